@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.executor.core.finance.calculators import calculate
+from services.executor.core.finance.catalogue import calculate
 from services.executor.core.session.context import Limits
 from services.executor.core.tools.paginate_walk import ListBounds
 from shared.domain.words import TaskState

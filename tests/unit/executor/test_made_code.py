@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.figures.made_formulas import Made, readable
+from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS
-from services.executor.core.finance.money import CannotCalculate
 from services.executor.core.made_tools.agreement import agrees
 from services.executor.core.made_tools.code import BadCode, admitted, program
 from services.executor.core.made_tools.gaps import named_gaps

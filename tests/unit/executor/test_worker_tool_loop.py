@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.figures.shorten import MOST
+from services.executor.core.figures.calculate.shorten import MOST
 from services.executor.core.session.checkpoints import latest
 from services.executor.ports.models import ToolResult
 from shared.domain.exact_json import Json, JsonObject, dumps, loads

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier.dossier import Fact, NamedValue
-from services.executor.core.figures.calculate import CannotCalculate, calculate, describe_value
-from services.executor.core.figures.conditions import condition, written
-from services.executor.core.figures.evaluate import audit
-from services.executor.core.figures.paths import select
-from services.executor.core.figures.sources import KnownFigures
+from services.executor.core.figures.calculate.conditions import condition, written
+from services.executor.core.figures.calculate.evaluate import audit
+from services.executor.core.figures.calculate.operands import KnownFigures
+from services.executor.core.figures.calculate.paths import select
+from services.executor.core.figures.calculate.tool import calculate, describe_value
+from services.executor.core.finance.calculator import CannotCalculate
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 ROWS: list[Json] = [

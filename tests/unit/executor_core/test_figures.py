@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.finance.figures import figure, normal, number_bearing_tokens
+from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
 from shared.domain.exact_json import Json
 
 

@@ -5,12 +5,12 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import NamedValue, Operand
-from services.executor.core.figures.calculate import CALCULATE, calculate
-from services.executor.core.figures.evaluate import audit
-from services.executor.core.figures.sources import KnownFigures
+from services.executor.core.figures.calculate.evaluate import audit
+from services.executor.core.figures.calculate.operands import KnownFigures
+from services.executor.core.figures.calculate.tool import CALCULATE, calculate
+from services.executor.core.figures.money import is_currency, one_currency, places
+from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS
-from services.executor.core.finance.currency import is_currency, one_currency, places
-from services.executor.core.finance.money import CannotCalculate
 from shared.domain.exact_json import Json
 from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.finance.calculators import calculate
-from services.executor.core.finance.money import split
-from services.executor.core.finance.normal_curve import cumulative, quantile
+from services.executor.core.finance.calculator import split
+from services.executor.core.finance.catalogue import calculate
 from services.executor.core.finance.schedules import amortize_loan
+from services.executor.core.finance.valuation import cumulative, quantile
 
 PLACES = st.sampled_from([0, 2, 3])
 UNITS = st.integers(1, 10**11)
@@ -84,7 +84,7 @@ def test_a_loan_ends_at_zero_and_its_principal_parts_are_the_loan(
 ) -> None:
     principal = Decimal(units).scaleb(-places)
 
-    rows = amortize_loan(principal, rate, months, places)
+    rows = amortize_loan(principal, rate, Decimal(months), places)
 
     assert rows[-1].balance == 0
     assert sum(row.payment - row.interest for row in rows) == principal

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.authorize.provenance import untraced
-from services.executor.core.finance.number_words import numbers_in_words
+from services.executor.core.figures.numbers import numbers_in_words
 from tests.unit.executor_core.makers import call, dossier, fact, plan
 
 _SMALL = (

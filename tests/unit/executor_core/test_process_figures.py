@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from services.executor.core.dossier.dossier import Fact
-from services.executor.core.figures.evaluate import audit
-from services.executor.core.figures.sources import KnownFigures
+from services.executor.core.figures.calculate.evaluate import audit
+from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.process.figures import Figured, figured, figures_about, with_figures
 from services.executor.core.states.figures import Figure
 from services.executor.core.states.template import Template

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from services.executor.core.figures.readings.facts import index_facts
-from services.executor.core.figures.readings.kinds import hints_of
-from services.executor.core.figures.readings.mentions import Mentions, find_mentions
-from services.executor.core.figures.readings.sources import How, find_source
-from services.executor.core.figures.readings.trace import Calculated, Trace, TraceSources, trace_argument
+from services.executor.core.figures.arguments import hints_of
+from services.executor.core.figures.facts import index_facts
+from services.executor.core.figures.mentions import Mentions, find_mentions
+from services.executor.core.figures.support import How, find_source
+from services.executor.core.figures.trace import Calculated, Trace, TraceSources, trace_argument
 from shared.domain.exact_json import Json, JsonObject
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=ZoneInfo("Europe/Berlin"))  # a Wednesday

@@ -6,16 +6,16 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import NamedValue
-from services.executor.core.figures.calculate import (
+from services.executor.core.figures.calculate.evaluate import audit, recompute
+from services.executor.core.figures.calculate.operands import KnownFigures
+from services.executor.core.figures.calculate.tool import (
     CALCULATE,
-    CannotCalculate,
     calculate,
     calculate_tool,
     describe_value,
 )
-from services.executor.core.figures.evaluate import audit, recompute
 from services.executor.core.figures.made_formulas import Made, NotRun, Outcome
-from services.executor.core.figures.sources import KnownFigures
+from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -7,7 +7,7 @@ from babel.dates import format_date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.figures.readings.date_grammar import Period
+from services.executor.core.figures.date_grammar import Period
 from tests.unit.figures.reading_stage import days_in, how_said, read
 
 

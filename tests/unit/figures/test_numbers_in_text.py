@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.figures.readings.mentions import Mention
-from services.executor.core.figures.readings.numbers import Number
+from services.executor.core.figures.mentions import Mention
+from services.executor.core.figures.numbers import Number
 from tests.unit.figures.reading_stage import read
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.figures.readings.kinds import ArgumentKind, kind_of_argument
-from services.executor.core.figures.readings.sources import How
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
+from services.executor.core.figures.support import How
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.figures.reading_stage import how_said
 
@@ -78,6 +78,8 @@ def test_a_value_is_supported_in_another_writing(text: str, name: str, value: Js
         ("deduct 50", "amount", -50),
         ("one of them", "amount", 1),
         ("one of them", "claim_id", 1),
+        ("transfer it from account thirty-one", "account", "31"),
+        ("for thirty-one euros", "shelf", "31"),
         ("20 % off", "amount", 20),
         ("90 minutes", "amount", 90),
         ("pay $20", "amount", 2000),
@@ -90,6 +92,19 @@ def test_a_value_is_supported_in_another_writing(text: str, name: str, value: Js
 )
 def test_a_value_that_nobody_said_is_not_supported(text: str, name: str, value: Json) -> None:
     assert how_said(text, name, value) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("put it on shelf thirty-one", "shelf", "31"),
+        ("put it on shelf thirty-one", "shelf_id", 31),
+        ("leg es in Fach einundzwanzig bitte", "locker", "21"),
+    ],
+)
+def test_an_identifier_may_be_spelled_out(text: str, name: str, value: Json) -> None:
+    """From ten on: "one of them" names no record. An account number is never spelled out."""
+    assert how_said(text, name, value) is How.NUMBER
 
 
 def test_cents_count_where_the_schema_says_so() -> None:

@@ -5,9 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.calculate import calculate_tool
-from services.executor.core.finance.calculators import calculate
-from services.executor.core.finance.catalogue import CALCULATORS
+from services.executor.core.figures.calculate.tool import calculate_tool
+from services.executor.core.finance.catalogue import CALCULATORS, calculate
 from services.planner.core import known_formulas
 from services.planner.core.situation import observe
 from shared.domain.exact_json import Json, JsonObject, loads_object

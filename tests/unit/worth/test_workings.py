@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from services.executor.core.dossier.dossier import Fact, NamedValue
-from services.executor.core.figures.calculate import calculate
-from services.executor.core.figures.sources import KnownFigures
+from services.executor.core.figures.calculate.operands import KnownFigures
+from services.executor.core.figures.calculate.tool import calculate
 from shared.domain.exact_json import dumps, loads, loads_object
 from tools.bench.worth.tabular import ShownResult
 from tools.bench.worth.workings import Working, WorkingSearch

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import count
 from typing import NamedTuple
 
-from services.executor.core.figures.written import find_amounts
+from services.executor.core.figures.mentions import find_amounts
 from tools.bench.worth.judge import list_figures
 from tools.bench.worth.steps import IntendedCall
 from tools.bench.worth.tabular import ShownResult, read_number

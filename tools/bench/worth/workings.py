@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations, permutations
 from typing import NamedTuple, TypeAlias
 
-from services.executor.core.figures.written import find_amounts
+from services.executor.core.figures.mentions import find_amounts
 from tools.bench.worth.tabular import (
     FilterWords,
     FlatField,

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from services.executor.core.authorize.two_persons import unanswered
 from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Operand, Progress
-from services.executor.core.figures.paths import NoSuchPath, select
-from services.executor.core.finance.figures import normal, number_bearing_tokens
+from services.executor.core.figures.calculate.paths import NoSuchPath, select
+from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.process.rules import not_known
 from services.executor.core.records.refs import references
 from services.executor.core.tools.paginate_shown import beginning

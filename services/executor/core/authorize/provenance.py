@@ -5,8 +5,7 @@ from datetime import datetime
 
 from services.executor.core.authorize.clock_tokens import is_of_clock
 from services.executor.core.dossier.dossier import Dossier, NamedValue
-from services.executor.core.finance.figures import normal, number_bearing_tokens
-from services.executor.core.finance.number_words import numbers_in_words
+from services.executor.core.figures.numbers import normal, number_bearing_tokens, numbers_in_words
 from services.executor.core.records.binding import BoundFields, CallView
 from services.executor.core.records.calculated import speaks_about
 from services.executor.core.records.refs import literal_parts

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
-from services.executor.core.figures.readings.identifiers import IdentifierForm, find_special_identifiers
-from services.executor.core.figures.readings.mentions import split_name
+from services.executor.core.figures.identifiers import IdentifierForm, find_special_identifiers
+from services.executor.core.figures.mentions import split_name
 from shared.domain.exact_json import Json, JsonObject
 
 LEFT_OUT = "(address left out)"

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from services.executor.core.finance.figures import normal, number_bearing_tokens
+from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from shared.domain.answer import is_exact_match
 
 THRESHOLD = 0.70  # of the words of both together; a score and no amount of money

@@ -15,11 +15,11 @@ from services.executor.core.dossier.parts import (
     read_understanding,
     understand_tool,
 )
-from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
-from services.executor.core.figures.look import LOOK, look
+from services.executor.core.figures.calculate.look import LOOK, look
+from services.executor.core.figures.calculate.paths import NoSuchPath, select
+from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.made_formulas import NOTHING, Made
-from services.executor.core.figures.paths import NoSuchPath, select
-from services.executor.core.finance.money import CannotCalculate
+from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import worked_out
 from services.executor.core.model.opening import local_now
 from services.executor.core.plan.hypothetical import would_policy_say

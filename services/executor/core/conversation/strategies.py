@@ -6,7 +6,7 @@ from services.executor.core.budget.budget import BudgetSpent, Purse
 from services.executor.core.conversation.consensus import consensus
 from services.executor.core.dossier.dossier import Fact, Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.figures.shorten import shorten_result
+from services.executor.core.figures.calculate.shorten import shorten_result
 from services.executor.core.model.affordable import affords_all
 from services.executor.core.model.model_calls import ask, user
 from services.executor.core.model.talk import Talk

@@ -1,176 +1,273 @@
-"""Dates and moments in any usual writing: ``2026-01-15``, ``15.01.2026``, ``Jan 15, 2026``, ``15th of May 2026``."""
+"""Dates in a text: written out, in digits, told from today, periods and repetitions.
+
+The words of a text become one character each (``vocabulary.Role``), among which the patterns of ``date_grammar`` are
+looked for.
+"""
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
-from typing import Literal
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import MAXYEAR, date, timedelta
+from itertools import pairwise
+from typing import NamedTuple
 
-from shared.domain.exact_json import Json
-
-DateOrder = Literal["", "day_first", "month_first"]
-_LONGEST = 60
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)\.?"
+from services.executor.core.figures.date_grammar import (
+    GRAMMAR,
+    MOST_SPELLED_DAYS,
+    DateWords,
+    Period,
+    days_written,
+    each_day,
+    months_written,
+    move_day,
+    nearest_days,
+    quarter_of,
 )
-_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>\d{4})"
-_TIME = r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)?"
-_WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
-_PATTERNS = tuple(
-    re.compile(pattern, re.I)
-    for pattern in (
-        r"(?P<year>\d{4})[-/.](?P<month_number>\d{1,2})[-/.](?P<day>\d{1,2})",
-        rf"{_WEEKDAY}{_DAY}(?:\s+of)?[\s-]+{_MONTH},?[\s-]+{_YEAR}",
-        rf"{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+{_YEAR}",
-        r"(?P<day>\d{1,2})\.\s?(?P<month_number>\d{1,2})\.\s?(?P<year>\d{4}|\d{2})",
-    )
-)
-_UNORDERED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})")
-_WHOLE = tuple(re.compile(f"(?:{pattern.pattern}){_TIME}", re.I | re.DOTALL) for pattern in _PATTERNS)
-_WHOLE_UNORDERED = re.compile(f"{_UNORDERED.pattern}{_TIME}", re.DOTALL)
-_YEARLESS = re.compile(rf"\b(?:{_DAY}(?:\s+of)?\s+{_MONTH}|{_MONTH.replace('month', 'other')}\s+"
-                       rf"{_DAY.replace('day', 'that')})(?!\s*,?\s*\d{{4}})\b", re.I)  # fmt: skip
-_QUARTERS = "q1 q2 q3 q4 first second third fourth".split()
-_QUARTER = r"(?P<quarter>Q[1-4]|(?:first|second|third|fourth)(?=\s+quarter))(?:\s+quarter)?"
-_PERIOD = re.compile(rf"\b(?:(?:{_QUARTER}|{_MONTH})"
-                     r"(?:\s+of)?[\s,]*)?\b(?P<in_year>(?:19|20)\d\d)?\b", re.I)  # fmt: skip
-_NEIGHBOURS = {"this": 0, "current": 0, "last": -1, "previous": -1, "next": 1}
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+from services.executor.core.figures.tokens import SpelledNumber, WrittenToken
+from services.executor.core.figures.vocabulary import WordRole, roles_of_words
 
 
-def read_possible_dates(value: Json) -> tuple[date, ...]:
-    """The date that a value states by itself; two where day and month can be told in either order, the day first."""
-    if not isinstance(value, str) or len(value) > _LONGEST or not any(mark.isdigit() for mark in value):
-        return ()
-    return _parse_dates(value.strip())
+class DateMention(NamedTuple):
+    """A date where it stands. ``periods``: what it can mean, likeliest first.
 
-
-def read_date(value: Json, order: DateOrder = "") -> date | None:
-    """The one date that a value states; None where it states none, or two and ``order`` does not say which."""
-    found = read_possible_dates(value)
-    if len(found) == 2 and order:
-        return found[0] if order == "day_first" else found[1]
-    return found[0] if len(found) == 1 else None
-
-
-def find_date_order(values: Iterable[Json]) -> DateOrder:
-    """The order of day and month that some value of a list settles for all of them; empty where none does."""
-    for value in values:
-        match = _WHOLE_UNORDERED.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST else None
-        if match and int(match[1]) > 12 >= int(match[2]):
-            return "day_first"
-        if match and int(match[2]) > 12 >= int(match[1]):
-            return "month_first"
-    return ""
-
-
-def read_moment(value: Json, order: DateOrder = "") -> datetime | None:
-    """A date with its time of day, in UTC; midnight where it has none."""
-    if isinstance(value, str) and has_time(value):
-        try:
-            moment = datetime.fromisoformat(value.strip())
-        except ValueError:
-            moment = None
-        if moment is not None:
-            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    day = read_date(value, order)
-    return datetime.combine(day, time(), UTC) if day else None
-
-
-def has_time(value: Json) -> bool:
-    return isinstance(value, str) and re.match(r"\s*\d{4}-\d\d-\d\d[T ]\d\d", value) is not None
-
-
-@lru_cache(maxsize=64)
-def find_dates(text: str, today: date) -> frozenset[date]:
-    """The dates that a text states, and the first and last days of the periods that it names.
-
-    A day without its year is of this year, the last or the next; a weekday is one of those around today.
+    ``step`` is empty but for a repetition, whose days lie that far apart: ``D`` day, ``w`` working day, ``K`` week,
+    ``H`` month, ``J`` year. ``told_from``: 4 March, where the text says two days before 4 March.
     """
-    found: set[date] = set()
-    for pattern in (*_PATTERNS, _UNORDERED):
-        for match in re.finditer(rf"(?<!\d){pattern.pattern}(?!\d)", text, re.I):
-            found.update(read_possible_dates(match[0]))
-    years = range(max(today.year - 1, 1), today.year + 2)
-    for match in _YEARLESS.finditer(text):
-        month = _month(match["month"] or match["other"])
-        days = (_date(year, month, int(match["day"] or match["that"])) for year in years)
-        found.update(day for day in days if day)
-    found.update(_find_period_limits(text, today))
-    return frozenset(found)
+
+    start: int
+    end: int
+    text: str
+    periods: tuple[Period, ...]
+    is_relative: bool = False
+    step: str = ""
+    told_from: tuple[Period, ...] = ()
 
 
-def _find_period_limits(text: str, today: date) -> Iterator[date]:
-    """Of each year, quarter or month that a text names: its first day, its last, and the day after it."""
-    for match in _PERIOD.finditer(text):
-        named = [int(match["in_year"])] if match["in_year"] else [today.year - 1, today.year, today.year + 1]
-        first, months = (1, 12) if not match["quarter"] and not match["month"] else _find_span(match)
-        if match["in_year"] or match["quarter"] or match["month"]:
-            for year in named:
-                yield from _find_limit_days(year, first, months)
-    if today.year < 2:
-        return
-    words = text.casefold()
-    for word, step in _NEIGHBOURS.items():
-        if f"{word} year" in words:
-            yield from _find_limit_days(today.year + step, 1, 12)
-        if f"{word} month" in words:
-            year, month = divmod(today.year * 12 + today.month - 1 + step, 12)
-            yield from _find_limit_days(year, month + 1, 1)
-        if f"{word} quarter" in words:
-            year, quarter = divmod(today.year * 4 + (today.month - 1) // 3 + step, 4)
-            yield from _find_limit_days(year, quarter * 3 + 1, 3)
-        if f"{word} week" in words:
-            monday = today + timedelta(days=7 * step - today.weekday())
-            yield from (monday + timedelta(days=day) for day in (0, 4, 6, 7))
-    weekdays = {_WEEKDAYS.index(name) for name in _WEEKDAYS if name in words}
-    near = (today + timedelta(days=step) for step in range(-7, 15))
-    yield from (day for day in near if day.weekday() in weekdays)
+class _Word(NamedTuple):
+    sign: str
+    value: int
+    start: int
+    end: int
 
 
-def _find_span(match: re.Match[str]) -> tuple[int, int]:
-    """The first month of a period, and how many it has."""
-    if match["month"]:
-        return _month(match["month"]), 1
-    return 3 * (_QUARTERS.index(match["quarter"].casefold()) % 4) + 1, 3
+_SOFT_GAP = re.compile(r"[\s.,'’ºª]*")
+_RANGE_GAP = re.compile(r"\s*[-–—]\s*")
+_SENTENCE_END = re.compile(r"[.\n]\s|\n")
+
+_QUARTERS = frozenset("quarter quartal trimestre".split())
+_NUMERIC = re.compile(
+    r"(?<![\w.,/-])(?:"
+    r"(?P<y1>\d{4})(?P<sep>[-/.])(?P<m1>\d{1,2})(?P=sep)(?P<d1>\d{1,2})(?=T\d\d:?\d\d|(?!\w))"
+    r"|(?P<a>\d{1,2})(?P<sep2>[-/.])(?P<b>\d{1,2})(?P=sep2)(?P<y2>\d{4}|\d{2})(?!\w)"
+    r"|(?P<y3>\d{4})年(?P<m3>\d{1,2})月(?P<d3>\d{1,2})日"
+    r"|(?P<y4>\d{4})-(?P<m4>0[1-9]|1[0-2])(?![\w-])"
+    r"|(?P<m9>0?[1-9]|1[0-2])/(?P<y9>(?:19|20|21)\d\d)(?![\w/])"
+    r"|(?P<y5>\d{4})[- ]?Q(?P<q5>[1-4])(?!\w)|Q(?P<q6>[1-4])[-/ ](?P<y6>\d{4})(?!\w)"
+    r"|(?P<d7>0?[1-9]|[12]\d|3[01])\.(?P<m7>0?[1-9]|1[0-2])\.(?!\d)"
+    r"|(?:(?<=\bon )|(?<=\bby )|(?<=\ble )|(?<=\bam )|(?<=\buntil )|(?<=\bfrom )|(?<=\bau ))"
+    r"(?P<a8>\d{1,2})/(?P<b8>\d{1,2})(?![\w/]|[.,]\d)"
+    r")"
+)
+_BARE_DAY = re.compile(
+    r"\b(?:on|by|until|till|from|before)\s+the\s+(\d{1,2})(?:st|nd|rd|th)\b|\bam\s+(\d{1,2})\.(?=\s*$|\s+[a-z])", re.I
+)
 
 
-def _find_limit_days(year: int, month: int, months: int) -> Iterator[date]:
-    first = _date(year, month, 1)
-    after = _date(year + (month + months - 1) // 12, (month + months - 1) % 12 + 1, 1)
-    if first and after:
-        yield from (first, after - timedelta(days=1), after)
+def find_dates(
+    text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], today: date, *, relative: bool = True
+) -> list[DateMention]:
+    """The dates of a text in their order; without ``relative`` those alone that name a day or a month."""
+    numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_numeric(match, today)) is not None]
+    words = _words(text, tokens, spelled, numeric)
+    signs = "".join(word.sign for word in words)
+    found = sorted([*numeric, *_read_words(text, words, signs, today)])
+    found = _shift_by_offsets(text, words, signs, found)
+    found = sorted([*found, *_bare_days(text, found, today)])
+    joined = [*found, *_join_ranges(text, words, signs, found), *_repetitions(text, words, signs)]
+    return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
 
 
-@lru_cache(maxsize=16_384)
-def _parse_dates(text: str) -> tuple[date, ...]:
-    for pattern in _WHOLE:
-        if match := pattern.fullmatch(text):
-            parts = match.groupdict()
-            month = int(parts["month_number"]) if parts.get("month_number") else _month(parts["month"])
-            day = _date(_year(parts["year"]), month, int(parts["day"]))
-            return (day,) if day else ()
-    match = _WHOLE_UNORDERED.fullmatch(text)
-    if match is None:
-        return ()
-    one, other, year = int(match[1]), int(match[2]), _year(match[3])
-    both = (_date(year, other, one), _date(year, one, other))
-    return tuple(dict.fromkeys(day for day in both if day))
+def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
+    named = {key: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}
+    parts = [*named.values()]
+    match sorted(named):
+        case ["a", "b", "y2"]:
+            year = parts[2] if parts[2] > 99 else 2000 + parts[2]
+            orders = [(year, parts[1], parts[0])] + ([(year, parts[0], parts[1])] if match["sep2"] != "." else [])
+            periods = days_written(orders)
+        case ["d1", "m1", "y1"] | ["d3", "m3", "y3"]:
+            periods = days_written([(parts[0], parts[1], parts[2])])
+        case ["m4", "y4"]:
+            periods = months_written([(parts[0], parts[1])])
+        case ["m9", "y9"]:
+            periods = months_written([(parts[1], parts[0])])
+        case ["q5", "y5"]:
+            periods = [quarter_of(parts[0], parts[1])] if 0 < parts[0] < MAXYEAR else []
+        case ["q6", "y6"]:
+            periods = [quarter_of(parts[1], parts[0])] if 0 < parts[1] < MAXYEAR else []
+        case ["d7", "m7"]:
+            periods = nearest_days([(parts[1], parts[0])], today)
+        case _:
+            periods = nearest_days([(parts[1], parts[0]), (parts[0], parts[1])], today)
+    return DateMention(*match.span(), match[0], tuple(dict.fromkeys(periods))) if periods else None
 
 
-def _year(text: str) -> int:
-    return int(text) if len(text) == 4 else 2000 + int(text)
+def _bare_days(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
+    """``on the 15th``, ``am 15.``: of this month or, where that is over, the next."""
+    for match in _BARE_DAY.finditer(text):
+        if not any(one.start < match.end() and match.start() < one.end for one in found):
+            number = int(match[1] or match[2])
+            months = (today, today.replace(day=1) + timedelta(days=31))
+            days = days_written([(one.year, one.month, number) for one in months])
+            start = match.start(match.lastindex or 0)
+            ahead = [day for day in days if day.first >= today]
+            yield DateMention(start, match.end(), text[start : match.end()], tuple(ahead or days), is_relative=True)
 
 
-def _month(name: str) -> int:
-    return _MONTHS.index(name[:3].lower()) + 1
+def _words(
+    text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
+) -> list[_Word]:
+    """The tokens as words of the grammar: ``.`` for any other word, ``|`` where a sentence or a phrase ends."""
+    numbers = {number.first: number for number in spelled if number.value <= MOST_SPELLED_DAYS}
+    starts = [mention.start for mention in numeric]
+    words: list[_Word] = []
+    place = end = 0
+    while place < len(tokens):
+        token = tokens[place]
+        words += _gap(text[end : token.start], end, words, token)
+        number = numbers.get(place)
+        after = number.after if number is not None else place + 1
+        end = tokens[after - 1].end
+        if number is not None and number.is_ordinal and after < len(tokens) and tokens[after].folded in _QUARTERS:
+            after, end = after + 1, tokens[after].end  # "second quarter"
+            words.append(_Word("q", int(number.value), token.start, end))
+        elif _is_inside(token.start, starts, numeric):
+            words.append(_Word("#", 0, token.start, end))
+        else:
+            words += [_Word(role.sign, role.value, token.start, end) for role in _roles(token, number)]
+        place = after
+    return words
 
 
-def _date(year: int, month: int, day: int) -> date | None:
-    try:
-        return date(year, month, day)
-    except ValueError:  # a day that no month has
+def _is_inside(place: int, starts: Sequence[int], mentions: Sequence[DateMention]) -> bool:
+    before = bisect_left(starts, place + 1) - 1
+    return before >= 0 and place < mentions[before].end
+
+
+def _roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
+    known = roles_of_words().get(token.folded)
+    if number is not None and (known is None or number.after > number.first + 1):
+        return (WordRole("N", int(number.value)),)
+    if token.written.isdecimal() and token.written.isascii():
+        value = int(token.written[:9])
+        return (WordRole("Y" if len(token.written) == 4 and 1900 <= value < 2200 else "N", value),)
+    return known or (WordRole("."),)
+
+
+def _gap(gap: str, start: int, before: Sequence[_Word], after: WrittenToken) -> list[_Word]:
+    joins_month = (before[-1].sign == "N" and after.written.isalpha()) if before else False
+    if gap == "-" and before and (joins_month or (before[-1].sign == "M" and len(after.written) == 4)):
+        return []  # "12-Mar-2026"
+    if _RANGE_GAP.fullmatch(gap):
+        return [_Word("r", 0, start, start + len(gap))]
+    is_soft = _SOFT_GAP.fullmatch(gap) is not None
+    if is_soft and _SENTENCE_END.search(gap):  # "4. März" goes on where "on 4 March. Two" does not
+        is_soft = bool(before) and before[-1].sign == "N" and not after.written.isdecimal() and "\n" not in gap
+    return [] if is_soft else [_Word("|", 0, start, start + len(gap))]
+
+
+_OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
+_OFFSET_AFTER = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
+_BETWEEN = re.compile(r"o*[r&]o*")
+_REPEATED = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
+
+
+def _read_words(text: str, words: Sequence[_Word], signs: str, today: date) -> Iterator[DateMention]:
+    taken = bytearray(len(signs))
+    for pattern, read, is_relative in GRAMMAR:
+        for match in pattern.finditer(signs):
+            first, after = match.span()
+            if any(taken[first:after]):
+                continue
+            periods = read(_group(match, words, today))
+            if periods:
+                taken[first:after] = b"\1" * (after - first)
+                yield _mention(text, words, (first, after), tuple(dict.fromkeys(periods)), is_relative)
+
+
+_ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
+
+
+def _group(match: re.Match[str], words: Sequence[_Word], today: date) -> DateWords:
+    values = {_ALIASES.get(key, key): words[match.start(key)].value for key, part in match.groupdict().items() if part}
+    return DateWords(match[0], values, today)
+
+
+def _mention(
+    text: str,
+    words: Sequence[_Word],
+    span: tuple[int, int],
+    periods: tuple[Period, ...],
+    is_relative: bool,
+    step: str = "",
+) -> DateMention:
+    start, end = words[span[0]].start, words[span[1] - 1].end
+    return DateMention(start, end, text[start:end], periods, is_relative, step)
+
+
+def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> list[DateMention]:
+    """``a week from Monday``, ``two days before 4 March``, ``Montag in einer Woche``: the day that is meant."""
+    starts = [word.start for word in words]
+    shifted: list[DateMention] = []
+    for mention in found:
+        if shifted and mention.start < shifted[-1].end:
+            continue
+        before = _OFFSET.search(signs, 0, bisect_left(starts, mention.start))
+        if before and "," in text[words[before.start()].start : mention.start]:
+            before = None  # "1 of 3 months, from 5 January"
+        offset = before or _offset_after(text, words, signs, bisect_left(starts, mention.end))
+        shifted.append(_shift(text, words, mention, offset) if offset else mention)
+    return shifted
+
+
+def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> re.Match[str] | None:
+    """``Montag in einer Woche``, ``heute in 14 Tagen``: only directly after a weekday or a day such as today."""
+    if not 0 < place < len(words) or signs[place - 1] not in "TW":
         return None
+    is_joined = text[words[place - 1].end : words[place].start].isspace()
+    return _OFFSET_AFTER.match(signs, place) if is_joined else None
+
+
+def _shift(text: str, words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) -> DateMention:
+    count = words[offset.start("N")].value if offset["N"] else 1
+    count = -count if offset["side"] and offset["side"] in "pv" else count
+    days = [move_day(one.first, count, offset["u"], bool(offset["w"])) for one in mention.periods]
+    start = min(mention.start, words[offset.start()].start)
+    end = max(mention.end, words[offset.end() - 1].end)
+    periods = tuple(each_day(*(day for day in days if day is not None)))
+    return DateMention(start, end, text[start:end], periods, mention.is_relative, "", mention.periods)
+
+
+def _join_ranges(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> Iterator[DateMention]:
+    """``from Monday to Friday``, ``4 March - 2 April``: the days from the one to the other."""
+    starts = [word.start for word in words]
+    for one, other in pairwise(found):
+        between = signs[bisect_left(starts, one.end) : bisect_left(starts, other.start)]
+        if _BETWEEN.fullmatch(between):
+            ends = [(first.first, _not_before(last, first)) for first in one.periods for last in other.periods]
+            periods = tuple(Period(first, last) for first, last in ends if first <= last)
+            is_relative = one.is_relative or other.is_relative
+            yield DateMention(one.start, other.end, text[one.start : other.end], periods, is_relative)
+
+
+def _not_before(end: Period, start: Period) -> date:
+    """The last day of a range: "Monday to Friday", said on a Tuesday, ends after it begins."""
+    is_within_a_week = timedelta(0) < start.first - end.last < timedelta(weeks=1)
+    return end.last + timedelta(weeks=1) if is_within_a_week else end.last
+
+
+def _repetitions(text: str, words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
+    """``one per working day``, ``every Monday``, ``täglich``: no days of their own, but the distance between days."""
+    for match in _REPEATED.finditer(signs):
+        step = "K" if match["day"] else "w" if match["w"] else match["u"]
+        yield _mention(text, words, match.span(), (), True, step)

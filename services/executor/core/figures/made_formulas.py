@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
-from services.executor.core.finance.calculators import decimal_text
-from services.executor.core.finance.money import CannotCalculate, to_minor_unit
+from services.executor.core.finance.calculator import CannotCalculate, to_minor_unit
+from services.executor.core.finance.catalogue import decimal_text, fits
 from shared.contracts.made_tool import MadeTool
 
 _RATIO_PLACES = 6
@@ -55,7 +55,7 @@ class Made:
         tool = self.tools[operation]
         if not tool.fits(len(operands)):
             raise CannotCalculate(f"{operation} needs {', '.join(tool.arguments)}; got {len(operands)} operands")
-        too_long = next((operand for operand in operands if not _fits(operand, _MOST_DIGITS)), None)
+        too_long = next((operand for operand in operands if not fits(operand)), None)
         if too_long is not None:
             raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
         call = Call(tool, tuple(map(decimal_text, operands)))
@@ -74,15 +74,9 @@ def readable(text: str) -> Outcome:
         number = Decimal(text[:_LONGEST_RESULT])
     except ArithmeticError:
         return Outcome(error="it came to no decimal")
-    if len(text) > _LONGEST_RESULT or not _fits(number, _LONGEST_RESULT) or number.adjusted() > _MOST_DIGITS:
+    if len(text) > _LONGEST_RESULT or not fits(number, _LONGEST_RESULT) or number.adjusted() > _MOST_DIGITS:
         return Outcome(error="it came to no figure of a sensible size")
     return Outcome(value=decimal_text(number))
-
-
-def _fits(number: Decimal, most: int) -> bool:
-    """Whether it is a number of so many digits, none of them too far from the point to be written out."""
-    _, digits, exponent = number.as_tuple()
-    return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
 
 
 NOTHING = Made()

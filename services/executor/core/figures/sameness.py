@@ -3,8 +3,8 @@
 import re
 from datetime import datetime
 
-from services.executor.core.figures.written_days import name_the_same_day
-from services.executor.core.finance.figures import figure
+from services.executor.core.figures.date_values import name_the_same_day
+from services.executor.core.figures.numbers import figure
 from shared.domain.exact_json import Json
 
 _WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")

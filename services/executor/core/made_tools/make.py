@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.figures.made_formulas import NOTHING, Call, Made, Outcome
-from services.executor.core.finance.catalogue import offered
+from services.executor.core.finance.catalogue import describe_calculators
 from services.executor.core.made_tools.agreement import agrees
 from services.executor.core.made_tools.asked import NotMade, asked_cases, asked_function, asked_gaps
 from services.executor.core.made_tools.code import code_hash
@@ -106,7 +106,7 @@ class _Making:
             for one in newest.values()
         ]
         try:
-            return await asked_gaps(self._ctx, f"{self._key}:gap", offered(), listed)
+            return await asked_gaps(self._ctx, f"{self._key}:gap", describe_calculators(), listed)
         except NotMade as error:
             self._gaps.append(_Gap(name="?", why=f"whether a calculator is missing is not known: {error}"))
             return ()

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from services.executor.core.authorize.policy_check import refuse_if_blocked, verdict_as_event, verdict_on
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, Rejected
-from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.made_tools.running import worked_out
 from services.executor.core.plan.compensations import with_compensations

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from services.executor.core.figures.readings.facts import FactOrigin
+from services.executor.core.figures.facts import FactOrigin
 from services.executor.core.records.called_records import noun_of_tool, words
 
 _SAME = tuple(

@@ -4,10 +4,10 @@ from services.executor.core.authorize.asking import asks_now, needs_person, pers
 from services.executor.core.authorize.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 from services.executor.core.dossier.dossier import Fact, Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.figures.evaluate import recompute
+from services.executor.core.figures.calculate.evaluate import recompute
+from services.executor.core.figures.calculate.paths import NoSuchPath
 from services.executor.core.figures.made_formulas import Made
-from services.executor.core.figures.paths import NoSuchPath
-from services.executor.core.finance.calculators import CannotCalculate
+from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import worked_out
 from services.executor.core.plan.known_figures import known_figures, known_sources
 from services.executor.core.plan.outcomes import answers_to

@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Fact, NamedValue
-from services.executor.core.figures.readings import trace
-from services.executor.core.figures.readings.facts import FactOrigin as Place
-from services.executor.core.figures.readings.facts import index_facts
-from services.executor.core.figures.readings.fields import FieldStanding, read_fields
-from services.executor.core.figures.readings.kinds import STRICT, ArgumentKind
-from services.executor.core.figures.readings.mentions import find_mentions
-from services.executor.core.figures.readings.sources import read_moment
-from services.executor.core.figures.readings.trace import OriginKind, Trace, trace_argument
+from services.executor.core.figures import trace
+from services.executor.core.figures.arguments import STRICT, ArgumentKind
+from services.executor.core.figures.date_values import read_machine_moment
+from services.executor.core.figures.facts import FactOrigin as Place
+from services.executor.core.figures.facts import index_facts
+from services.executor.core.figures.fields import FieldStanding, read_fields
+from services.executor.core.figures.mentions import find_mentions
+from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
 from services.executor.core.plan.free_texts import is_told_to_take
 from services.executor.core.records.refs import references
 from services.executor.ports.tools import Tool
@@ -126,7 +126,7 @@ class SourceFinder:
             return False
         value = _value_at(call.arguments, leaf.path)
         if isinstance(value, str):
-            moment = read_moment(value, self._sources.now.tzinfo)
+            moment = read_machine_moment(value, self._sources.now.tzinfo)
             return leaf.kind is ArgumentKind.DATE and moment is not None and moment.day is not None
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False

@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.figures.conditions import condition
+from services.executor.core.figures.calculate.conditions import condition
+from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.sameness import names_a_record
-from services.executor.core.finance.figures import figure
 from services.executor.core.process.links import Links
 from services.executor.core.process.rows import Ambiguous, Around, NotThere, Rows, rows_of
 from services.executor.core.records.called_records import Seen, is_named, seen, stands_in

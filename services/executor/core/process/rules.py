@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from services.executor.core.dossier.dossier import Dossier, NamedValue
-from services.executor.core.finance.calculators import decimal_text
-from services.executor.core.finance.figures import figure, number_bearing_tokens
+from services.executor.core.figures.numbers import figure, number_bearing_tokens
+from services.executor.core.finance.catalogue import decimal_text
 from services.executor.core.process.figures import Figured, figured, figures_about
 from services.executor.core.process.needs import needs
 from services.executor.core.records.called_records import aliases, words

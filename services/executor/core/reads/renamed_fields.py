@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Fact
-from services.executor.core.finance.figures import figure
+from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import ReadOnce, Seen, is_named, seen
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.patterns import is_figure, kinds, pattern

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from services.executor.core.dossier.dossier import Fact
-from services.executor.core.figures.conditions import written
+from services.executor.core.figures.calculate.conditions import written
+from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.figures.record_tree import is_keyed, own_id
 from services.executor.core.figures.sameness import names_a_record
-from services.executor.core.finance.figures import figure, number_bearing_tokens
 from services.executor.core.tools.paginate_walk import PARTIAL
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads

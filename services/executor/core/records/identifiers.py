@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.sameness import names_a_record
-from services.executor.core.finance.figures import figure
 from services.executor.core.records.called_records import words
 from shared.domain.exact_json import Json
 

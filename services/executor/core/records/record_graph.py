@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from services.executor.core.dossier.dossier import Fact
-from services.executor.core.figures.paths import NoSuchPath, select
+from services.executor.core.figures.calculate.paths import NoSuchPath, select
 from services.executor.core.records.called_records import Seen, noun_of_tool, seen
 from services.executor.core.records.identifiers import (
     Noun,

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier
-from services.executor.core.finance.figures import figure, normal, number_bearing_tokens
+from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
 from services.executor.core.tools.near_names import words_of
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, loads

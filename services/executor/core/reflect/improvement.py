@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from services.executor.core.figures.readings.identifiers import find_special_identifiers
-from services.executor.core.finance.figures import number_bearing_tokens
+from services.executor.core.figures.identifiers import find_special_identifiers
+from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.reflect.evidence import Run, evidence, says_failure
 from services.executor.core.reflect.found import sayable, untraced
 from shared.domain.answer import is_exact_match

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from services.executor.core.figures.date_values import read_whole_days
 from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, nodes_of
 from services.executor.core.figures.sameness import names_a_record, same
-from services.executor.core.figures.written_days import read_days
 from services.executor.core.records.field_match import is_listed_under, is_near, leaf_for, says_the_same
 from services.executor.core.records.subject import Subjects, find_subjects, identifiers_in, looks_like_a_name
 from services.executor.core.records.tool_words import words_of_tool
@@ -154,7 +154,7 @@ def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
 def _may_confirm(leaf: Leaf) -> bool:
     """Whether a field of an answer speaks of what was written: not of the call, not of a clock, not of an id."""
     acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
-    is_text = isinstance(leaf.value, str) and not read_days(leaf.value[:10])
+    is_text = isinstance(leaf.value, str) and not read_whole_days(leaf.value[:10])
     return not leaf.items and is_text and not acknowledges and not names_a_record(leaf.name)
 
 

@@ -1,0 +1,178 @@
+"""The operands of an operation as columns of cells, read as numbers, dates or truths of one currency and unit."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import NamedTuple
+
+from services.executor.core.dossier.dossier import Operand
+from services.executor.core.figures.calculate.cells import Cell, find_currency_name, plain_name, unwrap_money
+from services.executor.core.figures.calculate.conditions import is_empty
+from services.executor.core.figures.date_values import DateOrder, read_date, read_moment, read_possible_dates
+from services.executor.core.figures.money import is_currency, one_currency
+from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
+from services.executor.core.finance.calculator import CannotCalculate
+from shared.domain.exact_json import dumps
+
+OF_RATES = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
+_NO_MONEY = frozenset(
+    "quantity qty count counts units pieces days hours minutes seconds months years weeks percent percentage pct rate "
+    "ratio score number age weight size index level rank heads headcount".split()
+)
+_RATES = frozenset("rate rates percent percentage pct".split())
+_CENTS = frozenset({"cents", "minor", "pence"})
+_TIMES = {"secs": "seconds", "mins": "minutes", "hrs": "hours"} | {
+    name: name for name in ("seconds", "minutes", "hours", "days", "weeks")
+}
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+class ListColumn(NamedTuple):
+    """What one operand selects. ``missing``: rows of its list that have nothing there."""
+
+    operand: Operand
+    cells: list[Cell]
+    is_list: bool = False
+    missing: int = 0
+
+    @property
+    def written(self) -> str:
+        """How a message names it."""
+        own = self.operand
+        if own.source == "result":
+            return f"{own.ref}{'' if own.path[:1] in ('', '[') else '.'}{own.path}"
+        return own.literal or f"{own.ref}{'.' if own.path else ''}{own.path}"
+
+
+def flatten_columns(columns: Iterable[ListColumn]) -> list[Cell]:
+    """The cells of all columns; a currency code names a currency and is no figure."""
+    return [unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
+
+
+def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
+    """The columns that are not only there to name a currency."""
+    return [column for column in columns if not column.cells or not all(is_currency(one.value) for one in column.cells)]
+
+
+def take_single_cell(column: ListColumn, operation: str) -> Cell:
+    """The one cell of a column; ``CannotCalculate`` where there are several or none."""
+    if len(column.cells) == 1:
+        return unwrap_money(column.cells[0])
+    if not column.cells:
+        raise CannotCalculate(f"{column.written} has no value: no row meets the conditions")
+    raise CannotCalculate(
+        f"{operation} takes one figure for each operand, and {column.written} has {len(column.cells)}: "
+        "add a condition, or name their sum first"
+    )
+
+
+def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
+    """A cell as a number with its unit; ``CannotCalculate`` names what is none."""
+    amount = read_amount(cell.value)
+    if amount is None and isinstance(cell.value, str):
+        amount = read_implied_word(cell.value)
+    if amount is None:
+        dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(cell.value) else ""
+        raise CannotCalculate(f"{operation} needs figures, and {_describe_cell(cell)} is none{dates}")
+    return amount._replace(unit=amount.unit or cell.unit or find_field_unit(cell.field))
+
+
+def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
+    """A cell as a date; ``CannotCalculate`` names what is none, or could be two."""
+    day = read_date(cell.value, order)
+    if day is None:
+        raise _no_date(cell, operation)
+    return day
+
+
+def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
+    moment = read_moment(cell.value, order)
+    if moment is None:
+        raise _no_date(cell, operation)
+    return moment
+
+
+def read_cell_truth(cell: Cell, operation: str) -> bool:
+    if isinstance(cell.value, bool):
+        return cell.value
+    truth = _TRUTHS.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
+    if truth is None:
+        raise CannotCalculate(
+            f"{operation} needs conditions that are true or false, and {_describe_cell(cell)} is none"
+        )
+    return truth
+
+
+def are_dates(cells: Sequence[Cell]) -> bool:
+    return bool(cells) and all(read_possible_dates(cell.value) for cell in cells)
+
+
+def drop_empty_cells(column: ListColumn) -> ListColumn:
+    """The column without its empty cells, which count as missing; money objects as their amounts."""
+    cells = [unwrap_money(cell) for cell in column.cells]
+    present = [cell for cell in cells if not is_empty(cell.value)]
+    return column._replace(cells=present, missing=column.missing + len(cells) - len(present))
+
+
+def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
+    """The currency of all amounts; ``CannotCalculate`` where they have several, but for what multiplies by rates."""
+    cells = [cell for column in columns for cell in column.cells]
+    hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
+    currency = one_currency(hints)
+    if currency is None and operation not in OF_RATES:
+        texts = ", ".join(hint for hint in hints if one_currency([hint]) != "" or not hint.isalnum())
+        raise CannotCalculate(
+            f"{operation} of amounts in different currencies ({texts[:80]}): convert them first, or take one currency "
+            "at a time by a condition"
+        )
+    return currency or ""
+
+
+def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
+    """The unit of all amounts; ``CannotCalculate`` where two differ. A number without a unit has that of the others,
+    but for cents: an amount beside them is of whole units."""
+    units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
+    named = [unit for unit in units if unit]
+    if len(named) > 1 or ("cents" in units and "" in units):
+        told = " and ".join(unit or "whole units" for unit in units)
+        raise CannotCalculate(f"{operation} of {told}: convert them first, as with {_conversion(named)}")
+    return named[0] if named else ""
+
+
+def is_of_rate(cell: Cell) -> bool:
+    return any(word in _RATES for word in plain_name(cell.field).split())
+
+
+def find_field_unit(field: str) -> str:
+    """What a field's name says it is counted in: ``amount_cents``, ``duration_minutes``."""
+    words = reversed(plain_name(field).split())
+    return next(("cents" if word in _CENTS else _TIMES[word] for word in words if word in _CENTS | _TIMES.keys()), "")
+
+
+def _currency_hints(cell: Cell) -> list[str]:
+    own = [cell.value] if isinstance(cell.value, str) else []
+    named = cell.currency or ("" if _is_no_money(cell.field) else find_currency_name(cell))
+    return [hint for hint in (*own, named) if hint]
+
+
+def _is_no_money(field: str) -> bool:
+    words = set(plain_name(field).split())
+    return bool(words & _NO_MONEY) and not words & {"amount", "price", "cost", "total", "fee"}
+
+
+def _conversion(units: Sequence[str]) -> str:
+    return "cents_to_units" if "cents" in units else f"{units[0]}_to_{units[-1]}" if units else "cents_to_units"
+
+
+def _no_date(cell: Cell, operation: str) -> CannotCalculate:
+    both = read_possible_dates(cell.value)
+    if len(both) > 1:
+        return CannotCalculate(
+            f"{dumps(cell.value)} can be {both[0]} or {both[1]}: say with date_order which (day_first or month_first)"
+        )
+    return CannotCalculate(f"{operation} needs dates, and {_describe_cell(cell)} is none")
+
+
+def _describe_cell(cell: Cell) -> str:
+    if isinstance(cell.value, dict):
+        return f"a record with the fields {', '.join(list(cell.value)[:8])}"
+    return dumps(cell.value)[:60]

@@ -1,0 +1,246 @@
+"""``calculate``: the model names an operation and its operands, and the executor fills in every value."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from pydantic import JsonValue
+
+from services.executor.core.dossier.dossier import NamedValue, Operand, RowCondition
+from services.executor.core.figures.calculate.cells import find_field_around, open_rows, plain_name, select_cells
+from services.executor.core.figures.calculate.conditions import (
+    IS_EMPTY,
+    IS_NOT_EMPTY,
+    ONE_OF,
+    ORDERINGS,
+    OVERDUE,
+    SIGNS,
+    parse_condition,
+)
+from services.executor.core.figures.calculate.evaluate import evaluate_over
+from services.executor.core.figures.calculate.operands import KnownFigures, OperandSources, read_operand_texts
+from services.executor.core.figures.calculate.operations import (
+    AGGREGATES,
+    FREE_LIMITS,
+    OPERATIONS,
+    SOUGHT,
+    WORDS_ALLOWED,
+    free_numbers,
+    takes_percent,
+)
+from services.executor.core.figures.calculate.paths import NoSuchPath
+from services.executor.core.figures.made_formulas import NOTHING, Made
+from services.executor.core.finance.calculator import CannotCalculate
+from services.executor.core.finance.catalogue import CALCULATORS, describe_calculators
+from services.executor.ports.models import ToolDefinition
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
+
+_OTHER_SIGNS = {
+    "==": "=", "is": "=", "eq": "=", "equals": "=", "equal": "=", "<>": "!=", "not": "!=", "is not": "!=", "ne": "!=",
+    "gt": ">", "after": ">", "more": ">", "gte": ">=", "lt": "<", "before": "<", "less": "<", "lte": "<=", "in": ONE_OF,
+    "empty": IS_EMPTY, "not empty": IS_NOT_EMPTY, "is overdue": OVERDUE,
+}  # fmt: skip
+_OTHER_NAMES = {
+    "add": "sum", "total": "sum", "plus": "sum", "subtract": "difference", "minus": "difference", "divide": "quotient",
+    "multiply": "product", "min": "minimum", "max": "maximum", "avg": "average", "mean": "average",
+    "percent": "percentage", "percent_of": "percentage", "greater_than": "is_more", "less_than": "is_less",
+    "equals": "is_equal", "and": "all_of", "or": "any_of", "not": "none_of", "net_present_value": "npv",
+}  # fmt: skip
+_LONGEST_NAME = 60
+
+_DESCRIPTION = """\
+Exact calculation: arithmetic, totals over ALL rows of a result (also rows that were not shown), dates, units, finance \
+and conditions. You name the operands, never the result. An operand is one of:
+- a figure or date as it stands in the task or in a result: "1,234.50", "20%", "one third", "2026-01-31"; or "today"
+- the name of an earlier calculated value: "total_due" (a group of it: "by_team.Sales")
+- a path into a result by its ref: "r2.budget.remaining", "r2.items[*].amount", "r3[status=open].total"
+Examples:
+{"name":"open_total","operation":"sum","operands":["r2.items[*].amount"],"where":[{"field":"status","is":"=","value":"open"}]}
+{"name":"refund","operation":"percentage","operands":["r1.total","20%"]}
+{"name":"late","operation":"count","operands":["r2"],"where":[{"field":"due_date","is":"overdue"}]}
+{"name":"by_team","operation":"sum","operands":["r2.items[*].amount"],"by":"team"}
+{"name":"enough","operation":"is_more","operands":["r1.remaining","50,000"]}
+{"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}
+{"name":"deadline","operation":"add_working_days","operands":["today","10"]}"""
+
+_TEXT: Mapping[str, JsonValue] = {"type": "string"}
+
+
+def operations_in_words() -> str:
+    """Every operation with its operands, in order."""
+    named: dict[str, list[str]] = {}
+    for name, operation in OPERATIONS.items():
+        named.setdefault(operation.arguments, []).append(name)
+    plain = "; ".join(f"{', '.join(names)} ({arguments})" for arguments, names in named.items())
+    return f"Operands in this order. {plain}; {describe_calculators()}"
+
+
+def calculate_tool(made: Made = NOTHING) -> ToolDefinition:
+    """The local tool, with the operations that were made at run time beside those that are built in."""
+    extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
+    told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
+    properties: dict[str, JsonValue] = {
+        "name": {**_TEXT, "description": "what to call the value, to use it later: total_due"},
+        "operation": {"type": "string", "enum": [*OPERATIONS, *CALCULATORS, *made.tools], "description": told},
+        "operands": {"type": "array", "items": {**_TEXT}, "minItems": 1},
+        "where": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "field": {**_TEXT},
+                    "is": {"type": "string", "enum": [*SIGNS]},
+                    "value": {**_TEXT, "description": "a word, an operand, or another field of the row"},
+                },
+                "required": ["field", "is"],
+                "additionalProperties": False,
+            },
+            "description": "only rows that meet all of these count",
+        },
+        "by": {
+            **_TEXT,
+            "description": f"one figure for each value of this field; with {', '.join(AGGREGATES)}, {SOUGHT[0]}",
+        },
+        "give": {**_TEXT, "description": "for which_has_most and which_has_least: the field that names the row"},
+        "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
+    }
+    required: list[JsonValue] = ["operation", "operands"]
+    schema: dict[str, JsonValue] = {"type": "object", "properties": properties, "required": required}
+    return ToolDefinition("calculate", _DESCRIPTION, {**schema, "additionalProperties": False})
+
+
+CALCULATE = calculate_tool()
+
+
+def calculate(given: JsonObject, known: KnownFigures, made: Made = NOTHING) -> NamedValue:
+    """The value of one calculation, with where each operand stands, so that ``evaluate`` gives it again.
+
+    Raises ``CannotCalculate`` with a sentence that a model can mend its call by, and ``NotRun`` where a made tool has
+    to run first.
+    """
+    operation = _operation(given.get("operation"), made)
+    sources = OperandSources(known)
+    try:
+        operands = _operands(given.get("operands"), operation, sources)
+        asked = NamedValue(
+            name=_free_name(_text(given.get("name")), operation, known),
+            operation=operation,
+            operands=operands,
+            value="",
+            where=tuple(_condition(one, operands, sources) for one in read_conditions(given.get("where"))),
+            by=_text(given.get("by")),
+            give=_text(given.get("give")),
+            date_order=_order(given.get("date_order")),
+            made_by=made.tools[operation].by if operation in made.tools else None,
+        )
+        return evaluate_over(sources, asked, made)
+    except (NoSuchPath, ValueError) as error:
+        raise CannotCalculate(str(error)) from error
+
+
+def describe_value(value: NamedValue) -> JsonObject:
+    """A value as the answer to the call that asked for it."""
+    content: Json = loads_object(value.value) if value.kind == "groups" else value.value
+    texts = {"currency": value.currency, "unit": value.unit, "note": value.note}
+    return {"name": value.name, "value": content, **{name: text for name, text in texts.items() if text}}
+
+
+def _operation(given: Json, made: Made) -> str:
+    asked = _text(given).casefold().replace(" ", "_")
+    operation = _OTHER_NAMES.get(asked, asked)
+    if operation in OPERATIONS or operation in CALCULATORS or operation in made.tools:
+        return operation
+    near = [name for name in (*OPERATIONS, *CALCULATORS) if set(asked.split("_")) & set(name.split("_"))]
+    hint = f"perhaps {', '.join(near[:6])}" if near else f"such as {', '.join(list(OPERATIONS)[:8])}"
+    raise CannotCalculate(f"unknown operation {_text(given)!r}: take one of the operations of the schema, {hint}")
+
+
+def _operands(given: Json, operation: str, sources: OperandSources) -> tuple[Operand, ...]:
+    texts = [text for text in read_operand_texts(_read_list(given)) if text.strip()]
+    if not texts:
+        raise CannotCalculate(
+            f"{operation} has no operands: give a path such as r1.items[*].amount, a name or a figure"
+        )
+    return tuple(_operand(text, operation, place, sources) for place, text in enumerate(texts))
+
+
+def _operand(text: str, operation: str, place: int, sources: OperandSources) -> Operand:
+    free, words = free_numbers(operation, place), operation in WORDS_ALLOWED
+    return sources.find(text, free=free, words=words, as_percent=takes_percent(operation, place))
+
+
+def _read_list(given: Json) -> Json:
+    """A list that was written out as a text."""
+    if not isinstance(given, str) or not given.lstrip().startswith("["):
+        return given
+    try:
+        return loads(given)
+    except ValueError:
+        return given
+
+
+def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
+    """Field, sign and value of each condition, whether written as an object or as ``status = open``."""
+    for field, sign, value in _written_conditions(given):
+        if not field or sign not in SIGNS:
+            raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
+        yield field, sign, value
+
+
+def _written_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
+    read = _read_list(given)
+    for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
+        if isinstance(one, dict):
+            sign = _text(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
+            yield _text(one.get("field")), _OTHER_SIGNS.get(sign, sign), _value(one.get("value"))
+        else:
+            field, sign, literal = parse_condition(_text(one))
+            yield field, sign, literal or ""
+
+
+def _value(given: Json) -> str:
+    return ", ".join(_text(one) for one in given) if isinstance(given, list) else _text(given)
+
+
+def _condition(one: tuple[str, str, str], operands: Iterable[Operand], sources: OperandSources) -> RowCondition:
+    field, sign, value = one
+    return RowCondition(field=field, sign=sign, against=_limit(sign, value, operands, sources))
+
+
+def _limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
+    """What rows are compared with: in an ordering a figure with a source, or another field of the row; else a word."""
+    if sign in ORDERINGS:
+        named = sources.find_named(value)
+        if named is None and _is_field(value, operands, sources):
+            return Operand(source="row", path=value)
+        return named or sources.find(value, free=FREE_LIMITS)
+    if sign in ("=", "!="):
+        if value.startswith("row."):
+            return Operand(source="row", path=value.removeprefix("row."))
+        return sources.find_named(value) or Operand(source="constant", literal=value)
+    return Operand(source="constant", literal=value)
+
+
+def _is_field(name: str, operands: Iterable[Operand], sources: OperandSources) -> bool:
+    listed = [one for one in operands if one.source == "result"]
+    found = [open_rows(select_cells(sources.result(one.ref), one.path)) for one in listed]
+    cells = [cell for selection in found for cell in selection.cells[:50]]
+    return any(find_field_around(cell, name) for cell in cells)
+
+
+def _free_name(wanted: str, operation: str, known: KnownFigures) -> str:
+    """A name that nothing else has, and that no reference or path looks like."""
+    name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
+    taken = {plain_name(value.name) for value in known.values} | {plain_name(fact.ref) for fact in known.facts}
+    if re.fullmatch(r"r?\d+(?:_.*)?|today|tomorrow|yesterday|now", name, re.I):
+        name = f"value_{name}"
+    numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
+    return name if plain_name(name) not in taken else next(one for one in numbered if plain_name(one) not in taken)
+
+
+def _order(given: Json) -> Literal["", "day_first", "month_first"]:
+    return "day_first" if given == "day_first" else "month_first" if given == "month_first" else ""
+
+
+def _text(given: Json) -> str:
+    return given.strip() if isinstance(given, str) else "" if given is None else dumps(given)

@@ -1,0 +1,102 @@
+"""Tokens that name a thing or a person: record numbers, mail addresses, bank accounts, telephone numbers, links."""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from services.executor.core.figures.vocabulary import fold
+
+
+class IdentifierForm(StrEnum):
+    """What an identifier looks like."""
+
+    LINK = "link"
+    EMAIL = "email"
+    IBAN = "iban"
+    PHONE = "phone"
+    CODE = "code"
+
+
+class WrittenIdentifier(NamedTuple):
+    """An identifier where it stands in a text."""
+
+    start: int
+    end: int
+    text: str
+    form: IdentifierForm
+
+
+_SPECIAL = re.compile(
+    r"(?P<link>\bhttps?://[^\s<>\"']+|\bwww\.[^\s<>\"']+)"
+    r"|(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<iban>\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b)"
+    r"|(?P<code>\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
+    r"|(?<![\w.,-])\d{4}(?:[ -]\d{4}){2,4}(?![\w-]|[.,]\d| \d{4}))"
+    r"|(?P<phone>(?<![\w.])\+\d(?:(?:[ /.-]|\)[ -]?|[ -]?\()?\d){6,14}(?!\w)"
+    r"|(?<![\w.(-])\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}(?![\w-])"
+    r"|(?<![\w.-])0\d(?:[ .]\d\d){4}(?!\w)|(?<![\w./-])0\d{2,4}[ /]\d{4,}(?:[ -]\d+)*(?!\w))"
+)
+# A code has a digit; its parts hang together by marks that no sentence puts there.
+_CODE = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
+_DIGIT = re.compile(r"\d")
+_PARTS = re.compile(r"[^\W\d_]+|\d+")
+ADDRESSES = frozenset({IdentifierForm.LINK, IdentifierForm.EMAIL})  # one mark more or less is another address
+_LOOSE = frozenset({IdentifierForm.IBAN, IdentifierForm.PHONE})
+_LONG = 12  # digits in groups that only a card or an account has
+_LINK_END = ".,;:!?)]}"
+
+
+def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
+    """The links, addresses, accounts and telephone numbers: what is never read as a number or a date."""
+    for match in _SPECIAL.finditer(text):
+        form = IdentifierForm(match.lastgroup or IdentifierForm.CODE)
+        written = match[0].rstrip(_LINK_END) if form in (IdentifierForm.LINK, IdentifierForm.EMAIL) else match[0]
+        yield WrittenIdentifier(match.start(), match.start() + len(written), written, form)
+
+
+def find_codes(text: str) -> Iterator[WrittenIdentifier]:
+    """Every further token with a digit: ``EXP-1006``, ``INV_22``, ``4411``; numbers and dates are among them."""
+    for match in _CODE.finditer(text):
+        if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
+            yield WrittenIdentifier(*match.span(), match[0], IdentifierForm.CODE)
+            yield from _joined_codes(match[0], match.start())
+
+
+def _joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
+    """``EXP-1/EXP-2`` is also two codes; ``PO/2024/17`` is one."""
+    parts = text.split("/")
+    if len(parts) > 1 and all(has_digit(part) and not part.isdecimal() for part in parts):
+        for part in parts:
+            yield WrittenIdentifier(start, start + len(part), part, IdentifierForm.CODE)
+            start += len(part) + 1
+
+
+def has_digit(text: str) -> bool:
+    return _DIGIT.search(text) is not None
+
+
+def identifier_key(text: str) -> tuple[str, ...]:
+    """What an identifier is compared by: its runs of letters and of digits, whatever stands between them.
+
+    ``EXP-1006``, ``exp 1006`` and ``EXP1006`` are one; ``1-12`` and ``11-2`` are two. Telephone numbers, IBANs and long
+    digits in groups are compared without their gaps; mail addresses and links with every mark.
+    """
+    form = whole_form(text)
+    parts = _PARTS.findall(fold(text))
+    if form in ADDRESSES:
+        return (form, text.strip().lower() if form is IdentifierForm.EMAIL else text.strip())
+    if form in _LOOSE or (sum(map(len, parts)) >= _LONG and all(part.isdecimal() for part in parts)):
+        return (IdentifierForm.PHONE if form is IdentifierForm.PHONE else IdentifierForm.IBAN, "".join(parts))
+    return tuple(parts)
+
+
+def whole_form(text: str) -> IdentifierForm | None:
+    """The form of a text that is one identifier and nothing else; None for words."""
+    text = text.strip()
+    match = _SPECIAL.fullmatch(text) or _SPECIAL.fullmatch(text.upper())
+    if match:
+        return IdentifierForm(match.lastgroup or IdentifierForm.CODE)
+    match = _CODE.fullmatch(text)
+    return IdentifierForm.CODE if match and has_digit(text) else None

@@ -1,0 +1,287 @@
+"""What a text mentions: numbers, dates, times, identifiers, quotations and words, each with its place."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import NamedTuple, TypeVar
+
+from services.executor.core.figures.date_grammar import Period
+from services.executor.core.figures.dates import DateMention, find_dates
+from services.executor.core.figures.identifiers import (
+    WrittenIdentifier,
+    find_codes,
+    find_special_identifiers,
+    identifier_key,
+)
+from services.executor.core.figures.numbers import (
+    Number,
+    NumberMention,
+    find_numbers_in_digits,
+    find_numbers_in_words,
+    join_major_and_minor,
+    read_amount,
+    read_implied_word,
+)
+from services.executor.core.figures.times import IsoMoment, TimeMention, find_iso_moments, find_times
+from services.executor.core.figures.tokens import read_spelled_numbers, split_words
+from services.executor.core.figures.vocabulary import fold, likely_languages
+
+_QUOTED = re.compile(
+    r'"([^"\n]+)"|“([^”\n]+)”|„([^“”\n]+)[“”]|«\s*([^»\n]+?)\s*»|(?<!\w)[\'‘]([^\'’\n]+)[\'’](?!\w)|`([^`\n]+)`'
+)
+_PIECE = re.compile(r"[^\W\d_]+|\d+")
+_FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
+_DAY = 86_400  # seconds
+_ANY_DAY = date(2000, 1, 1)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Quotation(NamedTuple):
+    """A text in quotation marks, without them."""
+
+    start: int
+    end: int
+    text: str
+
+
+class MentionPlace(NamedTuple):
+    """Where words stand in a text."""
+
+    start: int
+    end: int
+
+
+Mention = NumberMention | DateMention | TimeMention | WrittenIdentifier
+_Spanned = TypeVar("_Spanned", NumberMention, DateMention, TimeMention, WrittenIdentifier)
+
+
+@dataclass(frozen=True)
+class Mentions:
+    """All that a text mentions. ``now`` is the moment that relative dates are told from, in the zone of the text."""
+
+    text: str
+    now: datetime
+    numbers: tuple[NumberMention, ...]
+    dates: tuple[DateMention, ...]
+    times: tuple[TimeMention, ...]
+    identifiers: tuple[WrittenIdentifier, ...]
+    quotations: tuple[Quotation, ...]
+
+    @property
+    def zone(self) -> tzinfo | None:
+        return self.now.tzinfo
+
+    @cached_property
+    def numbers_by_value(self) -> Mapping[Number, Sequence[NumberMention]]:
+        table: dict[Number, list[NumberMention]] = {}
+        for mention in self.numbers:
+            for value in mention.values:
+                table.setdefault(value, []).append(mention)
+        return table
+
+    @cached_property
+    def identifiers_by_key(self) -> Mapping[tuple[str, ...], WrittenIdentifier]:
+        return {identifier_key(one.text): one for one in reversed(self.identifiers)}
+
+    @cached_property
+    def days(self) -> Mapping[date, DateMention]:
+        """The days that are meant by themselves; the first and the last of a longer period are among them."""
+        return {
+            day: mention
+            for mention in reversed(self.dates)
+            for period in reversed(mention.periods)
+            for day in (period.last, period.first)
+        }
+
+    @cached_property
+    def times_of_day(self) -> Mapping[time, TimeMention]:
+        return {one: mention for mention in reversed(self.times) for one in mention.times}
+
+    def place_of(self, phrase: str) -> MentionPlace | None:
+        """Where the phrase stands as it is written, as whole words and not within a longer code or number."""
+        start = self.text.find(phrase) if phrase else -1
+        while start >= 0:
+            place = MentionPlace(start, start + len(phrase))
+            if self._is_whole(place):
+                return place
+            start = self.text.find(phrase, start + 1)
+        return None
+
+    def place_of_words(self, phrase: str) -> MentionPlace | None:
+        """Where the words of the phrase stand in a row, whatever their case, accents and the marks between them."""
+        wanted = spaced_words(phrase)
+        joined, starts, ends = self._spaced
+        found = joined.find(wanted) if wanted.strip() else -1
+        while found >= 0:
+            first = joined.count(" ", 0, found)
+            place = MentionPlace(starts[first], ends[first + wanted.count(" ") - 2])
+            if self._is_whole(place):
+                return place
+            found = joined.find(wanted, found + 1)
+        return None
+
+    def _is_whole(self, place: MentionPlace) -> bool:
+        start, end = place
+        before, after = self.text[start - 1 : start] if start else "", self.text[end : end + 1]
+        if (before.isalnum() and self.text[start].isalnum()) or (after.isalnum() and self.text[end - 1].isalnum()):
+            return False
+        has_digit = any(mark.isdecimal() for mark in self.text[start:end])
+        spans = self._solid if has_digit else self.identifiers
+        return not any(span.start < start < span.end or span.start < end < span.end for span in spans)
+
+    @cached_property
+    def _solid(self) -> Sequence[Mention]:
+        return (*self.identifiers, *self.numbers, *self.dates, *self.times)
+
+    @cached_property
+    def _spaced(self) -> tuple[str, Sequence[int], Sequence[int]]:
+        spans = [match.span() for match in _PIECE.finditer(self.text)]
+        pieces = [fold(self.text[start:end]) for start, end in spans]
+        return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
+
+
+def spaced_words(text: str) -> str:
+    """The runs of letters and of digits of a text, folded, with a space around each: ``in_progress`` is two words."""
+    return f" {' '.join(_PIECE.findall(fold(text)))} "
+
+
+def split_name(name: str) -> tuple[str, ...]:
+    """The words of a field's name: ``vendorIban``, ``vendor_iban`` and ``Vendor IBAN`` are the same two."""
+    return tuple(fold(piece) for piece in _PIECE.findall(_HUMP.sub(" ", name)))
+
+
+def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mentions:
+    """What the text mentions. ``now``: aware, in the writer's zone; without ``relative`` no date is told from it."""
+    tokens = split_words(text)
+    languages = likely_languages(token.folded for token in tokens)
+    spelled = read_spelled_numbers(text, tokens, languages)
+    numbers = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
+    free = _FreeCharacters(text)
+    special = free.claim(find_special_identifiers(text))
+    days = free.claim_together(find_dates(text, tokens, spelled, now.date(), relative=relative))
+    moments = [*find_iso_moments(text, now.tzinfo)]
+    times = free.claim([*(moment.mention for moment in moments), *find_times(text, tokens, spelled)])
+    days += _days_of_moments(text, moments)
+    lengths = _lengths_told_as_dates(numbers, days)
+    counted = free.claim(sorted(numbers, key=lambda one: (one.start, -one.end)))  # "2 dozen" before "2"
+    counted += join_major_and_minor(text, counted)
+    if relative:
+        soon = [*_moments_told_from_now(text, counted, now)]
+        days, times = [*days, *(day for day, _ in soon)], [*times, *(hour for _, hour in soon)]
+    spans = {(number.start, number.end) for number in counted}
+    codes = [code for code in find_codes(text) if (code.start, code.end) in spans or free.has(code.start, code.end)]
+    return Mentions(
+        text=text,
+        now=now,
+        numbers=tuple(sorted([*counted, *lengths], key=lambda one: one.start)),
+        dates=tuple(days),
+        times=tuple(times),
+        identifiers=tuple(sorted([*special, *codes])),
+        quotations=tuple(_find_quotations(text)),
+    )
+
+
+def _days_of_moments(text: str, moments: Sequence[IsoMoment]) -> list[DateMention]:
+    """The days of moments in the reader's zone: late in the evening here is the next day elsewhere."""
+    spans = [(one.mention.start - len("2026-03-04"), one.mention.start, one.day) for one in moments]
+    return [DateMention(start, end, text[start:end], (Period(day, day),)) for start, end, day in spans]
+
+
+def _moments_told_from_now(
+    text: str, numbers: Sequence[NumberMention], now: datetime
+) -> Iterator[tuple[DateMention, TimeMention]]:
+    """``in two hours``, ``dans 30 minutes``: a day and a time, to the minute."""
+    for number in numbers:
+        unit, value = number.unit, number.values[0]
+        is_short = unit is not None and unit.measure == "time" and unit.size < _DAY and 0 < value < _DAY
+        if unit is not None and is_short and _FROM_NOW.search(text, 0, number.start):
+            seconds = Fraction(value) * unit.size
+            moment = (now + timedelta(seconds=int(seconds))).replace(second=0, microsecond=0)
+            span = (number.start, number.end, number.text)
+            day = DateMention(*span, (Period(moment.date(), moment.date()),), is_relative=True)
+            yield day, TimeMention(*span, (moment.time(),))
+
+
+@lru_cache(maxsize=64)  # a task's text is asked about by each operand
+def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
+    """The numbers that a text states in their likeliest reading, and how it writes each of them.
+
+    A writing that means another number by itself, as ``1.234`` of a German text, states that one as well.
+    """
+    found: dict[Fraction, dict[str, None]] = {}
+    for mention in read_told(text, today).numbers:
+        if not (mention.text.casefold() == "one" and mention.is_everyday):
+            number, alone = mention.values[0], read_amount(mention.text)
+            if alone is not None:
+                found.setdefault(Fraction(alone.number), {})[mention.text] = None
+            found.setdefault(Fraction(number), {str(number): None})
+    spans = [(one.start, one.end) for one in read_told(text, today).numbers]
+    for match in _LETTERS.finditer(text):
+        is_free = not any(start <= match.start() < end for start, end in spans)
+        if is_free and (implied := read_implied_word(match[0])) is not None:
+            found.setdefault(Fraction(implied.number), {})[match[0]] = None
+    return {number: tuple(writings) for number, writings in found.items()}
+
+
+@lru_cache(maxsize=64)
+def find_stated_days(text: str, today: date) -> frozenset[date]:
+    """The days that a text states: of a longer period its first, its last, and the day after it."""
+    periods = [period for mention in read_told(text, today).dates for period in (*mention.periods, *mention.told_from)]
+    after = [one.last + timedelta(days=1) for one in periods if one.first < one.last < date.max]
+    return frozenset([*after, *(day for period in periods for day in period)])
+
+
+@lru_cache(maxsize=64)
+def read_told(text: str, today: date) -> Mentions:
+    """What a text mentions where only the day is known that it is told on, or not even that."""
+    is_known = today.year > 1
+    now = datetime.combine(today if is_known else _ANY_DAY, time(), UTC)
+    return find_mentions(text, now, relative=is_known)
+
+
+class _FreeCharacters:
+    """Which characters of a text belong to no mention yet: those of a date are no amount, those of a code no number."""
+
+    def __init__(self, text: str) -> None:
+        self._taken = bytearray(len(text))
+
+    def has(self, start: int, end: int) -> bool:
+        return not any(self._taken[start:end])
+
+    def claim(self, found: Iterable[_Spanned]) -> list[_Spanned]:
+        """The mentions whose characters were free, each taking its own."""
+        claimed = []
+        for one in found:
+            if self.has(one.start, one.end):
+                self._take(one)
+                claimed.append(one)
+        return claimed
+
+    def claim_together(self, found: Iterable[_Spanned]) -> list[_Spanned]:
+        """As ``claim``, but these may lie within each other: a range of days within which two days stand."""
+        claimed = [one for one in found if self.has(one.start, one.end)]
+        for one in claimed:
+            self._take(one)
+        return claimed
+
+    def _take(self, one: Mention) -> None:
+        self._taken[one.start : one.end] = b"\1" * (one.end - one.start)
+
+
+def _lengths_told_as_dates(numbers: Sequence[NumberMention], days: Sequence[DateMention]) -> list[NumberMention]:
+    """``in 30 days`` is a day, and also a length of thirty days; so is the length in ``two days before 4 March``."""
+    return [
+        one
+        for one in numbers
+        if one.unit is not None and any(day.start <= one.start < one.end <= day.end for day in days)
+    ]
+
+
+def _find_quotations(text: str) -> Iterator[Quotation]:
+    for match in _QUOTED.finditer(text):
+        group = match.lastindex or 0
+        yield Quotation(*match.span(group), match[group])

@@ -1,0 +1,468 @@
+"""Numbers and amounts, however they are written: digits, words, fractions, with currency or unit.
+
+Three questions are answered here. Which numbers stand in a text (``find_numbers``), which number a whole value is in
+any writing (``read_amount``), and which one it is as programs and English write it (``figure``): the strict answer,
+which comparisons of a plan with its sources go by.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from services.executor.core.figures.money import CURRENCIES, MONEY, SIGNS, Money
+from services.executor.core.figures.tokens import SpelledNumber, WrittenToken, read_spelled_numbers, split_words
+from services.executor.core.figures.units import PERCENT, UNITS, Unit
+from services.executor.core.figures.vocabulary import fold, likely_languages
+from shared.domain.exact_json import Json
+
+Number = Decimal | Fraction
+EVERYDAY = 10  # "one of them", "no more than two": below it a word is a figure only where a unit follows
+
+
+class NumberMention(NamedTuple):
+    """A number where it stands. ``values``: every number that the writing can mean, likeliest first."""
+
+    start: int
+    end: int
+    text: str
+    values: tuple[Number, ...]
+    money: Money | None = None
+    unit: Unit | None = None
+    is_spelled: bool = False
+
+    @property
+    def is_everyday(self) -> bool:
+        """Whether it is a small number in words: "one of the two records"."""
+        return self.is_spelled and -EVERYDAY < self.values[0] < EVERYDAY
+
+
+class WrittenAmount(NamedTuple):
+    """A number as it is written. ``style``: whether it is a percentage (20 for 20 %), or a fraction of something.
+
+    ``unit`` is the English name of a unit of measure, or ``cents`` for a minor unit of money.
+    """
+
+    number: Number
+    style: Literal["", "percent", "fraction"] = ""
+    unit: str = ""
+
+
+class _Suffix(NamedTuple):
+    """What follows a number, up to ``end``: a power of ten, a currency, a unit."""
+
+    end: int
+    shift: int = 0
+    money: Money | None = None
+    unit: Unit | None = None
+
+
+_GAPS = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
+_BODY = rf"\d{{1,3}}(?:[{_GAPS}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*(?:[.,]\d+)?"
+_SCALES = {
+    "k": 3, "thousand": 3, "thousands": 3, "tausend": 3, "tsd": 3, "mille": 3, "hundred": 2, "hundert": 2,
+    "mn": 6, "million": 6, "millions": 6, "millionen": 6, "mio": 6, "bn": 9, "mrd": 9, "milliarde": 9,
+    "milliarden": 9, "milliard": 9, "milliards": 9, "billion": 9, "billions": 9,
+}  # fmt: skip
+_HALVES = frozenset("half halb halbe halben halbes halfte moitie demi demie".split())
+_PARTS = {
+    word: number
+    for words, number in (
+        (" ".join([*_HALVES, "halves"]), 2), ("third thirds drittel tiers", 3),
+        ("quarter quarters viertel quart quarts", 4), ("fifth fifths funftel cinquieme", 5), ("sixth sixths", 6),
+        ("seventh sevenths", 7), ("eighth eighths achtel", 8), ("ninth ninths", 9),
+        ("tenth tenths zehntel dixieme", 10),
+    )
+    for word in words.split()
+}  # fmt: skip
+_ARTICLES = frozenset("a an one the by um ein eine einem einen die un une la le d".split())
+_JOINS = frozenset("and und et".split())
+_DOZENS = frozenset("dozen dutzend douzaine douzaines".split())
+_WHOLE_WORDS = {
+    "anderthalb": Fraction(3, 2), "eineinhalb": Fraction(3, 2), "zweieinhalb": Fraction(5, 2),
+    "dreieinhalb": Fraction(7, 2), "twice": Fraction(2), "double": Fraction(2), "doppelt": Fraction(2),
+    "triple": Fraction(3),
+}  # fmt: skip
+# What a word of the task says without a numeral: "compounded monthly", "twice the fee".
+_IMPLIED = {
+    "monthly": 12, "quarterly": 4, "yearly": 1, "annually": 1, "annual": 1, "semiannually": 2, "weekly": 52,
+    "daily": 365, "twice": 2, "double": 2, "doubled": 2, "triple": 3, "thrice": 3, "week": 7, "fortnight": 14,
+    "dozen": 12, "year": 12, "quarter": 3,
+}  # fmt: skip
+_AFTER = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
+_SLASH = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
+_RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
+_BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
+_JOINED = re.compile(r"\s*(?:,|and|und|et)?\s*")
+_WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
+_MACHINE = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_MOST_DIGITS = 40
+_LONGEST = 60  # characters; whatever is longer is no number
+_MOST_POWER = 50  # of ten; a number beyond it is no figure of any business
+_SIGN = "|".join(re.escape(sign) for sign in SIGNS) + "|" + "|".join(CURRENCIES)
+# A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
+_DIGITS = re.compile(
+    rf"(?:(?<![\w.,:/@#+*-])|(?<=\s)\+|(?<=[$€£¥]))"
+    rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_SIGN})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
+    rf"(?P<later>[-\N{{MINUS SIGN}}])?(?P<body>{_BODY})(?P<dash>,-+)?(?P<part>[½¼¾⅓⅔⅛])?"
+)
+
+# A sign, currency signs and codes before or after, thousands commas, an optional fraction, an optional K or M.
+# A leading zero makes a number of several digits an identifier: "007" is not 7.
+_FIGURE = re.compile(
+    r"^[-+]?\s*(?:[$€£¥]|[A-Z]{3}\s)?\s*[-+]?"
+    r"([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|0)(\.\d+)?\s*([KkMm]?)\s*(?:[$€£¥%]|[A-Z]{3})?$",
+    re.ASCII,
+)
+# A minus belongs to a figure only where it cannot be a hyphen; commas, colons and slashes only between digits.
+_TOKEN = re.compile(r"""(?:(?<![^\s(=:"'])-(?=[$€£¥]?\d))?[A-Za-z\d$€£¥](?:[\w$€£¥%.@+-]|(?<=\d)[,:/](?=\d))*""")
+_SPELLINGS = str.maketrans(
+    {"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "}
+    | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
+)
+_MAY_BE_SPELLED = re.compile(
+    r"(?:[½¼¾⅓⅔⅛]|an?\s|the\s|zero|one|tw|th|fo|fi|si|se|eig|nin|ten|el|hund|half|quarter|doub|trip|dozen|null|ein|zw|dr|vi|f[uü]|"
+    r"ac|ne|zeh|elf|tau|d[ioe]|la\s|le\s|un|tr|qua|qui|cin|on|mil|cent|moi|and)",
+    re.I,
+)
+
+
+def figure(value: Json) -> Decimal | None:
+    """The number that a JSON value or a written amount stands for: ``"$2,340.00"``, ``"12 USD"``, ``"3K"``, ``"(5)"``.
+
+    Exact, however long. None for anything that only contains digits: dates, identifiers, lists, ``"007"``.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        return None
+    if not isinstance(value, str):
+        return Decimal(value)
+    text = value.translate(_SPELLINGS).strip()
+    accounted = text.startswith("(") and text.endswith(")")
+    match = _FIGURE.match(text[1:-1].strip() if accounted else text)
+    if match is None or text.count("-") + accounted > 1:
+        return None
+    whole, fraction, scale = match.groups()
+    sign = "-" if accounted or "-" in text else ""
+    return Decimal(f"{sign}{whole.replace(',', '')}{fraction or ''}E{ {'': 0, 'k': 3, 'm': 6}[scale.lower()] }")
+
+
+def number_bearing_tokens(text: str) -> list[str]:
+    """The words of a text that contain a digit: identifiers, amounts, dates; without the punctuation that ends them."""
+    tokens = _TOKEN.findall(text.translate(_SPELLINGS))
+    return [token.rstrip(".+-") for token in tokens if any(mark.isdigit() for mark in token)]
+
+
+def normal(token: str) -> str:
+    """One spelling for each figure, so that ``$2,340`` and ``2340.00`` are the same; other tokens are case-folded."""
+    number = figure(token)
+    if number is None:
+        return token.casefold()
+    text = format(number, "f") if number else "0"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def numbers_in_words(text: str, *, everyday: bool = False) -> list[int]:
+    """The whole numbers that a text spells out; ``everyday``: also one to nine standing alone, without a unit."""
+    tokens = split_words(text)
+    spelled = read_spelled_numbers(text, tokens, likely_languages(token.folded for token in tokens))
+    found = [one for one in find_numbers_in_words(text, tokens, spelled) if one.is_spelled]
+    said = [one for one in found if everyday or one.money or one.unit or not one.is_everyday]
+    return [int(one.values[0]) for one in said if one.values[0].as_integer_ratio()[1] == 1]
+
+
+def read_amount(value: Json) -> WrittenAmount | None:
+    """What a JSON value or a text states where it is a number and nothing else; None for identifiers, dates, prose."""
+    if isinstance(value, bool) or value is None or isinstance(value, list | dict):
+        return None
+    if not isinstance(value, str):
+        return WrittenAmount(Decimal(value)) if abs(Decimal(value).adjusted()) <= _MOST_POWER else None
+    return _read_text(value) if len(value) <= _LONGEST else None
+
+
+def read_implied_word(word: str) -> WrittenAmount | None:
+    """The number that a word stands for without a numeral: ``monthly`` for 12 times a year."""
+    number = _IMPLIED.get(word.casefold())
+    return WrittenAmount(Decimal(number)) if number is not None else None
+
+
+@lru_cache(maxsize=16_384)  # the same amounts are read by conditions, sums and the audit
+def _read_text(text: str) -> WrittenAmount | None:
+    plain = text.translate(_SPELLINGS).strip()
+    if (number := figure(plain)) is not None:
+        return WrittenAmount(number, "percent" if plain.endswith("%") else "")
+    if plain[:1] == ".":
+        plain = f"0{plain}"
+    mention = read_whole_number(plain)
+    if mention is None:
+        return None
+    number_said, unit = mention.values[0], mention.unit
+    if unit is not None and unit.measure == PERCENT.measure:
+        return WrittenAmount(number_said if unit == PERCENT else _times(number_said, unit.size), "percent")
+    name = "cents" if mention.money and mention.money.is_minor else unit.name if unit else ""
+    return WrittenAmount(number_said, "fraction" if isinstance(number_said, Fraction) else "", name)
+
+
+def _times(number: Number, size: Fraction) -> Number:
+    return (
+        Decimal(size.numerator) * number / Decimal(size.denominator) if isinstance(number, Decimal) else number * size
+    )
+
+
+def read_whole_number(text: str) -> NumberMention | None:
+    """The number that a text is, and nothing else; where ``m`` follows without a space, it means a million."""
+    if any(mark.isdecimal() for mark in text):
+        found = find_numbers_in_digits(text, "en", m_is_million=True)
+    elif _MAY_BE_SPELLED.match(text):
+        found = iter(find_numbers(text))
+    else:
+        return None
+    return next((one for one in found if (one.start, one.end) == (0, len(text))), None)
+
+
+@lru_cache(maxsize=4096)
+def read_written_number(text: str) -> NumberMention | None:
+    """The number that a text with digits is: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; none for ``007``."""
+    text = text.strip()
+    plain = read_machine_number(text)
+    if plain is not None:
+        return NumberMention(0, len(text), text, (plain,))
+    is_short = len(text) <= _LONGEST and any(mark.isdecimal() for mark in text)
+    return read_whole_number(text) if is_short else None
+
+
+def read_number(value: Json) -> NumberMention | None:
+    """The number that a JSON number or a text with digits is."""
+    if isinstance(value, str):
+        return read_written_number(value)
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    return NumberMention(0, 0, "", (Decimal(value),))
+
+
+def read_machine_number(text: str) -> Decimal | None:
+    """A number as programs write it, ``-1234.50``; None for ``007``, ``1,234`` and all else."""
+    return Decimal(text) if len(text) <= _MOST_DIGITS and _MACHINE.fullmatch(text) else None
+
+
+def find_numbers(text: str) -> list[NumberMention]:
+    """Every number of a text that holds nothing else, such as dates: in digits or in words, also majors with minors."""
+    tokens = split_words(text)
+    languages = likely_languages(token.folded for token in tokens)
+    spelled = read_spelled_numbers(text, tokens, languages)
+    found = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
+    return [*found, *join_major_and_minor(text, sorted(found, key=lambda one: one.start))]
+
+
+def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
+    """The numbers written in digits. ``language`` settles which mark parts the thousands where both readings fit."""
+    for match in _SLASH.finditer(text):
+        whole, over, under = (int(group or 0) for group in match.groups())
+        if 0 < over < under:
+            yield NumberMention(*match.span(), match[0], (whole + Fraction(over, under),))
+    yield from _ranges(text)
+    for match in _DIGITS.finditer(text):
+        if (mention := _read_match(text, match, language, m_is_million)) is not None:
+            yield mention
+    for place, mark in enumerate(text):
+        if mark in "½¼¾⅓⅔⅛" and not text[place - 1 : place].isdecimal():
+            yield NumberMention(place, place + 1, mark, (_vulgar(mark),))
+
+
+def _ranges(text: str) -> Iterator[NumberMention]:
+    """``10-12 people``: two numbers. ``4411-22`` is a code."""
+    for match in _RANGE.finditer(text):
+        suffix = _read_suffix(text, match.end())
+        low, high = (Decimal(int(group) * 10**suffix.shift) for group in match.groups())
+        if low < high and not _hangs_on(text, suffix.end):
+            for start, end, value in ((*match.span(1), low), (match.start(2), suffix.end, high)):
+                yield NumberMention(start, end, text[start:end], (value,), suffix.money, suffix.unit)
+
+
+def _read_match(text: str, match: re.Match[str], language: str, m_is_million: bool) -> NumberMention | None:
+    values: tuple[Number, ...] = _read_digits(match["body"], "de" if match["dash"] else language)
+    if not values or len(match["body"]) > _MOST_DIGITS or (match["minus"] and match["later"]):
+        return None
+    if match["part"]:
+        values = tuple(Fraction(value) + _vulgar(match["part"]) for value in values)
+    suffix = _read_suffix(text, match.end(), m_is_million or match["before"] is not None)
+    if _hangs_on(text, suffix.end):
+        return None
+    sign = -1 if match["minus"] or match["later"] else 1
+    money = MONEY[match["before"]] if match["before"] else suffix.money
+    start, end = match.start(), suffix.end
+    scaled = tuple(_shift(value, suffix.shift, sign) for value in values)
+    return NumberMention(start, end, text[start:end], scaled, money, suffix.unit)
+
+
+def _shift(value: Number, places: int, sign: int = 1) -> Number:
+    """The number times a power of ten, exactly."""
+    if isinstance(value, Fraction):
+        factor: int = sign * 10**places
+        return value * factor
+    return Decimal(f"{'-' if sign < 0 else ''}{value}E{places}")
+
+
+def _vulgar(mark: str) -> Fraction:
+    return Fraction(unicodedata.numeric(mark)).limit_denominator(10)
+
+
+def _hangs_on(text: str, end: int) -> bool:
+    """Whether the number runs on into a token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
+    after = text[end : end + 2]
+    if not after:
+        return False
+    return after[0].isalnum() or after[0] in "_@" or (after[0] in ".,-/:#'’" and after[1:].isalnum())
+
+
+def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
+    shift = 0
+    if text[end : end + 1] in ("x", "×") and not text[end + 1 : end + 2].isalnum():
+        return _Suffix(end + 1)  # "3x as much"
+    word, after = _next_word(text, end)
+    is_attached = text[end : end + 1] == word[:1] != ""
+    if (scale := _scale(word, is_attached, m_is_million)) is not None:
+        shift, end = scale, after
+        word, after = _next_word(text, end)
+    if percent := _WORDS_OF_PERCENT.match(text, end):
+        return _Suffix(percent.end(), shift, unit=PERCENT)
+    for written in (word, word.rstrip(".")):
+        if money := _money(written):
+            return _Suffix(after - len(word) + len(written), shift, money)
+    plain = word.rstrip(".")
+    if plain and (unit := UNITS.get(fold(plain))):
+        return _Suffix(after - len(word) + len(plain), shift, unit=unit)
+    return _Suffix(end, shift)
+
+
+def _scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
+    plain = fold(word.rstrip("."))
+    if word.rstrip(".") == "M" or (plain == "m" and m_is_million and is_attached):
+        return _SCALES["million"]
+    return _SCALES.get(plain) if plain != "k" or is_attached else None
+
+
+def _money(word: str) -> Money | None:
+    if word in CURRENCIES or not word.isalpha():
+        return MONEY.get(word)
+    return MONEY.get(fold(word)) if fold(word) != "p" or word == "p" else None
+
+
+def _next_word(text: str, end: int) -> tuple[str, int]:
+    match = _AFTER.match(text, end)
+    return (match[1], match.end()) if match else ("", end)
+
+
+def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
+    """Every number that digits with points, commas, gaps or apostrophes can mean, likeliest first; none for ``1.2.3``.
+
+    ``1.234`` is two numbers, and so is ``1,234`` outside English; ``1.234,5`` and ``12 400`` are one.
+    """
+    marks = [mark for mark in body if not mark.isdecimal()]
+    groups = re.split(r"\D", body)
+    if not marks:
+        return (Decimal(body),) if body == "0" or not body.startswith("0") else ()
+    last = marks[-1]
+    is_decimal = last in ".," and marks.count(last) == 1 and _are_groups(groups[:-1], marks[:-1])
+    decimal = Decimal("".join(groups[:-1]) + "." + groups[-1]) if is_decimal else None
+    grouped = Decimal("".join(groups)) if _are_groups(groups, marks) else None
+    first, second = (decimal, grouped) if (last == ".") == (language == "en") else (grouped, decimal)
+    if len(marks) > 1 or last not in ".,":
+        first, second = grouped, decimal
+    found = tuple(value for value in (first, second) if value is not None)
+    is_settled = len(marks) > 1 or last not in ".," or (last == "," and language == "en")
+    return found[:1] if is_settled else found
+
+
+def _are_groups(groups: Sequence[str], marks: Sequence[str]) -> bool:
+    """Whether the marks part thousands: one kind of mark, three digits in each group (two in Indian writing)."""
+    if not marks:
+        return len(groups) == 1 and (groups[0] == "0" or not groups[0].startswith("0"))
+    head, *rest = groups
+    if len(set(marks)) != 1 or not 1 <= len(head) <= 3 or head.startswith("0") or len(rest[-1]) != 3:
+        return False
+    middle = {len(group) for group in rest[:-1]}
+    return middle <= {3} or (marks[0] == "," and middle == {2} and len(head) <= 2)
+
+
+def find_numbers_in_words(
+    text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]
+) -> Iterator[NumberMention]:
+    """The numbers in words, with fractions: ``five hundred euros``, ``two and a half``, ``a third``, ``half``."""
+    begins = {number.first: number for number in spelled}
+    place = 0
+    while place < len(tokens):
+        value, after = _read_words(tokens, begins, place)
+        if value is None:
+            place += 1
+            continue
+        start, end = tokens[place].start, tokens[after - 1].end
+        if isinstance(value, Fraction) and (article := _BEFORE_UNIT.match(text, end)):
+            end = article.end()  # "half an hour"
+        suffix = _read_suffix(text, end)
+        written = text[start : suffix.end]
+        values = (_shift(value, suffix.shift),)
+        yield NumberMention(start, suffix.end, written, values, suffix.money, suffix.unit, is_spelled=True)
+        place = after
+
+
+def join_major_and_minor(text: str, numbers: Sequence[NumberMention]) -> Iterator[NumberMention]:
+    """``five euros and fifty cents``: one amount."""
+    for major, minor in pairwise(numbers):
+        is_pair = major.money and minor.money and minor.money.is_minor and not major.money.is_minor
+        if is_pair and _JOINED.fullmatch(text[major.end : minor.start]):
+            value = Fraction(major.values[0]) + Fraction(minor.values[0]) / 100
+            exact = Decimal(value.numerator) / Decimal(value.denominator)
+            yield NumberMention(major.start, minor.end, text[major.start : minor.end], (exact,), major.money)
+
+
+def _read_words(
+    tokens: Sequence[WrittenToken], begins: dict[int, SpelledNumber], place: int
+) -> tuple[Number | None, int]:
+    """The number that begins at a token, and the token after it."""
+    word = tokens[place].folded
+    number = begins.get(place)
+    if number is not None and not number.is_ordinal:
+        return _with_fraction(tokens, number.value, number.after)
+    if word.isdecimal():
+        value, after = _with_fraction(tokens, Decimal(word), place + 1)
+        return (value, after) if after > place + 1 else (None, place)
+    following = tokens[place + 1].folded if place + 1 < len(tokens) else ""
+    if word in _DOZENS or (word in ("a", "an") and following in _DOZENS | {"hundred", "thousand"}):
+        value_of = begins[place + 1].value if place + 1 in begins else Decimal(12)
+        return (Decimal(12), place + 1) if word in _DOZENS else (value_of, place + 2)
+    if word in _WHOLE_WORDS:
+        return _WHOLE_WORDS[word], place + 1
+    part = _part(tokens, place + 1) if word in _ARTICLES else 0
+    if part and not (word == "the" and part > 4) and not _is_half_hour(tokens, place + 1):  # "the seventh" is a day
+        return Fraction(1, part), place + 2
+    if word in _HALVES and not _is_half_hour(tokens, place):
+        return Fraction(1, 2), place + 1
+    return None, place
+
+
+def _with_fraction(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
+    """``two thirds`` is 2/3, ``two and a half`` is 5/2, ``two dozen`` is 24."""
+    rest = [token.folded for token in tokens[after : after + 3]]
+    if rest[:1] and rest[0] in _DOZENS:
+        return value * 12, after + 1
+    if (part := _part(tokens, after)) and part > 2 and value == int(value) and value < part:
+        return Fraction(int(value), part), after + 1
+    if rest[:1] and rest[0] in _JOINS:
+        skipped = 2 if rest[1:2] and rest[1] in _ARTICLES else 1
+        if part := _part(tokens, after + skipped):
+            return Fraction(value) + Fraction(1, part), after + skipped + 1
+    return value, after
+
+
+def _part(tokens: Sequence[WrittenToken], place: int) -> int:
+    return _PARTS.get(tokens[place].folded, 0) if place < len(tokens) else 0
+
+
+def _is_half_hour(tokens: Sequence[WrittenToken], place: int) -> bool:
+    """``half past nine``, ``a quarter to``: the clock's; ``third of May``, ``next quarter`` are the calendar's."""
+    after = tokens[place + 1].folded if place + 1 < len(tokens) else ""
+    return after in ("past", "to", "nach", "vor")
