@@ -15,7 +15,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-long test-engine images check format house requirements reference audit sbom lock
+.PHONY: help setup demo up test test-long compat test-engine images check format house requirements reference audit sbom lock
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -49,6 +49,10 @@ test: $(READY) ## the suite, in TEST_WORKERS=2 processes (TEST_WORKERS=0 TEST_AR
 test-long: $(READY) ## the exhaustive matrices, long fault and property runs as well
 	@mkdir -p $(dir $(RESULTS))
 	@$(PYTEST) $(TEST_ARGS)
+
+compat: $(READY) ## what others bring: an export with nulls, foreign evaluators, a Green agent over the package `ues`
+	@$(BIN)/python -m pytest -q tests/compat tests/simulator/test_absent_fields.py tests/simulator/test_published_shapes.py \
+		tests/unit/assessor/test_foreign_evaluators.py
 
 test-engine: $(READY) ## images and compose file on a container engine, if there is one (ENGINE_ARGS="images run compose")
 	@$(BIN)/python -m tests.engine $(ENGINE_ARGS)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cli.assess.asked import Wanted, assessed
+from cli.assess.authors import begin, run_assessor
 from cli.assess.handed_over import handed_over
 from cli.assess.kept import keep, read
 from cli.assess.own_assessor import AGENT_KEY, assessor_at
@@ -91,6 +92,63 @@ def measure(
     raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
 
 
+@assess.command()
+def new(
+    name: Annotated[str, typer.Argument(help="The scenario's id: small letters, digits and _.")],
+    scenarios_dir: Annotated[
+        Path, typer.Option(help="The folder of your scenarios.", metavar="FOLDER", file_okay=False)
+    ] = Path("scenarios"),
+) -> None:
+    """Write a scenario that runs: a morning of mail, its judging, a gold course and three wrong ones.
+
+    Example: purple assess new my_day --scenarios-dir scenarios
+    """
+    try:
+        made = begin(scenarios_dir, name)
+    except Complaint as complaint:
+        give_up(complaint)
+    out.print(f"Written to {made}.", markup=False, soft_wrap=True)
+    out.print(f"Next: purple assess check {name} --scenarios-dir {scenarios_dir}", markup=False, soft_wrap=True)
+
+
+@assess.command()
+def check(
+    names: Annotated[list[str] | None, typer.Argument(help="Which scenarios; all of the folder without any.")] = None,
+    scenarios_dir: Annotated[
+        Path | None,
+        typer.Option(help="Scenarios of your own.", metavar="FOLDER", exists=True, file_okay=False),
+    ] = None,
+) -> None:
+    """Tell whether scenarios can be used: read, booted in a world to the end of their day, and played.
+
+    What is wrong is named with its file and field. Courses in a scenario's folder `played` are carried out: `gold` has
+    to earn 95 % of the points, every other one less than half. Exit code 1 if one cannot be used. An assessor's
+    variables hold, such as SIMULATOR_URL.
+
+    Example: purple assess check my_day --scenarios-dir scenarios
+    """
+    where = ("--scenarios-dir", str(scenarios_dir)) if scenarios_dir else ()
+    raise typer.Exit(run_assessor("check", (*(names or ()), *where)))
+
+
+@assess.command()
+def days(
+    seed: Annotated[str, typer.Option(help="The same seed makes the same days.")],
+    scenarios_dir: Annotated[
+        Path, typer.Option(help="Where they are written.", metavar="FOLDER", file_okay=False)
+    ] = Path("scenarios"),
+    count: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 3,
+) -> None:
+    """Write days from a seed: people, threads, things to do and traps; easy, middle and hard ones in turn.
+
+    Each has its gold course and three wrong ones: `purple assess check --scenarios-dir FOLDER` plays them.
+
+    Example: purple assess days --seed 4f2a --count 6 --scenarios-dir scenarios
+    """
+    given = ("--seed", seed, "--count", str(count), "--scenarios-dir", str(scenarios_dir))
+    raise typer.Exit(run_assessor("days", given))
+
+
 @assess.command("keep")
 def keep_there(
     name: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
@@ -169,7 +227,8 @@ def _at_gateway(url: str, kept: Assessment) -> tuple[str, Complaint | None]:
 
 def _show(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
     if as_json:
-        told = {"pass_hat": kept.pass_hat, "kept_in": str(path), **({"page": page} if page else {})}
+        intervals = {"pass_interval": kept.pass_interval, "points_interval": kept.points_interval}
+        told = {"pass_hat": kept.pass_hat, **intervals, "kept_in": str(path), **({"page": page} if page else {})}
         say_json(json.dumps({**kept.model_dump(mode="json"), **told}))
         return
     out.print(table_of(kept))

@@ -9,6 +9,7 @@ from cli.console import Complaint
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.figures import Change, Line, compared, lines
 from shared.contracts.assessment.kept import PASSES_AT, Assessment
+from shared.domain.intervals import Interval
 
 
 def table_of(assessment: Assessment) -> Table:
@@ -37,7 +38,9 @@ def sentences(assessment: Assessment) -> list[str]:
     if unjudged:
         said.append(f"Nobody was there to judge {', '.join(unjudged)}: left out of the points of a run.")
     chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
+    passing, earned = assessment.pass_interval, assessment.points_interval
     said.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
+    said.append(f"With 95 % confidence a run passes with a chance of {_range(passing)}{_mean(earned)}.")
     return [str(printable(sentence)) for sentence in said]
 
 
@@ -58,7 +61,7 @@ def comparison(before: Assessment, after: Assessment) -> JsonObject:
 
 
 def comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
-    columns = ("", *(str(printable(name)) for name in names), "change")
+    columns = ("", *(str(printable(name)) for name in names), "change", "95 % confidence")
     table = Table(*columns, title=printable(f"{figures['scenario']}: mean points"))
     for group in ("dimensions", "criteria"):
         rows = figures[group]
@@ -92,14 +95,25 @@ def _failed(turn: JsonObject) -> str:
     return f"turn {which}, {kind}: {turn.get('error', '')}"
 
 
+def _range(interval: Interval) -> str:
+    return f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def _mean(interval: Interval | None) -> str:
+    return "" if interval is None else f" and earns a share of {_range(interval)} of the points"
+
+
 def _told(change: Change) -> JsonObject:
-    return {"before": change.before, "after": change.after, "change": change.change}
+    told: JsonObject = {"before": change.before, "after": change.after, "change": change.change}
+    return told | {"interval": [*change.interval] if change.interval else None, "clear": change.is_clear}
 
 
 def _cells(change: object) -> list[str]:
     values = [change.get(name) for name in ("before", "after", "change")] if isinstance(change, dict) else []
     shown = ["-" if value is None else _number(value) for value in values]
-    return [*shown[:2], f"+{shown[2]}" if shown[2][0] not in "-0" else shown[2]]
+    interval = change.get("interval") if isinstance(change, dict) else None
+    scatter = f"{_number(interval[0])} to {_number(interval[1])}" if isinstance(interval, list) else "-"
+    return [*shown[:2], f"+{shown[2]}" if shown[2][0] not in "-0" else shown[2], scatter]
 
 
 def _number(value: float) -> str:

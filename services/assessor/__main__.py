@@ -1,29 +1,36 @@
 """``python -m services.assessor [--host H] [--port P] ...``: measures agents until SIGTERM.
 
-``check [SCENARIO ...]`` tells whether scenarios can be used. Every option is a variable too, in capitals;
+``check [SCENARIO ...]`` tells whether scenarios can be used; ``days`` writes some from a seed. Every option of the
+service is a variable too, in capitals;
 ``AGENTBEATS_GREEN_`` before the name is read as well.
 """
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from services.assessor.bootstrap import build
 from services.assessor.checking import check
-from services.assessor.settings import SCENARIOS, Settings, older_names
+from services.assessor.core.days.generation import DIFFICULTIES
+from services.assessor.generating import write_days
+from services.assessor.settings import GreenAgentConfig, Settings, older_names
 from shared.infra.counted_app import counted
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
 from shared.infra.traced_app import traced
 from shared.infra.tracing import tracing
+from shared.ports.simulated_world import SimulatorFailed
 
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     if arguments and arguments[0] == "check":
         return _check(arguments[1:])
+    if arguments and arguments[0] == "days":
+        return _days(arguments[1:])
     options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
     try:
         settings = read_settings(Settings, **{**older_names(), **options})
@@ -39,9 +46,27 @@ def main(arguments: Sequence[str]) -> int:
 def _check(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="services.assessor check", description="Tells whether scenarios can be used.")
     parser.add_argument("scenario", nargs="*", help="all of them, if none is named")
-    parser.add_argument("--scenarios-dir", type=Path, default=SCENARIOS)
+    parser.add_argument("--scenarios-dir", type=Path)
     options = parser.parse_args(arguments)
-    return check(options.scenarios_dir, options.scenario)
+    given = {"scenarios_dir": options.scenarios_dir} if options.scenarios_dir else {}
+    try:
+        config = read_settings(GreenAgentConfig, **{**older_names(), **given})
+        return asyncio.run(check(config, options.scenario))
+    except (CannotStart, SimulatorFailed) as problem:
+        return refused(problem)
+
+
+def _days(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="services.assessor days", description="Writes scenarios from a seed.")
+    parser.add_argument("--seed", required=True, help="the same seed makes the same days")
+    parser.add_argument("--count", type=int, default=3)
+    parser.add_argument("--difficulty", choices=DIFFICULTIES, help="in turn, unless one is named")
+    parser.add_argument("--scenarios-dir", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    try:
+        return write_days(options.scenarios_dir, options.seed, options.count, options.difficulty)
+    except OSError as problem:
+        return refused(problem)
 
 
 def _parser() -> argparse.ArgumentParser:

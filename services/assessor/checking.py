@@ -1,31 +1,97 @@
-"""``check``: whether scenarios can be used, for whoever writes them."""
+"""``check``: whether scenarios can be used, for whoever writes them: read, booted in a real world, and played."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from services.assessor.adapters.scenario_folder import BadScenario, ScenarioFolder
+from services.assessor.adapters.played_participant import (
+    FOLDER,
+    BadCourse,
+    PlayedCourse,
+    PlayedParticipant,
+    courses_of,
+)
+from services.assessor.adapters.scenario_folder import BadScenario, LoadedScenario, ScenarioFolder
+from services.assessor.core.assessment import Models
+from services.assessor.core.judge import totals
+from services.assessor.hosting import GreenAgent
+from services.assessor.ports import Emitter
+from services.assessor.settings import GreenAgentConfig
+from shared.contracts.assessment.updates import Update
+from shared.ports.simulated_world import SimulatorFailed
+
+GOLD = "gold"
+GOLD_EARNS, WRONG_EARNS = 0.95, 0.5  # of the points that somebody could judge: at least, and less than
 
 
-def check(root: Path, wanted: Sequence[str]) -> int:
-    """One line a scenario and a warning, those named or all; the exit code is 1 if one cannot be used."""
-    folder = ScenarioFolder(root)
+class Silence(Emitter):
+    """Nobody follows."""
+
+    async def emit(self, update: Update) -> None:
+        """Not kept."""
+
+
+class ScenarioReport(NamedTuple):
+    """What is said of a scenario, and whether it can be used."""
+
+    lines: tuple[str, ...]
+    is_sound: bool
+
+
+async def check(config: GreenAgentConfig, wanted: Sequence[str]) -> int:
+    """One line a scenario, a warning and a played course, those named or all; 1 if one of them cannot be used.
+
+    All settings of an assessor hold. Raises ``SimulatorFailed`` if no simulator can be had.
+    """
+    folder = ScenarioFolder(config.scenarios_dir)
     names = list(wanted) or folder.ids()
     if not names:
-        sys.stdout.write(f"There is no scenario in {root}.\n")
+        sys.stdout.write(f"There is no scenario in {config.scenarios_dir}.\n")
         return 1
-    return max([_checked(folder, name) for name in names])
+    reports = []
+    async with GreenAgent(config.ues_base_port, config, Models()) as agent:
+        for name in names:
+            report = await _report_on(agent, folder, config.scenarios_dir / name, name)
+            reports.append(report)
+            sys.stdout.writelines(f"{name}: {line}\n" for line in report.lines)
+    return 0 if all(report.is_sound for report in reports) else 1
 
 
-def _checked(folder: ScenarioFolder, name: str) -> int:
+async def _report_on(agent: GreenAgent, folder: ScenarioFolder, path: Path, name: str) -> ScenarioReport:
     try:
-        found = folder.load(name)
-    except BadScenario as problem:
-        sys.stdout.write(f"{name}: cannot be used: {problem}\n")
-        return 1
+        found, courses = folder.load(name), courses_of(path)
+    except (BadScenario, BadCourse) as problem:
+        return ScenarioReport((f"cannot be used: {problem}",), is_sound=False)
+    problems, odd = await agent.rehearse(found.config)
+    if problems:
+        return ScenarioReport(tuple(f"cannot be used: {problem}" for problem in problems), is_sound=False)
+    played = [await _play_course(agent, found, course, courses[course]) for course in courses]
+    lines = (_sum(found), *(f"warning: {warning}" for warning in (*found.warnings, *odd)))
+    return ScenarioReport(
+        (*lines, *(line for one in played for line in one.lines)), all(one.is_sound for one in played)
+    )
+
+
+async def _play_course(agent: GreenAgent, found: LoadedScenario, name: str, course: PlayedCourse) -> ScenarioReport:
+    """The course as an assessment, without any model."""
+    participant = PlayedParticipant(course)
+    most = {"max_turns": len(course.turns) + 1}
+    try:
+        results = await agent.run(name, Silence(), found.config, found.evaluators, participant, most)
+    except SimulatorFailed as problem:
+        return ScenarioReport((f"{FOLDER}/{name}.json cannot be played: {problem}",), is_sound=False)
+    points = totals(results.criteria_results).judged
+    share = points.score / points.max_score if points.max_score else 0.0
+    is_sound = share >= GOLD_EARNS if name == GOLD else share < WRONG_EARNS
+    bound = f"at least {GOLD_EARNS:.0%}" if name == GOLD else f"less than {WRONG_EARNS:.0%}"
+    line = f"{name} earns {points.score:g} of {points.max_score:g} points{'' if is_sound else f', {bound} is expected'}"
+    missed = [f"  {one.name}: {one.explanation}" for one in results.criteria_results if one.score < one.max_score]
+    refused = [f"  refused: {said}" for said in participant.refused] if name == GOLD else []
+    return ScenarioReport((line, *([] if is_sound else [*refused, *missed])), is_sound)
+
+
+def _sum(found: LoadedScenario) -> str:
     config = found.config
     points = sum(criterion.max_score for criterion in config.criteria)
-    sys.stdout.write(f"{name}: {len(config.criteria)} criteria, {points} points, {len(config.characters)} people\n")
-    for warning in found.warnings:
-        sys.stdout.write(f"{name}: warning: {warning}\n")
-    return 0
+    return f"{len(config.criteria)} criteria, {points} points, {len(config.characters)} people"

@@ -9,6 +9,7 @@ from uuid import uuid4
 from pydantic import JsonValue, ValidationError
 
 from services.assessor.adapters.provider_models import ProviderModel, provider_name
+from services.assessor.adapters.rehearsal import Rehearsal, rehearse_world
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.wall_clock import WallClock
 from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, World
@@ -101,6 +102,13 @@ class GreenAgent:
             finally:
                 self._running = None
 
+    async def rehearse(self, scenario: ScenarioConfig) -> Rehearsal:
+        """Its world, tried from its import to the end of its day."""
+        if self._client is None:
+            raise SimulatorFailed("the agent was not started: startup() comes before rehearse()")
+        async with self._turn:
+            return await rehearse_world(self._client, scenario)
+
     def cancel(self) -> None:
         """End the assessment that runs after its turn; what was done till then is judged."""
         if self._running is not None:
@@ -167,6 +175,8 @@ def _config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> Assessm
         "turn_timeout": config.default_turn_timeout,
         "max_failed_turns": config.max_failed_turns,
         "judge_votes": config.judge_votes,
+        "criterion_timeout": config.criterion_timeout,
+        "judging_timeout": config.judging_timeout,
         "seed": config.assessment_seed,
     }
     wanted = {name: value for name, value in given.items() if value is not None}

@@ -41,6 +41,14 @@ class GreenAgentConfig(BaseSettings):
     judge_votes: int = Field(
         default=1, ge=1, le=9, description="how often the judge is asked for one criterion; the median counts"
     )
+    criterion_timeout: float = Field(
+        default=120.0,
+        gt=0,
+        description="seconds for which the judging of one criterion is waited for, with all its votes",
+    )
+    judging_timeout: float = Field(
+        default=600.0, gt=0, description="seconds for which the judging of a whole assessment is waited for"
+    )
     assessment_seed: int = Field(default=0, description="what everything drawn by chance is drawn from")
     ues_base_port: int = Field(
         default=8080,

@@ -38,6 +38,24 @@ async def test_an_agent_is_measured_twice_and_the_results_are_compared(tmp_path:
     assert "overall" in compared.out
 
 
+@pytest.mark.promise("assess.new")
+@pytest.mark.promise("assess.check")
+async def test_an_author_begins_a_scenario_draws_days_and_has_them_checked(tmp_path: Path) -> None:
+    where = ("--scenarios-dir", str(tmp_path))
+    begun = await purple("assess", "new", "my_day", *where)
+    again = await purple("assess", "new", "my_day", *where)
+    drawn = await purple("assess", "days", "--seed", "one", "--count", "1", *where)
+    day = drawn.out.partition(":")[0]
+    checked = await purple("assess", "check", *where)
+    missing = await purple("assess", "check", "nowhere", *where)
+
+    assert (begun.code, drawn.code, checked.code) == (0, 0, 0), checked.out + checked.err
+    assert (again.code, again.err.strip()) == (1, f"There is {tmp_path / 'my_day'} already.")
+    assert {f"{name}: gold earns 100 of 100 points" for name in (day, "my_day")} <= set(checked.out.splitlines())
+    assert missing.code == 1
+    assert "there is no scenario nowhere" in missing.out
+
+
 @pytest.mark.promise("assess.command")
 async def test_what_is_missing_is_said_in_a_sentence(tmp_path: Path) -> None:
     unknown = await purple("assess", "compare", "a", "b", "--dir", str(tmp_path))

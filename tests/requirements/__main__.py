@@ -11,6 +11,7 @@ from tests.architecture.promise_report import main
 from tests.requirements import (
     approvals,
     assessor,
+    compat,
     connections,
     console,
     conversation,
@@ -47,6 +48,7 @@ PROMISES = (
     *learner.PROMISES,
     *memory.PROMISES,
     *assessor.PROMISES,
+    *compat.PROMISES,
     *simulator.PROMISES,
     *participant.PROMISES,
     *metrics.PROMISES,

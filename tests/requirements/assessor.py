@@ -19,6 +19,16 @@ PROMISES = (
         "assessor.characters", "Others answer by script or as a model plays them, in their own time", "seed 004, 9"
     ),
     Promise("assessor.judge", "Code first, a model second, guarded; what nobody can judge says so", "seed 004, 6"),
+    Promise(
+        "assessor.foreign_scenarios",
+        "A published scenario's code finds its imports while it loads, and its model as it calls it",
+        "seed 004, 12",
+    ),
+    Promise(
+        "assessor.judging_ends",
+        "Judging ends, whatever a judge does: what was not judged in time is marked as unjudged",
+        "seed 004, 10",
+    ),
     Promise("assessor.repeatable", "The same agent, scenario and seed give the same results", "seed 004, 6"),
     Promise("assessor.scenarios", "A scenario is read whole and refused with its place if it is unsound", "bad input"),
     Promise("assessor.replies", "An agent's answer is found in every shape that agents give it", "seed 004, 8"),
@@ -53,7 +63,20 @@ PROMISES = (
         "seed 004, 10",
     ),
     Promise("assessor.one_trace", "An assessment is one trace, which its agent is told of", "seed 004, 2"),
+    Promise("assess.new", "`purple assess new` writes a scenario that runs and tells gold from wrong", "authors"),
+    Promise(
+        "assess.check",
+        "`purple assess check` boots each world to the end of its day, plays its courses and names the wrong field",
+        "authors",
+    ),
+    Promise("assess.usual_values", "What has a usual value may be left out of a scenario's world", "authors"),
     Promise("assess.pass_hat", "pass^k is the share of draws of k runs in which all passed", "seed 004, 6"),
+    Promise("assess.intervals", "Passing, points and differences are told with their 95 % confidence", "authors"),
+    Promise(
+        "assess.generated_days",
+        "Days from a seed: gold by the public API alone, three wrong variants a day under half the points",
+        "authors",
+    ),
     Promise("assess.results", "Results are kept, shown with their reasons, and compared with others", "seed 004, 6"),
     Promise(
         "assessor.scenario_bounds",

@@ -13,6 +13,11 @@ PROMISES = (
     Promise("simulator.keys", "Keys are made, listed and revoked, and none grants more than it has", "seed 004, 5"),
     Promise("simulator.permissions", "A key can do nothing outside its permissions", "seed 004, 5"),
     Promise("simulator.scenario", "A world is exported and imported, whole or not at all", "seed 004, 6"),
+    Promise(
+        "simulator.absent",
+        "What may be left out may be null, in actions, events and scenarios",
+        "what public servers export",
+    ),
     Promise("simulator.worlds", "Worlds in one process know nothing of each other", "seed 004, 1 and 2"),
     Promise("simulator.saved", "A world that is saved and restored goes on as if nothing had been", "seed 004, 2"),
     Promise("simulator.webhooks", "Webhooks are told what ran, signed, and again if they were away", "seed 004, 2"),
@@ -27,6 +32,11 @@ PROMISES = (
     ),
     Promise("simulator.chat", "The user and the assistant talk, and old messages make room", "seed 004, 6"),
     Promise("simulator.calendar", "Events are made, changed, answered and deleted, and remind", "seed 004, 9"),
+    Promise(
+        "simulator.zones",
+        "A calendar's time without a zone is what a clock in the event's zone shows, or else in the user's",
+        "what public servers export",
+    ),
     Promise("simulator.recurrence", "Events recur as RFC 5545 has it, on the clock of their zone", "seed 004, 9"),
     Promise("simulator.contacts", "Contacts are kept, found, grouped, blocked and merged", "seed 004, 1"),
     Promise("simulator.surroundings", "Where the user is and was, and the weather in any units", "seed 004, 1"),
@@ -34,6 +44,11 @@ PROMISES = (
     Promise("simulator.failed_actions", "What cannot be done is reported as failed and changes nothing", "seed 004, 9"),
     Promise("simulator.modality_undo", "Undo and export bring back every modality's state exactly", "seed 004, 4"),
     Promise("simulator.state_cost", "A look at a world that has not changed costs next to nothing", "seed 004, 7"),
+    Promise(
+        "simulator.published_shapes",
+        "What stands inside an answer, each status, and inputs of every age are as public clients know them",
+        "seed 004, 12",
+    ),
     Promise(
         "simulator.contract",
         "Every endpoint that existing clients rely on is there, wants its permission and answers in its shape",

@@ -186,8 +186,9 @@ ENVIRONMENT = (
     Row("GET /environment/state", "environment:read", "current_time modalities summary"),
     Row("GET /environment/state?compact=true", "environment:read", "snapshot_time format modalities events"),
     Row("GET /environment/modalities", "environment:list", "modalities count"),
-    Row("GET /environment/modalities/email", "environment:read", ""),
-    Row("POST /environment/modalities/email/query", "environment:read", "", {}),
+    Row("GET /environment/modalities/email", "environment:read", "modality_type current_time state"),
+    Row("POST /environment/modalities/email/query", "environment:read",
+        "modality_type current_time query results total_count returned_count", {}),
     Row("POST /environment/validate", "environment:validate", "valid errors checked_at"),
 )  # fmt: skip
 WEBHOOKS = (

@@ -56,6 +56,7 @@ async def test_every_wrong_field_is_named(stage: Stage) -> None:
     assert answer["error"] == "Validation Error"
     detail = answer["detail"]
     assert isinstance(detail, list)
+    assert all(isinstance(item, dict) and item.keys() == {"type", "loc", "msg", "input"} for item in detail)
     assert [item["loc"] for item in detail if isinstance(item, dict)] == [
         ["body", "scheduled_time"],
         ["body", "modality"],

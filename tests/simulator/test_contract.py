@@ -30,12 +30,12 @@ async def test_each_endpoint_of_the_contract_answers_a_good_request_in_its_shape
     kept: dict[str, JsonValue] = {}
     async with open_stage(MODALITIES, ROUTERS) as stage:
         for row in TABLE:
-            answer = await _asked(stage, row, kept)
+            answer = await asked(stage, row, kept)
             missing = set(row.fields.split()) - answer.keys()
             assert not missing, f"{row.endpoint} answers without {missing}: {answer}"
             assert answer.get("status") != "failed", f"{row.endpoint}: {answer}"
             if row.keeps:
-                kept[row.keeps] = _kept(answer[row.of])
+                kept[row.keeps] = kept_of(answer[row.of])
 
 
 async def test_each_endpoint_of_the_contract_refuses_a_key_that_has_every_other_permission() -> None:
@@ -61,7 +61,7 @@ async def test_no_endpoint_is_left_out_of_the_table() -> None:
     assert found == {_shape(row.endpoint) for row in TABLE} | _OWN
 
 
-async def _asked(stage: Stage, row: Row, kept: dict[str, JsonValue]) -> JsonObject:
+async def asked(stage: Stage, row: Row, kept: dict[str, JsonValue]) -> JsonObject:
     method, path = row.endpoint.split(" ")
     key = await stage.key(row.permission) if row.permission else None
     filled = cast("JsonObject | None", _filled(row.body, kept))
@@ -71,7 +71,7 @@ async def _asked(stage: Stage, row: Row, kept: dict[str, JsonValue]) -> JsonObje
     return cast(JsonObject, body) if isinstance(body, dict) else {}
 
 
-def _kept(value: JsonValue) -> JsonValue:
+def kept_of(value: JsonValue) -> JsonValue:
     """Of conversations by their id the first id; anything else as it is."""
     if isinstance(value, dict) and value and all("-" in name and len(name) > 30 for name in value):
         return next(iter(value))

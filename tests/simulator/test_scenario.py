@@ -5,6 +5,7 @@ from typing import cast
 import pytest
 
 from services.simulator.core.records import JsonObject
+from tests.simulator.modalities.asking import part
 from tests.simulator.stage import Stage
 from tests.simulator.writing import at, events, later, note, schedule, status_of, texts, time_of
 
@@ -75,7 +76,7 @@ async def test_an_imported_environment_brings_its_time(stage: Stage) -> None:
     time = await stage.get("/simulator/time")
     assert (time_of(time["current_time"]), time["time_scale"], time["is_paused"]) == (time_of(at(100)), 2.0, True)
     assert await texts(stage) == ["a", "b"]
-    assert (await stage.get("/environment/modalities/notes"))["update_count"] == 3
+    assert part(await stage.get("/environment/modalities/notes"), "state")["update_count"] == 3
 
 
 async def test_times_without_a_zone_are_read_as_utc(stage: Stage) -> None:

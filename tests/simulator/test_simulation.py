@@ -60,7 +60,17 @@ async def test_a_stop_counts_what_ran(running: Stage) -> None:
 
     assert (stopped["status"], stopped["total_events"], stopped["events_executed"]) == ("stopped", 1, 1)
     assert stopped["final_time"] == "2026-03-01T09:00:10+00:00"
-    assert again == {**dict.fromkeys(stopped), "status": "stopped"}
+    assert again == {**dict.fromkeys(stopped), "status": "stopped", "simulation_id": stopped["simulation_id"]}
+
+
+async def test_a_simulation_has_one_id_before_it_starts_while_it_runs_and_after(stage: Stage) -> None:
+    idle = await stage.post("/simulation/stop")
+    started = await stage.post("/simulation/start", {})
+    stopped = await stage.post("/simulation/stop")
+    again = await stage.post("/simulation/start", {})
+
+    assert idle["simulation_id"]
+    assert {one["simulation_id"] for one in (idle, started, stopped, again)} == {idle["simulation_id"]}
 
 
 async def test_undo_and_redo_restore_states_and_event_counts(running: Stage) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.simulator.modalities.asking import part
 from tests.simulator.stage import Stage
 from tests.simulator.writing import at, schedule, status_of, texts, time_of
 
@@ -38,7 +39,7 @@ async def test_data_bear_the_events_own_time(running: Stage) -> None:
     await running.post("/simulator/time/advance", {"seconds": 60})
 
     event = await running.get(f"/events/{event_id}")
-    state = await running.get("/environment/modalities/notes")
+    state = part(await running.get("/environment/modalities/notes"), "state")
 
     assert time_of(event["executed_at"]) == time_of(at(60))
     assert time_of(state["last_updated"]) == time_of(at(10))

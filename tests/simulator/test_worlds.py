@@ -108,7 +108,7 @@ async def test_a_saved_world_goes_on_in_another_one(running: Stage) -> None:
 
 @pytest.mark.promise("simulator.saved")
 @pytest.mark.parametrize(
-    "change", [{"v": 2}, {"states": {"smell": {}}}, {"states": {"notes": {"no": []}}}, {"done": 1}]
+    "change", [{"v": 3}, {"states": {"smell": {}}}, {"states": {"notes": {"no": []}}}, {"done": 1}]
 )
 async def test_what_is_no_saved_world_is_refused_and_changes_nothing(running: Stage, change: dict[str, object]) -> None:
     await running.post("/events", later(10, "hi"))
@@ -128,3 +128,17 @@ async def test_a_saved_world_holds_no_secret(stage: Stage) -> None:
 
     assert key.key_id in str(saved)
     assert key.secret not in str(saved)
+
+
+@pytest.mark.promise("simulator.saved")
+async def test_a_world_that_the_version_before_saved_runs_if_it_ran_and_stands_if_it_stood(running: Stage) -> None:
+    """That version wrote no ``running``: a simulation had an id only while it ran."""
+    saved = await running.get("/world")
+    old = {name: value for name, value in saved.items() if name != "running"} | {"v": 1}
+
+    await running.call("PUT", "/world", {**old, "simulation_id": None})
+    stood = await running.get("/simulation/status")
+    await running.call("PUT", "/world", old)
+    ran = await running.get("/simulation/status")
+
+    assert (stood["is_running"], ran["is_running"]) == (False, True)

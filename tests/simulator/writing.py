@@ -33,8 +33,9 @@ async def schedule(stage: Stage, seconds: float, text: str = "hi", **more: int) 
 
 async def texts(stage: Stage, world: str = "") -> list[str]:
     """What the notes say, in their order."""
-    state = await stage.get(f"{world}/environment/modalities/notes")
-    return [str(cast(JsonObject, kept)["text"]) for kept in cast(JsonObject, state["notes"]).values()]
+    shown = await stage.get(f"{world}/environment/modalities/notes")
+    notes = cast(JsonObject, cast(JsonObject, shown["state"])["notes"])
+    return [str(cast(JsonObject, kept)["text"]) for kept in notes.values()]
 
 
 async def events(stage: Stage, asked: str = "") -> list[JsonObject]:

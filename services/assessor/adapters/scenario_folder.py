@@ -17,8 +17,10 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
+from services.assessor.adapters.published_names import published_names
 from services.assessor.core.evaluation import Evaluator, Evaluators
 from services.assessor.core.scenario import ID, ScenarioConfig
+from services.assessor.core.usual_values import fill_usual_values
 
 _STATE = "initial_state.json"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
@@ -90,12 +92,14 @@ def _check(config: ScenarioConfig, evaluators: Evaluators) -> None:
 
 
 def _state(folder: Path, written: dict[str, JsonValue]) -> JsonValue:
-    given = written.get("initial_state", _STATE)
+    given = written.get("initial_state") or _STATE
+    if isinstance(given, dict):
+        return fill_usual_values(given, written)
     if not isinstance(given, str):
         return given
     if not _PLAIN.fullmatch(given):
         raise BadScenario(f"{folder.name}: initial_state names no file of the folder: {given[:100]!r}")
-    return _object(folder / given)
+    return fill_usual_values(_object(folder / given), written)
 
 
 def _object(path: Path) -> dict[str, JsonValue]:
@@ -117,7 +121,7 @@ def _imported(folder: Path) -> ModuleType:
         raise BadScenario(f"{folder.name}/evaluators.py cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     try:
-        with _beside(folder):
+        with published_names(), _beside(folder):
             spec.loader.exec_module(module)
     except Exception as error:  # a scenario's own code: whatever it raises, the scenario cannot be used
         raise BadScenario(f"{folder.name}/evaluators.py: {type(error).__name__}: {error}") from error

@@ -10,7 +10,7 @@ from services.assessor.core.asking import Accounts, CountedModel
 from services.assessor.core.characters import ResponseGenerator
 from services.assessor.core.evaluation import EvalContext, Evaluators
 from services.assessor.core.inbox import NewMessageCollector
-from services.assessor.core.judge import CriteriaJudge, aggregate, full_marks, totals
+from services.assessor.core.judge import CriteriaJudge, JudgingLimits, aggregate, full_marks, totals
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.core.scenario import ScenarioConfig, unwrapped
 from services.assessor.core.summary import snapshot, summarized
@@ -50,6 +50,8 @@ class AssessmentConfig(BaseModel):
     max_failed_turns: int = Field(default=3, ge=1)
     seed: int = 0
     judge_votes: int = Field(default=1, ge=1, le=9)
+    criterion_timeout: float = Field(default=JudgingLimits().criterion, gt=0, le=86_400)
+    judging_timeout: float = Field(default=JudgingLimits().whole, gt=0, le=86_400)
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,7 @@ class Assessment:
             evaluators=self._task.evaluators,
             emitter=self._emitter,
             votes=self._task.config.judge_votes,
+            patience=JudgingLimits(self._task.config.criterion_timeout, self._task.config.judging_timeout),
         )
         return await judge.evaluate_all(context)
 

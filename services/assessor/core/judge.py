@@ -1,12 +1,15 @@
 """Judging: a criterion by its code where there is some, else by a model; what nobody can judge says so."""
 
 import asyncio
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
 from services.assessor.core.asking import Form, asked
+from services.assessor.core.chat_model import ChatModel
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator, Evaluators
 from services.assessor.core.evidence import Evidence, evidence
 from services.assessor.core.prompts.texts import JUDGE
@@ -19,8 +22,20 @@ from shared.domain.exact_json import JsonObject as Exact
 from shared.ports.models import Model, ModelUnavailable, Tier
 
 _AT_ONCE = 4
-_EVALUATOR_SECONDS = 60.0
 NO_MODEL = "No model is there that could judge this."
+_SAYS_NO_MODEL = re.compile(
+    r"\b(no|not|without|missing|unavailable|none|nonetype)\b.{0,60}\b(llm|language model|ainvoke)\b"
+    r"|\b(llm|(language|judge|judging|evaluation) model)\b.{0,60}\b(no|not|isn't|wasn't|missing|unavailable|none)\b"
+    r"|\b(no|without( a)?) model\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class JudgingLimits(NamedTuple):
+    """Seconds: for one criterion with all that is asked again, and for all of them together."""
+
+    criterion: float = 120.0
+    whole: float = 600.0
 
 
 class Judgement(Form):
@@ -41,7 +56,8 @@ class Totals(NamedTuple):
 class CriteriaJudge:
     """``votes``: how often a model is asked for the same criterion; the median counts.
 
-    A criterion whose judge fails gets 0 points and ``details`` with ``error``.
+    A criterion whose judge fails gets 0 points and ``details`` with ``error``; one whose judge has no model, or gives
+    no answer in time, is unjudged.
     """
 
     def __init__(
@@ -51,19 +67,21 @@ class CriteriaJudge:
         evaluators: Evaluators,
         emitter: Emitter,
         votes: int = 1,
+        patience: JudgingLimits = JudgingLimits(),  # noqa: B008  it cannot be changed
     ) -> None:
         self._model = llm
         self._criteria = criteria
         self._evaluators = evaluators
         self._emitter = emitter
         self._votes = max(1, votes)
+        self._patience = patience
         self._limit = asyncio.Semaphore(_AT_ONCE)
 
     async def evaluate_all(self, context: EvalContext) -> list[CriterionResult]:
-        """In the order of the criteria."""
-        shown = evidence(context)
+        """In the order of the criteria. It ends within the patience for the whole."""
+        shown, until = evidence(context), asyncio.get_running_loop().time() + self._patience.whole
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._evaluate(criterion, context, shown)) for criterion in self._criteria]
+            tasks = [group.create_task(self._in_time(criterion, context, shown, until)) for criterion in self._criteria]
         results = [task.result() for task in tasks]
         for criterion, result in zip(self._criteria, results, strict=True):
             await self._emitter.emit(self._update(criterion, result))
@@ -72,14 +90,22 @@ class CriteriaJudge:
     def aggregate_scores(self, results: Sequence[CriterionResult]) -> Scores:
         return aggregate(results)
 
+    async def _in_time(
+        self, criterion: Criterion, context: EvalContext, shown: Evidence, until: float
+    ) -> CriterionResult:
+        try:
+            async with asyncio.timeout_at(until), self._limit, asyncio.timeout(self._patience.criterion):
+                return await self._evaluate(criterion, context, shown)
+        except TimeoutError:
+            return unjudged(criterion, "The judge gave no answer in time.", "TimeoutError")
+
     async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: Evidence) -> CriterionResult:
         evaluator = self._evaluators.get(criterion.evaluator_id or "")
-        async with self._limit:
-            if evaluator is not None:
-                return await _by_code(criterion, evaluator, context)
-            if not criterion.evaluation_prompt:
-                return failed(criterion, f"there is no evaluator {criterion.evaluator_id}", "MissingEvaluator")
-            return await self._by_model(criterion, shown)
+        if evaluator is not None:
+            return await _by_code(criterion, evaluator, context)
+        if not criterion.evaluation_prompt:
+            return failed(criterion, f"there is no evaluator {criterion.evaluator_id}", "MissingEvaluator")
+        return await self._by_model(criterion, shown)
 
     async def _by_model(self, criterion: Criterion, shown: Evidence) -> CriterionResult:
         if self._model is None:
@@ -107,7 +133,11 @@ class CriteriaJudge:
 
 async def full_marks(evaluator: Evaluator, context: EvalContext) -> bool:
     """Whether a condition of that kind holds; one that fails does not."""
-    probe = await _checked(evaluator, context, {})
+    try:
+        async with asyncio.timeout(JudgingLimits().criterion):
+            probe = await _checked(evaluator, context, {})
+    except TimeoutError:
+        return False
     return isinstance(probe, EvalResult) and probe.score >= probe.max_score
 
 
@@ -163,7 +193,10 @@ def failed(criterion: Criterion, why: str, kind: str) -> CriterionResult:
 
 
 async def _by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
-    found = await _checked(evaluator, context, criterion.params or {})
+    model = ChatModel(context.llm) if context.llm else None
+    found = await _checked(evaluator, replace(context, llm=model), criterion.params or {})
+    if why := _why_unjudged(found, model):
+        return unjudged(criterion, why, type(found).__name__ if isinstance(found, Exception) else None)
     if isinstance(found, Exception):
         return failed(criterion, str(found) or type(found).__name__, type(found).__name__)
     score = scaled(found.score, found.max_score, criterion.max_score)
@@ -172,10 +205,25 @@ async def _by_code(criterion: Criterion, evaluator: Evaluator, context: EvalCont
 
 async def _checked(evaluator: Evaluator, context: EvalContext, params: JsonObject) -> EvalResult | Exception:
     try:
-        async with asyncio.timeout(_EVALUATOR_SECONDS):
-            return EvalResult.model_validate(await evaluator(context, params), from_attributes=True)
+        return EvalResult.model_validate(await evaluator(context, params), from_attributes=True)
     except Exception as error:  # noqa: BLE001  a scenario's own code: its error costs its criterion, not the run
         return error
+
+
+def _why_unjudged(found: EvalResult | Exception, model: ChatModel | None) -> str | None:
+    """Why code gave no verdict: it had no model, or got no answer from it. ``None`` where its verdict counts.
+
+    Points that were given count always, and so does an evaluator that has its 0 points from elsewhere.
+    """
+    if isinstance(found, EvalResult):
+        if found.details and found.details.get("unjudged") is True:
+            return found.explanation or NO_MODEL
+        if found.score > 0:
+            return None
+    said = str(found) if isinstance(found, Exception) else f"{found.explanation} {found.details or ''}"
+    if model is None:
+        return f"{NO_MODEL} {said}"[:2000] if _SAYS_NO_MODEL.search(said) else None
+    return f"The model that judges could not be had: {model.problem}" if model.problem else None
 
 
 def _shown(criterion: Criterion) -> Exact:

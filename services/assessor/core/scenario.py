@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from services.assessor.core.windows import LateReplies
 from shared.contracts.assessment.results import Dimension
+from shared.contracts.nullable import NullableModel
 from shared.domain.iso_duration import parse_duration
 
 ID = r"^[a-z][a-z0-9_]*$"
@@ -23,7 +24,7 @@ def _span(value: object) -> object:
 Span = Annotated[timedelta, BeforeValidator(_span), Field(ge=timedelta())]
 
 
-class _Part(BaseModel):
+class _Part(NullableModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 

@@ -13,8 +13,11 @@ RESET = "Taken back by a reset"
 
 @dataclass(frozen=True)
 class Stopped:
-    simulation_id: str | None
+    """``was_running``: whether there was anything to stop."""
+
+    simulation_id: str
     final_time: datetime
+    was_running: bool
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,16 @@ class Reset:
 
 
 def start(world: World, auto: bool, scale: float) -> str:
-    """The simulation's id. Raises ``Conflict`` if it runs, ``Refused`` if a state or an event is unsound.
+    """The simulation's id, which stays over stops and starts.
 
-    A manual simulation is not paused afterwards, whatever the scenario said: it would stand still for good.
+    Raises ``Conflict`` if it runs, ``Refused`` if a state or an event is unsound. A manual
+    simulation is not paused afterwards, whatever the scenario said: it would stand still for good.
     """
     if world.running:
         raise Conflict("Simulation is already running")
     if wrong := problems(world):
         raise Refused({"message": "The world is unsound", "errors": [*wrong]})
-    world.simulation_id = world.surroundings.new_id()
+    world.running = True
     wall = world.surroundings.now()
     paused = world.clock.paused and auto
     world.clock = replace(world.clock, auto=auto, scale=scale if auto else world.clock.scale, paused=paused, wall=wall)
@@ -43,8 +47,8 @@ def start(world: World, auto: bool, scale: float) -> str:
 
 def stop(world: World) -> Stopped:
     """Harmless if nothing runs."""
-    stopped = Stopped(world.simulation_id, world.now)
-    world.simulation_id = None
+    stopped = Stopped(world.simulation_id, world.now, world.running)
+    world.running = False
     world.clock = replace(world.clock, auto=False)
     return stopped
 

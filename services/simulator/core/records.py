@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import ConfigDict, JsonValue
 from typing_extensions import override
+
+from shared.contracts.nullable import NullableModel
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
-class Record(BaseModel):
+class Record(NullableModel):
     """A row. It is never changed: ``table.put(key, row.model_copy(update={...}))`` replaces it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from services.simulator.core.events import Status
 
-VERSION = 1
+VERSION = 2  # 1 had no ``running``: a simulation had an id only while it ran
 
 
 class _Saved(BaseModel):
@@ -78,6 +78,7 @@ class SavedWorld(_Saved):
     v: int = Field(ge=1, le=VERSION)
     clock: SavedClock
     simulation_id: str | None
+    running: bool | None = None
     numbers: int = Field(ge=0)
     states: dict[str, SavedRows]
     base: dict[str, SavedRows]

@@ -36,6 +36,7 @@ def saved(room: Room) -> JsonObject:
             "auto": world.clock.auto,
         },
         "simulation_id": world.simulation_id,
+        "running": world.running,
         "numbers": world.numbers,
         "states": {name: _rows(world, name, modality.store.rows()) for name, modality in world.modalities.items()},
         "base": {name: _rows(world, name, rows) for name, rows in world.base.items()},
@@ -65,7 +66,8 @@ def restore(room: Room, given: SavedWorld) -> None:
         world.modalities[name].store.replace(rows)
     world.base = {**world.base, **base}
     world.clock, world.history, world.queue = clock, history, _queue(given)
-    world.simulation_id, world.numbers = given.simulation_id, given.numbers
+    world.simulation_id, world.numbers = given.simulation_id or world.simulation_id, given.numbers
+    world.running = given.simulation_id is not None if given.running is None else given.running
     _restore_people(room, given)
 
 

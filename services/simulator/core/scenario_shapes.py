@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from services.simulator.core.events import Status
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import bad_input
+from shared.contracts.nullable import NullableModel
 
 
 def _in_utc(time: datetime) -> datetime:
@@ -17,7 +18,7 @@ def _in_utc(time: datetime) -> datetime:
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 
 
-class _Shape(BaseModel):
+class _Shape(NullableModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
@@ -29,9 +30,15 @@ class TimeState(_Shape):
     last_wall_time_update: Moment
 
 
+def _without_nulls(states: JsonValue) -> JsonValue:
+    return {name: state for name, state in states.items() if state is not None} if isinstance(states, dict) else states
+
+
 class Environment(_Shape):
+    """A modality whose state is ``null`` is left out."""
+
     time_state: TimeState
-    modality_states: dict[str, dict[str, JsonValue]]
+    modality_states: Annotated[dict[str, dict[str, JsonValue]], BeforeValidator(_without_nulls)]
 
 
 class WrittenEvent(_Shape):

@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from typing_extensions import override
 
 from services.simulator.core.modality import Head, Modality, Moment, Outcome
 from services.simulator.core.records import JsonObject, Record
 from services.simulator.core.refusals import bad_input
 from services.simulator.core.scenario_shapes import Moment as Time
+from shared.contracts.nullable import NullableModel
 
 
 class Preferences(Record):
@@ -20,7 +21,7 @@ class Preferences(Record):
     week_start: str | None = Field(default=None, max_length=20)
 
 
-class Wanted(BaseModel):
+class Wanted(NullableModel):
     """What is not named stays as it is."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -50,7 +50,8 @@ class World:
         self.queue = Queue()
         self.history = History()
         self.holds = Holds()
-        self.simulation_id: str | None = None
+        self.simulation_id = surroundings.new_id()
+        self.running = False
         self.observers: list[Observer] = []
         self.numbers = 0
         self.base: dict[str, Rows] = {}
@@ -59,10 +60,6 @@ class World:
     @property
     def now(self) -> datetime:
         return self.clock.current
-
-    @property
-    def running(self) -> bool:
-        return self.simulation_id is not None
 
     def modality(self, name: str) -> Modality:
         """Raises ``Missing``."""

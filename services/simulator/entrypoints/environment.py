@@ -9,6 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.simulator.core import environment, lifecycle
 from services.simulator.core.modality import Modality
+from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import Refusal
 from services.simulator.entrypoints.doorway import Place, permitted
 
@@ -49,6 +50,25 @@ class ModalityList(BaseModel):
     count: int
 
 
+class ModalityState(BaseModel):
+    """One modality's state in the envelope of the early route."""
+
+    modality_type: str
+    current_time: str
+    state: dict[str, JsonValue]
+
+
+class ModalityResults(BaseModel):
+    """What one modality found, in the envelope of the early route; ``query`` is what was asked."""
+
+    modality_type: str
+    current_time: str
+    query: dict[str, JsonValue]
+    results: list[JsonValue]
+    total_count: int
+    returned_count: int
+
+
 class Validation(BaseModel):
     valid: bool
     errors: list[str]
@@ -79,21 +99,37 @@ async def modalities(place: Annotated[Place, permitted("environment:list")]) -> 
 
 
 @router.get("/modalities/{name}")
-async def modality_state(name: str, place: Annotated[Place, permitted("environment:read")]) -> dict[str, JsonValue]:
-    return _modality(place, name).state(place.world.now)
+async def modality_state(name: str, place: Annotated[Place, permitted("environment:read")]) -> ModalityState:
+    found, now = _modality(place, name), place.world.now
+    return ModalityState(modality_type=name, current_time=now.isoformat(), state=found.state(now))
 
 
 @router.post("/modalities/{name}/query")
 async def modality_query(
     name: str, body: dict[str, JsonValue], place: Annotated[Place, permitted("environment:read")]
-) -> dict[str, JsonValue]:
-    return _modality(place, name).query(body, place.world.now)
+) -> ModalityResults:
+    now = place.world.now
+    answer = _modality(place, name).query(body, now)
+    results, total = _rows(answer), answer.get("total_count")
+    return ModalityResults(
+        modality_type=name,
+        current_time=now.isoformat(),
+        query=body,
+        results=results,
+        total_count=total if isinstance(total, int) else len(results),
+        returned_count=len(results),
+    )
 
 
 @router.post("/validate")
 async def validate(place: Annotated[Place, permitted("environment:validate")]) -> Validation:
     errors = lifecycle.problems(place.world)
     return Validation(valid=not errors, errors=errors, checked_at=place.world.surroundings.now())
+
+
+def _rows(answer: JsonObject) -> list[JsonValue]:
+    """The one list that a modality answers with; a modality that lists nothing answers as a whole."""
+    return next((value for value in answer.values() if isinstance(value, list)), [answer])
 
 
 def _modality(place: Place, name: str) -> Modality:

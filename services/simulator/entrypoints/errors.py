@@ -11,6 +11,7 @@ from services.simulator.core.refusals import BadInput, Fault, Refusal
 from services.simulator.entrypoints.environment import NoModality
 
 Detail = str | dict[str, JsonValue]
+_SECRETS = frozenset({"secret"})  # fields whose value no answer repeats
 
 
 class Said(BaseModel):
@@ -62,9 +63,19 @@ async def _refusal(_: Request, problem: Exception) -> JSONResponse:
 async def _invalid(_: Request, problem: Exception) -> JSONResponse:
     if not isinstance(problem, RequestValidationError):
         raise problem
-    return _faults([Fault(tuple(item["loc"]), item["msg"], item["type"]) for item in problem.errors()])
+    detail = [
+        {"type": item["type"], "loc": list(item["loc"]), "msg": item["msg"], "input": _input_of(item)}
+        for item in problem.errors()
+    ]
+    return JSONResponse({"error": "Validation Error", "detail": detail}, 422)
+
+
+def _input_of(item: Mapping[str, object]) -> object:
+    place, given = item["loc"], item.get("input")
+    hidden = isinstance(place, tuple) and not _SECRETS.isdisjoint(place)
+    return None if hidden or isinstance(given, bytes) else given
 
 
 def _faults(faults: Sequence[Fault]) -> JSONResponse:
-    detail = [{"loc": list(fault.loc), "msg": fault.msg, "type": fault.type} for fault in faults]
+    detail = [{"type": fault.type, "loc": list(fault.loc), "msg": fault.msg} for fault in faults]
     return JSONResponse({"error": "Validation Error", "detail": detail}, 422)

@@ -14,12 +14,13 @@ from services.simulator.core.scenario_shapes import read_as
 from services.simulator.core.world import Wanted
 from services.simulator.entrypoints.doorway import Place, permitted
 from services.simulator.entrypoints.events import NewEvent
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/events", tags=["events"])
 MOST_EVENTS = 1000
 
 
-class Batch(BaseModel):
+class Batch(NullableModel):
     events: list[dict[str, JsonValue]]
     stop_on_first_error: bool = False
     validate_only: bool = False

@@ -12,11 +12,12 @@ from services.simulator.core.events import Event, Queue, Status
 from services.simulator.core.refusals import Missing, Refused
 from services.simulator.core.written_events import data_of
 from services.simulator.entrypoints.doorway import Place, permitted
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/events", tags=["events"])
 
 
-class NewEvent(BaseModel):
+class NewEvent(NullableModel):
     """``agent_id`` is read and not believed: an event belongs to the key that made it."""
 
     scheduled_time: AwareDatetime
@@ -27,7 +28,7 @@ class NewEvent(BaseModel):
     agent_id: str | None = None
 
 
-class NewImmediateEvent(BaseModel):
+class NewImmediateEvent(NullableModel):
     modality: str
     data: dict[str, JsonValue]
 

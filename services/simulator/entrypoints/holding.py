@@ -8,11 +8,12 @@ from pydantic import BaseModel, Field
 
 from services.simulator.core.holds import Hold
 from services.simulator.entrypoints.doorway import Place, permitted
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/simulation", tags=["simulation"])
 
 
-class HoldAsked(BaseModel):
+class HoldAsked(NullableModel):
     reason: str | None = Field(default=None, max_length=1000)
     timeout_seconds: float = Field(default=300, ge=1, le=3600, allow_inf_nan=False)
     agent_id: str | None = Field(default=None, max_length=200)

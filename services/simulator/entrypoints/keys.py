@@ -8,12 +8,13 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from services.simulator.core.keys import Key, hashed
 from services.simulator.entrypoints.doorway import Place, permitted
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/keys", tags=["keys"])
 Permission = Annotated[str, Field(min_length=1, max_length=100)]
 
 
-class NewKey(BaseModel):
+class NewKey(NullableModel):
     name: str = Field(min_length=1, max_length=100)
     permissions: list[Permission] = Field(min_length=1, max_length=500)
     expires_at: AwareDatetime | None = None

@@ -12,6 +12,7 @@ from services.simulator.core.scenario import Historic, Loaded
 from services.simulator.core.scenario_shapes import Environment, Metadata, Scenario, WrittenEvents, read_as
 from services.simulator.entrypoints.doorway import Place, permitted
 from services.simulator.entrypoints.version import UES_VERSION
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/scenario", tags=["scenario"])
 
@@ -32,18 +33,18 @@ class ExportedScenario(BaseModel):
     scenario: dict[str, JsonValue]
 
 
-class ImportEnvironment(BaseModel):
+class ImportEnvironment(NullableModel):
     data: dict[str, JsonValue]
     historic_event_handling: Literal["ignore", "delete", "apply"] = "ignore"
     strict_modalities: bool = False
 
 
-class ImportEvents(BaseModel):
+class ImportEvents(NullableModel):
     data: dict[str, JsonValue]
     merge: bool = False
 
 
-class ImportScenario(BaseModel):
+class ImportScenario(NullableModel):
     scenario: dict[str, JsonValue]
     strict_modalities: bool = False
 

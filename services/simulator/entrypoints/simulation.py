@@ -13,13 +13,14 @@ from services.simulator.core.undo import Entry
 from services.simulator.core.world import World
 from services.simulator.entrypoints.doorway import Place, permitted
 from services.simulator.entrypoints.time import Scale
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/simulation", tags=["simulation"])
 _moment = TypeAdapter(datetime)
 _aware = TypeAdapter(AwareDatetime)
 
 
-class Start(BaseModel):
+class Start(NullableModel):
     auto_advance: bool = False
     time_scale: Scale = 1.0
 
@@ -33,9 +34,9 @@ class Started(BaseModel):
 
 
 class Stopped(BaseModel):
-    """What was counted is ``null`` if nothing ran."""
+    """What was counted is ``null`` if nothing ran; which simulation it is, is said always."""
 
-    simulation_id: str | None = None
+    simulation_id: str
     status: str = "stopped"
     final_time: str | None = None
     total_events: int | None = None
@@ -78,7 +79,7 @@ class ResetDone(BaseModel):
     undo_errors: list[str] = []
 
 
-class Clear(BaseModel):
+class Clear(NullableModel):
     reset_time_to: str | None = None
 
 
@@ -90,7 +91,7 @@ class Cleared(BaseModel):
     current_time: str
 
 
-class Count(BaseModel):
+class Count(NullableModel):
     count: int = Field(default=1, ge=1, le=100)
 
 
@@ -134,8 +135,8 @@ async def start(body: Start, place: Annotated[Place, permitted("simulation:start
 @router.post("/stop")
 async def stop(place: Annotated[Place, permitted("simulation:stop")]) -> Stopped:
     stopped, queue = lifecycle.stop(place.world), place.world.queue
-    if stopped.simulation_id is None:
-        return Stopped()
+    if not stopped.was_running:
+        return Stopped(simulation_id=stopped.simulation_id)
     return Stopped(
         simulation_id=stopped.simulation_id,
         final_time=stopped.final_time.isoformat(),

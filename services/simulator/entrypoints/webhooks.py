@@ -10,13 +10,14 @@ from pydantic import BaseModel, Field
 
 from services.simulator.core.webhooks import Delivery, Kind, Webhook
 from services.simulator.entrypoints.doorway import Place, permitted
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$", max_length=2048)]
 Names = Annotated[list[str], Field(max_length=50)]
 
 
-class NewWebhook(BaseModel):
+class NewWebhook(NullableModel):
     """Empty lists mean: everything. Without a secret one is made."""
 
     url: Address
@@ -26,7 +27,7 @@ class NewWebhook(BaseModel):
     secret: str | None = Field(default=None, pattern=r"^whsec_[A-Za-z0-9+/]{32,88}={0,2}$")
 
 
-class ChangeWebhook(BaseModel):
+class ChangeWebhook(NullableModel):
     """What is not named stays."""
 
     url: Address | None = None

@@ -11,11 +11,12 @@ from services.simulator.core.room import Room
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.scenario_shapes import read_as
 from services.simulator.entrypoints.doorway import AdminPlace
+from shared.contracts.nullable import NullableModel
 
 router = APIRouter(tags=["worlds"])
 
 
-class NewWorld(BaseModel):
+class NewWorld(NullableModel):
     """Without an id one is made."""
 
     world_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$")

@@ -1,11 +1,13 @@
 """The figures of kept assessments: points by criterion, and two assessments side by side."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from statistics import fmean
 from typing import NamedTuple
 
 from shared.contracts.assessment.kept import Assessment
 from shared.contracts.assessment.results import CriterionResult
+from shared.domain.intervals import Interval, difference_interval
 
 
 class Line(NamedTuple):
@@ -25,10 +27,19 @@ class Line(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Mean points before and after; ``None`` where one of the two has no such criterion."""
+    """Mean points before and after; ``None`` where one of the two has no such criterion.
+
+    ``interval``: where the difference truly lies, with 95 % confidence; ``None`` where one side is a single run.
+    """
 
     before: float | None
     after: float | None
+    interval: Interval | None = None
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether chance alone would hardly bring such a difference."""
+        return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
 
     @property
     def change(self) -> float | None:
@@ -61,11 +72,11 @@ def compared(before: Assessment, after: Assessment) -> Comparison:
     criteria = {line.criterion: line for line in (*first, *second)}
     return Comparison(
         dimensions={
-            name: Change(_sum(first, name), _sum(second, name))
+            name: _change(_of_runs(first, name), _of_runs(second, name))
             for name in dict.fromkeys(line.dimension for line in criteria.values())
         },
-        criteria={name: Change(_of(first, name), _of(second, name)) for name in criteria},
-        overall=Change(_sum(first), _sum(second)),
+        criteria={name: _change(_points(first, name), _points(second, name)) for name in criteria},
+        overall=_change(_of_runs(first), _of_runs(second)),
         names={name: line.name for name, line in criteria.items()},
     )
 
@@ -85,9 +96,17 @@ def _line(results: Sequence[CriterionResult]) -> Line:
     )
 
 
-def _sum(listed: Sequence[Line], dimension: str = "") -> float:
-    return sum(line.mean for line in listed if dimension in ("", line.dimension))
+def _change(before: Sequence[float], after: Sequence[float]) -> Change:
+    means = [fmean(points) if points else None for points in (before, after)]
+    return Change(means[0], means[1], difference_interval(before, after))
 
 
-def _of(listed: Sequence[Line], criterion: str) -> float | None:
-    return next((line.mean for line in listed if line.criterion == criterion), None)
+def _of_runs(listed: Sequence[Line], dimension: str = "") -> list[float]:
+    """The points of each run, of that dimension or of all."""
+    columns = [line.points for line in listed if dimension in ("", line.dimension)]
+    return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
+
+
+def _points(listed: Sequence[Line], criterion: str) -> tuple[float, ...]:
+    """None where there is no such criterion."""
+    return next((line.points for line in listed if line.criterion == criterion), ())

@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.contracts.assessment.base import JsonObject, Moment
 from shared.contracts.assessment.results import AssessmentResults, OverallScore
+from shared.domain.intervals import Interval, chance_interval, mean_interval
 from shared.domain.pass_hat import pass_hat
 
 PASSES_AT = 0.95  # of the points that somebody could judge
@@ -43,6 +44,18 @@ class Assessment(BaseModel):
     @property
     def passed(self) -> int:
         return sum(run.passed for run in self.runs)
+
+    @property
+    def pass_interval(self) -> Interval:
+        """Where the chance to pass truly lies, with 95 % confidence."""
+        return chance_interval(self.passed, len(self.runs))
+
+    @property
+    def points_interval(self) -> Interval | None:
+        """Where the mean share of the points truly lies, with 95 % confidence; ``None`` after a single run."""
+        shares = [run.points.score / run.points.max_score if run.points.max_score else 0.0 for run in self.runs]
+        found = mean_interval(shares)
+        return None if found is None else Interval(max(0.0, found.low), min(1.0, found.high))
 
     @property
     def pass_hat(self) -> dict[int, float]:

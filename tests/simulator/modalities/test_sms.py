@@ -148,6 +148,22 @@ async def test_reactions_come_and_go(stage: Stage) -> None:
     assert (await message(stage, received))["reactions"] == []
 
 
+async def test_a_reaction_is_removed_without_its_emoji_in_every_shape(stage: Stage) -> None:
+    received = await receive(stage)
+    whose = {"message_id": received, "phone_number": PHONE}
+    shapes: tuple[dict[str, object], ...] = (
+        {"operation": "remove_reaction", **whose},
+        {"operation": "remove_reaction", **whose, "emoji": ""},
+        {"operation": "remove_reaction", "reaction_data": {**whose, "emoji": None}},
+        {"action": "remove_reaction", "reaction_data": whose},
+        {"operation": "remove_reaction", "message_id": received},
+    )
+    for data in shapes:
+        await do(stage, "/sms/react", **whose, emoji="👍")
+        await event(stage, **data)
+        assert (await message(stage, received))["reactions"] == []
+
+
 @pytest.mark.promise("simulator.privacy")
 async def test_nobody_reacts_in_anothers_name_who_may_not_let_others_write(stage: Stage) -> None:
     received = await receive(stage)

@@ -1,5 +1,6 @@
 """Judging: scales, votes, what cannot be judged, and text that wants to be the judge."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from typing import cast
@@ -9,7 +10,7 @@ import pytest
 from services.assessor.core.asking import Accounts, CountedModel, schema_of
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluators
 from services.assessor.core.evidence import addresses_judge, evidence, stable, within
-from services.assessor.core.judge import CriteriaJudge, Judgement, aggregate, scaled, totals
+from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, aggregate, scaled, totals
 from services.assessor.core.scenario import Criterion
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
@@ -204,3 +205,60 @@ def test_the_form_of_an_answer_is_closed_and_asks_for_all() -> None:
 
     assert schema["additionalProperties"] is False
     assert schema["required"] == ["score", "explanation", "strengths", "weaknesses", "unjudged"]
+
+
+@pytest.mark.promise("assessor.judging_ends")
+async def test_a_judge_that_hangs_ends_by_a_timeout_and_its_criterion_is_unjudged() -> None:
+    """A model and a scenario's own code alike; what the others judged counts."""
+
+    async def hangs(ctx: EvalContext, params: JsonObject) -> EvalResult:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def quick(ctx: EvalContext, params: JsonObject) -> EvalResult:
+        return EvalResult(score=1, max_score=1)
+
+    class Silent(Model):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    criteria = [CODE.model_copy(update={"criterion_id": name, "evaluator_id": name}) for name in ("hangs", "quick")]
+    judge = CriteriaJudge(
+        llm=Silent(),
+        criteria=[*criteria, ASKED],
+        evaluators=cast(Evaluators, {"hangs": hangs, "quick": quick}),
+        emitter=Following(),
+        patience=JudgingLimits(criterion=0.05),
+    )
+
+    results = await judge.evaluate_all(context(entry()))
+
+    assert [result.unjudged for result in results] == [True, False, True]
+    assert results[1].score == 10
+    assert (results[0].details or {})["error_type"] == "TimeoutError"
+
+
+@pytest.mark.promise("assessor.judging_ends")
+async def test_all_criteria_together_end_within_the_patience_for_the_whole() -> None:
+    """Those that had not begun by then are unjudged as well."""
+    begun: list[str] = []
+
+    async def hangs(ctx: EvalContext, params: JsonObject) -> EvalResult:
+        begun.append("one")
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    criteria = [CODE.model_copy(update={"criterion_id": f"c{number}"}) for number in range(9)]
+    judge = CriteriaJudge(
+        llm=None,
+        criteria=criteria,
+        evaluators=cast(Evaluators, {"e": hangs}),
+        emitter=Following(),
+        patience=JudgingLimits(criterion=60, whole=0.05),
+    )
+
+    results = await judge.evaluate_all(context(entry()))
+
+    assert all(result.unjudged for result in results)
+    assert len(begun) < len(results)

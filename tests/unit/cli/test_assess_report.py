@@ -82,6 +82,24 @@ def test_a_run_passes_by_what_could_be_judged_and_only_if_it_was_completed() -> 
     assert [_run(RIGHT).passed, _run(WRONG).passed, _run(RIGHT, "failed").passed] == [True, False, False]
 
 
+@pytest.mark.promise("assess.intervals")
+def test_what_is_told_of_runs_and_of_their_difference_has_its_confidence() -> None:
+    right, wrong = _run(RIGHT), _run(WRONG)
+    before, after = _assessment(wrong, wrong, right), _assessment(right, right, right, name="two")
+
+    said = " ".join(sentences(before))
+    figures = comparison(before, after)
+    alone = comparison(_assessment(wrong), _assessment(right, name="two"))
+
+    assert "a run passes with a chance of 0.06 to 0.79" in said
+    assert "earns a share of 0.00 to 1.00 of the points" in said
+    assert figures["overall"] == {
+        "before": 5.0, "after": 9.0, "change": 4.0, "interval": pytest.approx([-4.606, 12.606]), "clear": False
+    }  # fmt: skip
+    assert alone["overall"] == {"before": 3.0, "after": 9.0, "change": 6.0, "interval": None, "clear": False}
+    assert "12.61" in _shown(comparison_table(figures, ("one", "two")))
+
+
 def test_pass_hat_is_how_likely_that_many_runs_all_pass() -> None:
     right, wrong = _run(RIGHT), _run(WRONG)
 
@@ -121,8 +139,9 @@ def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> Non
     figures = comparison(before, after)
 
     assert isinstance(figures["criteria"], dict)
-    assert figures["criteria"]["answered"] == {"before": 0.0, "after": 3.0, "change": 3.0}
-    assert figures["overall"] == {"before": 3.0, "after": 6.0, "change": 3.0}
+    alone: JsonObject = {"interval": None, "clear": False}
+    assert figures["criteria"]["answered"] == {"before": 0.0, "after": 3.0, "change": 3.0, **alone}
+    assert figures["overall"] == {"before": 3.0, "after": 6.0, "change": 3.0, **alone}
     assert "+3" in _shown(comparison_table(figures, ("one", "two")))
     assert [line.mean for line in lines(after)] == [3.0, 0.0, 3.0]
 

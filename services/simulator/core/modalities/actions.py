@@ -10,12 +10,13 @@ from typing_extensions import override
 from services.simulator.core.modality import Modality, Moment, Outcome
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import BadInput, Fault, bad_input
+from shared.contracts.nullable import NullableModel
 
 Tables = TypeVar("Tables")
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class Action(BaseModel, ABC, Generic[Tables]):
+class Action(NullableModel, ABC, Generic[Tables]):
     """One operation on the tables of a modality."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", validate_by_name=True, validate_by_alias=True)

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar
+from zoneinfo import ZoneInfo
 
+from pydantic import JsonValue, TypeAdapter, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities import calendar_calendars as calendars
@@ -16,6 +18,7 @@ from services.simulator.core.modalities.calendar_records import PRIMARY, Calenda
 from services.simulator.core.modalities.calendar_reminders import due
 from services.simulator.core.modalities.fields import iso_text
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.recurrence import to_instant
 from services.simulator.core.modalities.rendered import RenderedRows, plain
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
@@ -31,16 +34,43 @@ OPERATIONS: Mapping[str, type[Action[CalendarBook]]] = {
     "delete_calendar": calendars.DeleteCalendar,
     "set_default_calendar": calendars.SetDefaultCalendar,
 }
+_MOMENT = TypeAdapter(datetime)
 _BRIEF = ("event_id", "calendar_id", "title", "start", "end", "all_day", "status", "location")
 
 
 class ExportedCalendar(Exported):
-    """Which events a calendar has follows from the events."""
+    """Which events a calendar has follows from the events.
+
+    An event without a time zone is in the user's, and a time without one is in its event's.
+    """
 
     default_calendar_id: str = PRIMARY
     user_timezone: Zone = "UTC"
     calendars: dict[str, Calendar] = {}
     events: dict[str, CalendarEvent] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_zones(cls, data: JsonValue) -> JsonValue:
+        if not isinstance(data, dict) or not isinstance(events := data.get("events"), dict):
+            return data
+        zone = data.get("user_timezone") or CalendarSettings().user_timezone
+        return {**data, "events": {key: _in_zone(event, zone) for key, event in events.items()}}
+
+
+def _in_zone(event: JsonValue, user_zone: JsonValue) -> JsonValue:
+    """What cannot be read is left to the check of the fields."""
+    if not isinstance(event, dict):
+        return event
+    zone = event.get("timezone") or user_zone
+    return {**event, "timezone": zone, **{name: _time(event.get(name), zone) for name in ("start", "end")}}
+
+
+def _time(written: JsonValue, zone: JsonValue) -> JsonValue:
+    try:
+        return to_instant(_MOMENT.validate_python(written), ZoneInfo(str(zone))).isoformat()
+    except (ValueError, KeyError, OSError, OverflowError):
+        return written
 
 
 class CalendarModality(ShownModality[CalendarBook]):

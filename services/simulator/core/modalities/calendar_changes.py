@@ -2,6 +2,7 @@
 
 from datetime import date, timedelta
 from typing import Annotated, Literal, TypeAlias
+from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
 from typing_extensions import override
@@ -22,8 +23,8 @@ from services.simulator.core.modalities.calendar_records import (
     Visibility,
     Zone,
 )
-from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.recurrence import Recurrence, before_day, wall
+from services.simulator.core.modalities.fields import Name, Shown
+from services.simulator.core.modalities.recurrence import Recurrence, before_day, to_instant, wall
 from services.simulator.core.modality import Moment, Outcome
 from services.simulator.core.records import Record
 from services.simulator.core.refusals import ActionFailed
@@ -66,12 +67,12 @@ class _OfEvent(Action[CalendarBook]):
 
 
 class Update(_OfEvent):
-    """What is left out or null stays as it is."""
+    """What is left out or null stays as it is. A time without a zone is in the event's."""
 
     calendar_id: Name | None = None
     title: Name | None = None
-    start: Given | None = None
-    end: Given | None = None
+    start: Shown | None = None
+    end: Shown | None = None
     all_day: bool | None = None
     timezone: Zone | None = None
     description: str | None = None
@@ -106,6 +107,8 @@ class Update(_OfEvent):
     def _given(self, event: CalendarEvent) -> dict[str, object]:
         names = set(type(self).model_fields) - {"event_id", "recurrence_id", "recurrence_scope", "attendees"}
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        zone = ZoneInfo(self.timezone) if self.timezone else event.zone
+        given |= {name: to_instant(value, zone) for name, value in (("start", self.start), ("end", self.end)) if value}
         if self.attendees is not None:
             given["attendees"] = _invited(event, self.attendees)
         return given

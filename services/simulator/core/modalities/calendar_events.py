@@ -1,8 +1,10 @@
 """Making events, and answering invitations to them."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Self
+from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
@@ -22,10 +24,16 @@ from services.simulator.core.modalities.calendar_records import (
     Visibility,
     Zone,
 )
-from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.recurrence import Recurrence
+from services.simulator.core.modalities.fields import Name, Shown
+from services.simulator.core.modalities.recurrence import Recurrence, to_instant
 from services.simulator.core.modality import Moment, Outcome
-from services.simulator.core.refusals import ActionFailed
+from services.simulator.core.refusals import ActionFailed, Refused
+
+
+def require_order(start: datetime | None, end: datetime | None) -> None:
+    """Raises ``Refused``; times of which only one has a zone are compared when the zone is known."""
+    if start and end and (start.tzinfo is None) == (end.tzinfo is None) and end <= start:
+        raise Refused("An event ends after it begins")
 
 
 def each_once(attendees: tuple[Attendee, ...]) -> tuple[Attendee, ...]:
@@ -39,13 +47,13 @@ Attendees = Annotated[tuple[Attendee, ...], AfterValidator(each_once)]
 
 
 class Create(Action[CalendarBook]):
-    """A calendar of an unknown id is made. Without a time zone it is the user's."""
+    """A calendar of an unknown id is made. Without a time zone it is the user's, and so is a time without one."""
 
     event_id: Name | None = None
     calendar_id: Name | None = None
     title: Name
-    start: Given
-    end: Given
+    start: Shown
+    end: Shown
     all_day: bool = False
     timezone: Zone | None = None
     description: str | None = None
@@ -62,17 +70,25 @@ class Create(Action[CalendarBook]):
     attachments: tuple[CalendarAttachment, ...] = ()
     conference_link: str | None = None
 
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Self:
+        require_order(self.start, self.end)
+        return self
+
     @override
     def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
         event_id = self.event_id or moment.new_id("calendar event")
         if event_id in tables.events:
             raise ActionFailed(f"There is an event {event_id} already")
         calendar = tables.open_calendar(self.calendar_id or tables.settings.default_calendar_id, moment.now)
+        zone = self.timezone or tables.settings.user_timezone
         given = {name: getattr(self, name) for name in type(self).model_fields}
         given |= {
+            "start": to_instant(self.start, ZoneInfo(zone)),
+            "end": to_instant(self.end, ZoneInfo(zone)),
             "event_id": event_id,
             "calendar_id": calendar.calendar_id,
-            "timezone": self.timezone or tables.settings.user_timezone,
+            "timezone": zone,
             "reminders": calendar.default_reminders if self.reminders is None else self.reminders,
         }
         tables.keep(CalendarEvent(**given, created_at=moment.now, updated_at=moment.now))

@@ -4,25 +4,27 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from services.simulator.core.modalities.calendar_book import CalendarBook, expanded, overlaps
 from services.simulator.core.modalities.calendar_records import CalendarEvent, Status
-from services.simulator.core.modalities.fields import Given, Name
+from services.simulator.core.modalities.fields import Name, Shown
 from services.simulator.core.modalities.filters import Tests
 from services.simulator.core.modalities.pages import Asked, Order
+from services.simulator.core.modalities.recurrence import to_instant
 
 _AHEAD = timedelta(days=366)
 
 
 class CalendarQuery(Asked):
-    """What takes place between ``start`` and ``end``, even in part.
+    """What takes place between ``start`` and ``end``, even in part; times without a zone are in the user's.
 
     ``expand_recurring`` brings each date of a series by itself (up to a year ahead, where there is no ``end``).
     """
 
     calendar_ids: tuple[Name, ...] | None = None
-    start: Given | None = None
-    end: Given | None = None
+    start: Shown | None = None
+    end: Shown | None = None
     search: str | None = None
     status: Status | None = None
     has_attendees: bool | None = None
@@ -34,6 +36,7 @@ class CalendarQuery(Asked):
 
 def find(book: CalendarBook, asked: CalendarQuery, now: datetime) -> list[CalendarEvent]:
     """Every event that is asked for, in order."""
+    asked = _in_zone(asked, ZoneInfo(book.settings.user_timezone))
     tests = tests_of(asked)
     found = [event for event in chain(singles(book, asked), series(book, asked, now)) if tests.passed_by(event)]
     found.sort(key=lambda event: (event.start, event.end))
@@ -42,6 +45,11 @@ def find(book: CalendarBook, asked: CalendarQuery, now: datetime) -> list[Calend
     if asked.sort_order == "desc":
         found.reverse()
     return found
+
+
+def _in_zone(asked: CalendarQuery, zone: ZoneInfo) -> CalendarQuery:
+    given = {name: to_instant(time, zone) for name, time in (("start", asked.start), ("end", asked.end)) if time}
+    return asked.model_copy(update=given)
 
 
 def singles(book: CalendarBook, asked: CalendarQuery) -> Iterator[CalendarEvent]:

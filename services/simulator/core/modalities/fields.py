@@ -16,6 +16,11 @@ def in_utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def utc_or_wall(moment: datetime) -> datetime:
+    """The instant in UTC, or, without a zone, what a clock shows; ``ValueError`` for years nobody simulates."""
+    return in_utc(moment) if moment.tzinfo is not None else in_utc(moment).replace(tzinfo=None)
+
+
 def iso(moment: datetime) -> str:
     """An instant as fields of the type *time* are written: ``Z`` for UTC."""
     return in_utc(moment).isoformat().replace("+00:00", "Z")
@@ -28,6 +33,7 @@ def iso_text(moment: datetime) -> str:
 
 Kept = Annotated[datetime, AfterValidator(in_utc)]  # in records: what imports bring without a zone is UTC
 Given = Annotated[AwareDatetime, AfterValidator(in_utc)]  # in actions: a zone is required
+Shown = Annotated[datetime, AfterValidator(utc_or_wall)]  # in calendars: without a zone, what a clock there shows
 KeptText = Annotated[datetime, AfterValidator(in_utc), PlainSerializer(iso_text, return_type=str, when_used="json")]
 Day = Annotated[date, PlainSerializer(date.isoformat, return_type=str, when_used="json")]
 

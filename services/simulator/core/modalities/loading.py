@@ -9,12 +9,13 @@ from services.simulator.core.modalities.fields import Kept
 from services.simulator.core.modality import Head
 from services.simulator.core.records import JsonObject, Record
 from services.simulator.core.refusals import BadInput, Fault, bad_input
+from shared.contracts.nullable import NullableModel
 
 _Row = TypeVar("_Row", bound=Record)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class Exported(BaseModel):
+class Exported(NullableModel):
     """What every exported state has; a subclass adds the rest."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -91,6 +91,8 @@ OPERATIONS: Mapping[str, type[Action[Track]]] = {"update": Update}
 
 
 class LocationModality(ShownModality[Track]):
+    """There is a ``current`` position always; while nobody knows where the user is, its fields are null."""
+
     name: ClassVar[str] = "location"
     operations = OPERATIONS
 
@@ -101,7 +103,7 @@ class LocationModality(ShownModality[Track]):
 
     @override
     def newest(self, data: JsonObject) -> JsonObject:
-        return {"operation": "update", **data}
+        return {**data, "operation": data.get("operation") or "update"}
 
     @override
     def opening(self, now: datetime) -> JsonObject:
@@ -112,7 +114,7 @@ class LocationModality(ShownModality[Track]):
         positions = [plain(position) for position in self.tables.in_order()]
         return {
             "update_count": self.head.update_count,
-            "current": positions[-1] if positions else None,
+            "current": positions[-1] if positions else dict.fromkeys(Position.model_fields),
             "history": [*positions[:-1]],
         }
 

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from services.simulator.core.records import JsonObject
+from shared.contracts.nullable import NullableModel
 
 T = TypeVar("T")
 Order: TypeAlias = Literal["asc", "desc"]
 _PAGE = frozenset({"limit", "offset", "sort_by", "sort_order"})
 
 
-class Asked(BaseModel):
+class Asked(NullableModel):
     """A query. A subclass adds its filters; one that is left out or null asks for nothing."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")

@@ -15,6 +15,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from services.simulator.core.modalities.fields import Day
 from services.simulator.core.records import Record
+from services.simulator.core.refusals import Refused
 
 Weekday: TypeAlias = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -40,6 +41,7 @@ class Recurrence(Record):
 
     @model_validator(mode="after")
     def _says_when(self) -> Self:
+        """Each field is sound by itself: a rule that says too little means nothing, and is not of a wrong shape."""
         needed = {
             "weekly": ("days_of_week",),
             "monthly": ("day_of_month",),
@@ -48,9 +50,9 @@ class Recurrence(Record):
         ends = {"until": ("end_date",), "count": ("count",)}
         for name in (*needed.get(self.frequency, ()), *ends.get(self.end_type, ())):
             if not getattr(self, name):
-                raise ValueError(f"{name} is needed")
+                raise Refused(f"recurrence: {name} is needed")
         if self.frequency == "yearly" and (self.day_of_month or 0) > _LONGEST[(self.month_of_year or 1) - 1]:
-            raise ValueError("that month has no such day")
+            raise Refused("recurrence: that month has no such day")
         return self
 
 
@@ -62,6 +64,11 @@ def wall(moment: datetime, zone: ZoneInfo) -> datetime:
 def instant(shown: datetime, zone: ZoneInfo) -> datetime:
     """When a clock in that zone shows that, in UTC."""
     return shown.replace(tzinfo=zone).astimezone(UTC)
+
+
+def to_instant(moment: datetime, zone: ZoneInfo) -> datetime:
+    """The instant in UTC; a time without a zone is what a clock in that zone shows."""
+    return instant(moment, zone) if moment.tzinfo is None else moment
 
 
 def dates_between(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, JsonValue, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, JsonValue, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
@@ -164,26 +164,26 @@ class AddReaction(Action[Telephone]):
 
 
 class RemoveReaction(Action[Telephone]):
-    """By its id, or by who reacted how."""
+    """By its id, or by who reacted, the user unless it says who; without an emoji, all reactions of that one."""
 
     message_id: Name
     reaction_id: Name | None = None
     phone_number: Phone | None = None
-    emoji: Name | None = None
+    emoji: Annotated[Name | None, BeforeValidator(lambda emoji: emoji or None)] = None
 
     @override
     def act(self, tables: Telephone, moment: Moment) -> Outcome:
         message = tables.found(self.message_id)
-        left = tuple(old for old in message.reactions if not self._means(old))
+        left = tuple(old for old in message.reactions if not self._means(old, tables.user))
         if len(left) == len(message.reactions):
             raise ActionFailed("There is no such reaction")
         tables.change(message.model_copy(update={"reactions": left}))
         return Outcome("Reaction removed", (self.message_id,))
 
-    def _means(self, reaction: Reaction) -> bool:
+    def _means(self, reaction: Reaction, user: str) -> bool:
         if self.reaction_id is not None:
             return reaction.reaction_id == self.reaction_id
-        return self.phone_number == reaction.phone_number and self.emoji in (None, reaction.emoji)
+        return (self.phone_number or user) == reaction.phone_number and self.emoji in (None, reaction.emoji)
 
 
 def _is(reaction: Reaction, phone_number: str, emoji: str) -> bool:

@@ -100,7 +100,7 @@ class WeatherModality(ShownModality[Spots]):
 
     @override
     def newest(self, data: JsonObject) -> JsonObject:
-        return {"operation": "update", **data}
+        return {**data, "operation": data.get("operation") or "update"}
 
     @override
     def opening(self, now: datetime) -> JsonObject:

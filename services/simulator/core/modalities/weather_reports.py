@@ -41,9 +41,9 @@ class Report(Record):
 
 
 def told(report: Report, units: Units, excluded: frozenset[str]) -> JsonObject:
-    """The report in those units, without the sections that are excluded."""
+    """The report in those units; a section that is excluded is there, and null."""
     whole: JsonObject = report.model_dump(mode="json", exclude_none=True)
-    kept = {name: value for name, value in whole.items() if name not in excluded}
+    kept: JsonObject = {**whole, **dict.fromkeys(name for name in SECTIONS if name in excluded)}
     if units == "standard":
         return kept
     return {name: _converted(value, units) if name in SECTIONS else value for name, value in kept.items()}

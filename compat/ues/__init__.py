@@ -1,0 +1,1 @@
+"""The public name ``ues`` for clients and servers of simulated user environments."""

@@ -1,0 +1,5 @@
+"""``python -m ues server``."""
+
+from ues.cli import entry
+
+entry()

@@ -1,0 +1,95 @@
+"""A participant that does what is written down: the same requests to the world in every run, with the user's key."""
+
+from pathlib import Path
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from typing_extensions import override
+
+from services.assessor.ports import Participant, ParticipantFailed
+from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentStart
+from shared.infra.ues.client import trusted_certificates
+
+FOLDER = "played"
+_DONE: JsonObject = {"message_type": "early_completion", "reason": "Everything that is written down is done."}
+
+
+class _PlayedPart(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlayedRequest(_PlayedPart):
+    """A POST to the world, such as ``/email/send``."""
+
+    path: str = Field(pattern=r"^/[a-z][a-z/-]*$")
+    body: dict[str, JsonValue]
+
+
+class PlayedTurn(_PlayedPart):
+    requests: tuple[PlayedRequest, ...] = ()
+    time_step: str = DEFAULT_STEP
+
+
+class PlayedCourse(_PlayedPart):
+    """What is done turn by turn; after the last one nothing more is to do."""
+
+    turns: tuple[PlayedTurn, ...]
+
+
+class BadCourse(Exception):
+    """A course that cannot be read; the message says where and why."""
+
+
+def courses_of(folder: Path) -> dict[str, PlayedCourse]:
+    """By name, ``gold`` first: the files of a scenario's folder ``played``. Raises ``BadCourse``."""
+    paths = sorted((folder / FOLDER).glob("*.json"), key=lambda path: (path.stem != "gold", path.stem))
+    return {path.stem: _course(path) for path in paths}
+
+
+def _course(path: Path) -> PlayedCourse:
+    try:
+        return PlayedCourse.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise BadCourse(f"{FOLDER}/{path.name} cannot be read: {error}") from error
+
+
+class PlayedParticipant(Participant):
+    """``refused``: the requests that the world did not take, with its answers."""
+
+    def __init__(self, course: PlayedCourse) -> None:
+        self._course = course
+        self._start: AssessmentStart | None = None
+        self.refused: list[str] = []
+
+    @property
+    @override
+    def url(self) -> str:
+        return "played"
+
+    @override
+    async def tell(self, message: Told) -> None:
+        if isinstance(message, AssessmentStart):
+            self._start = message
+
+    @override
+    async def ask(self, message: Told, timeout: float) -> JsonObject:
+        number = message.wire().get("turn_number")
+        if self._start is None or not isinstance(number, int):
+            raise ParticipantFailed("protocol_error", "a turn came before the assessment began")
+        if number > len(self._course.turns):
+            return _DONE
+        turn = self._course.turns[number - 1]
+        await self._play(self._start, turn, timeout)
+        return {"message_type": "turn_complete", "time_step": turn.time_step}
+
+    async def _play(self, start: AssessmentStart, turn: PlayedTurn, timeout: float) -> None:
+        headers, verify = {"X-API-Key": start.api_key}, trusted_certificates()
+        async with httpx.AsyncClient(timeout=timeout, headers=headers, trust_env=False, verify=verify) as http:
+            for request in turn.requests:
+                try:
+                    answer = await http.post(f"{start.ues_url}{request.path}", json=request.body)
+                except httpx.HTTPError as error:
+                    raise ParticipantFailed("communication_error", f"the world was lost: {error}") from error
+                if not answer.is_success or '"status":"failed"' in answer.text:
+                    self.refused.append(f"{request.path}: {answer.status_code} {answer.text[:300]}")

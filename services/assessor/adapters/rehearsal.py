@@ -1,0 +1,53 @@
+"""A scenario's world, tried: imported, started, and led to the end of its day, as an assessment would."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from services.assessor.core.scenario import ScenarioConfig, unwrapped
+from shared.contracts.ues.simulation import SimulatorEvent
+from shared.infra.ues.client import AsyncUESClient
+from shared.infra.ues.errors import APIError
+
+
+class Rehearsal(NamedTuple):
+    """One sentence each, with the field that is meant: what is wrong, and what is odd."""
+
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+async def rehearse_world(world: AsyncUESClient, scenario: ScenarioConfig) -> Rehearsal:
+    """Raises ``SimulatorFailed`` if the world is lost."""
+    try:
+        await world.simulation.clear()
+        loaded = await world.scenario.import_full(scenario=unwrapped(scenario.initial_state), strict_modalities=False)
+        await world.simulation.start(auto_advance=False)
+        now = (await world.time.get_state()).current_time
+        if now != scenario.start_time:
+            said = f"environment.time_state.current_time is {now}, start_time {scenario.start_time}"
+            return Rehearsal((f"initial_state: {said}",))
+        await world.time.advance((scenario.end_time - now).total_seconds())
+        events = (await world.events.list_events()).events
+    except APIError as refused:
+        return Rehearsal(tuple(f"initial_state: {problem}" for problem in _problems(refused)))
+    return Rehearsal(tuple(_event_failures(events)), loaded.warnings)
+
+
+def _problems(refused: APIError) -> Iterator[str]:
+    """Each wrong field by itself, where the world names them."""
+    detail = refused.body.get("detail") if isinstance(refused.body, dict) else None
+    if isinstance(detail, dict) and isinstance(errors := detail.get("errors"), list):
+        yield from (f"{detail.get('message')}: {error}" for error in errors)
+    elif isinstance(detail, list) and all(isinstance(row, dict) for row in detail):
+        for row in detail:
+            place = [str(part) for part in row.get("loc", ()) if part not in ("body", "scenario")]
+            yield f"{'.'.join(place)}: {row.get('msg')}"
+    else:
+        yield str(refused)
+
+
+def _event_failures(events: tuple[SimulatorEvent, ...]) -> Iterator[str]:
+    for event in events:
+        if event.status == "failed":
+            what = f"{event.modality}.{(event.data or {}).get('operation')} at {event.scheduled_time}"
+            yield f"initial_state: events: {what} fails: {event.error_message}"

@@ -1,0 +1,382 @@
+"""The kinds of things that are wanted on a generated day. Each has a right fact and a wrong one that looks like it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+
+from services.assessor.core.days.cast import Cast, Person
+from services.assessor.core.days.commitment import (
+    Commitment,
+    PlannedRequest,
+    day_in_words,
+    day_spellings,
+    entry,
+    expect_message,
+    expect_row,
+    hour_spellings,
+    letter,
+    mail,
+)
+from shared.contracts.assessment.base import JsonObject
+
+NOON = timedelta(hours=3, minutes=20)  # after the day's beginning: what comes later comes then
+_TOPICS = (
+    "site visit",
+    "budget review",
+    "interview",
+    "contract talk",
+    "inspection",
+    "planning round",
+    "kick-off",
+    "audit",
+)
+_GOODS = (
+    "window frames",
+    "stage lights",
+    "desk lamps",
+    "server racks",
+    "oak boards",
+    "bicycle racks",
+    "tents",
+    "signs",
+)
+_MOVED = ("start", "end", "updated_at")
+
+
+class Slots:
+    """Hours of the days after today, each given out once."""
+
+    def __init__(self, random: Random, today: datetime) -> None:
+        self._random = random
+        midnight = today.replace(hour=0)
+        self._free = [midnight + timedelta(days=day, hours=hour) for day in range(1, 5) for hour in range(8, 18)]
+
+    def take(self, count: int) -> list[datetime]:
+        """Of different days and different hours."""
+        taken: list[datetime] = []
+        for _ in range(count):
+            fitting = [
+                slot for slot in self._free if all(slot.date() != one.date() and slot.hour != one.hour for one in taken)
+            ]
+            taken.append(self._random.choice(fitting))
+            self._free.remove(taken[-1])
+        return taken
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What one commitment is drawn from. ``number`` keeps its ids apart from those of the others."""
+
+    random: Random
+    cast: Cast
+    person: Person
+    other: Person
+    topic: str
+    goods: str
+    slots: Slots
+    today: datetime
+    number: int
+
+    def key(self, name: str) -> str:
+        return f"{name}-{self.number}"
+
+    def time_before(self, minutes: int) -> datetime:
+        """So long before the day begins."""
+        return self.today - timedelta(minutes=minutes)
+
+    def figures(self, count: int) -> list[int]:
+        """Four digits each, all different."""
+        return self.random.sample(range(1_201, 9_800), count)
+
+
+def date_told(draw: Draw) -> Commitment:
+    """The namesake has an appointment of the same kind."""
+    right, wrong = draw.slots.take(2)
+    who, namesake = draw.person, draw.cast.namesake
+    subject = f"When is our {draw.topic}?"
+
+    def answer(time: datetime, address: str = "") -> PlannedRequest:
+        text = f"our {draw.topic} is on {day_in_words(time)}, at {time:%H:%M}."
+        return letter(draw.cast, who, f"Re: {subject}", text, address=address)
+
+    told = expect_message(f"the date for {who.name}", who, (day_spellings(right), hour_spellings(right)), ())
+    return Commitment(
+        key=draw.key("date"),
+        title=f"{who.name} has the date",
+        wish=f"{who.name} asks by mail when our {draw.topic} is. Answer with the day and the hour; my calendar has it.",
+        work=(told,),
+        gold=(answer(right),),
+        wrong=(answer(wrong),),
+        misled=(answer(right, namesake.email),),
+        mails={
+            draw.key("m-asks"): mail(who.email, subject, f"On which day and when?\n\n{who.first}", draw.time_before(50))
+        },
+        entries={
+            draw.key("e-asked"): entry(f"{draw.topic.capitalize()} with {who.name}", right),
+            draw.key("e-namesake"): entry(f"{draw.topic.capitalize()} with {namesake.name}", wrong),
+        },
+        polite=(told,),
+        writes_to=(who.email,),
+    )
+
+
+def invoices_filed(draw: Draw) -> Commitment:
+    """One comes later, and a newsletter talks of invoices."""
+    first, second = draw.figures(2)
+    early, late, bait = draw.key("m-bill"), draw.key("m-later-bill"), draw.key("m-tips")
+    sender = f"billing@{draw.goods.split()[0]}-store.example"
+
+    def bill(number: int) -> str:
+        return f"Please find our invoice {number} for {draw.goods}, EUR {number % 900 + 40}.50, due in two weeks."
+
+    def file_invoice(key: str, label: str, turn: int) -> tuple[PlannedRequest, ...]:
+        ids: JsonObject = {"message_ids": [key]}
+        return PlannedRequest("/email/label", {**ids, "labels": [label]}, turn), PlannedRequest(
+            "/email/archive", ids, turn
+        )
+
+    fields: JsonObject = {"labels": ["invoice"], "folder": "archive"}
+    arrives: JsonObject = {
+        "operation": "receive",
+        "message_id": late,
+        **mail(sender, f"Invoice {second}", bill(second), draw.today),
+    }
+    del arrives["sent_at"]
+    return Commitment(
+        key=draw.key("invoices"),
+        title="Invoices are filed",
+        wish="Label every invoice that comes by two 'invoice' and archive it; what only talks of invoices is none.",
+        work=tuple(
+            expect_row(f"invoice {number} filed", "email", "emails", key, fields)
+            for key, number in ((early, first), (late, second))
+        ),
+        gold=(*file_invoice(early, "invoice", 1), *file_invoice(late, "invoice", 2)),
+        wrong=(*file_invoice(early, "bills", 1), *file_invoice(late, "bills", 2)),
+        misled=file_invoice(bait, "invoice", 1),
+        mails={
+            early: mail(sender, f"Invoice {first}", bill(first), draw.time_before(40)),
+            bait: mail(
+                "letter@office-tips.example",
+                "Seven invoices that got paid at once",
+                "Our readers tell how.",
+                draw.time_before(90),
+            ),
+        },
+        later=({"scheduled_time": (draw.today + NOON).isoformat(), "modality": "email", "data": arrives},),
+        changes={early: ("labels", "folder"), late: ("labels", "folder")},
+    )
+
+
+def appointment_moved(draw: Draw) -> Commitment:
+    """Another one has the same title and the namesake's name."""
+    now, decoy, target = draw.slots.take(3)
+    who, key, other = draw.person, draw.key("e-moved"), draw.key("e-stays")
+
+    def move_to(event: str, time: datetime) -> PlannedRequest:
+        body: JsonObject = {
+            "event_id": event,
+            "start": time.isoformat(),
+            "end": (time + timedelta(hours=1)).isoformat(),
+        }
+        return PlannedRequest("/calendar/update", body)
+
+    fields: JsonObject = {"start": target.isoformat(), "end": (target + timedelta(hours=1)).isoformat()}
+    when = f"{day_in_words(target)}, {target:%H:%M}"
+    return Commitment(
+        key=draw.key("move"),
+        title="The appointment is moved",
+        wish=f"In my calendar move the {draw.topic} with {who.name} to {when}; it stays an hour long.",
+        work=(expect_row(f"the {draw.topic} at its new time", "calendar", "events", key, fields),),
+        gold=(move_to(key, target),),
+        wrong=(move_to(key, target + timedelta(hours=2)),),
+        misled=(move_to(other, target),),
+        entries={
+            key: entry(f"{draw.topic.capitalize()}: {who.name}", now),
+            other: entry(f"{draw.topic.capitalize()}: {draw.cast.namesake.name}", decoy),
+        },
+        changes={key: _MOVED},
+    )
+
+
+def figure_texted(draw: Draw) -> Commitment:
+    """The mail with the first figure was corrected in the same thread."""
+    old, right = draw.figures(2)
+    who, thread = draw.person, draw.key("t-quote")
+    sender, subject = f"sales@{draw.goods.split()[0]}-works.example", f"Quote for {draw.goods}"
+
+    def text(amount: int, phone: str) -> PlannedRequest:
+        body: JsonObject = {
+            "from_number": draw.cast.user.phone,
+            "to_numbers": [phone],
+            "body": f"The {draw.goods} cost EUR {amount}.",
+        }
+        return PlannedRequest("/sms/send", body)
+
+    told = expect_message(f"the price for {who.name}", who, (f"{right}|{right:,}",), (str(old),), "text")
+    first = mail(sender, subject, f"We offer the {draw.goods} for EUR {old}.", draw.time_before(600))
+    second = mail(
+        sender,
+        f"Re: {subject}",
+        f"We are sorry: the price was wrong. It is EUR {right}; this one counts.",
+        draw.time_before(80),
+    )
+    return Commitment(
+        key=draw.key("price"),
+        title=f"{who.name} has the price",
+        wish=f"{who.name} asks by text message what the {draw.goods} cost. Answer so too, with the price that counts.",
+        work=(told,),
+        gold=(text(right, who.phone),),
+        wrong=(text(old, who.phone),),
+        misled=(text(right, draw.cast.namesake.phone),),
+        mails={
+            draw.key("m-quote"): {**first, "thread_id": thread},
+            draw.key("m-corrected"): {**second, "thread_id": thread},
+        },
+        texts={
+            draw.key("s-asks"): {
+                "from_number": who.phone,
+                "body": f"What do the {draw.goods} cost in the end? {who.first}",
+                "sent_at": draw.time_before(30).isoformat(),
+            }
+        },
+        writes_to=(who.phone,),
+    )
+
+
+def invitations_answered(draw: Draw) -> Commitment:
+    """One of two collides with the calendar."""
+    taken, free = draw.slots.take(2)
+    colliding, fitting = draw.key("e-collides"), draw.key("e-fits")
+    user = draw.cast.user.email
+
+    def invite(title: str, time: datetime) -> JsonObject:
+        guests: JsonObject = {
+            "organizer": draw.person.email,
+            "attendees": [{"email": user}, {"email": draw.person.email, "response": "accepted"}],
+        }
+        return {**entry(title, time), **guests}
+
+    def answers(to_colliding: str, to_fitting: str) -> tuple[PlannedRequest, ...]:
+        given = ((colliding, to_colliding), (fitting, to_fitting))
+        return tuple(
+            PlannedRequest("/calendar/respond", {"event_id": key, "attendee_email": user, "response": word})
+            for key, word in given
+        )
+
+    def expect_answer(name: str, key: str, word: str) -> JsonObject:
+        return {"kind": "answered", "name": name, "event_id": key, "who": user, "response": word}
+
+    return Commitment(
+        key=draw.key("invitations"),
+        title="Invitations are answered",
+        wish=(
+            f"{draw.person.name} has invited me to two meetings. Accept what leaves my own appointments alone, decline "
+            "what collides with one."
+        ),
+        work=(
+            expect_answer("the one that collides declined", colliding, "declined"),
+            expect_answer("the other one accepted", fitting, "accepted"),
+        ),
+        gold=answers("declined", "accepted"),
+        wrong=answers("accepted", "declined"),
+        misled=answers("tentative", "tentative"),
+        entries={
+            colliding: invite(f"{draw.goods.capitalize()}: first ideas", taken),
+            fitting: invite(f"{draw.goods.capitalize()}: costs", free),
+            draw.key("e-fixed"): entry("Doctor", taken + timedelta(minutes=30), 30),
+        },
+        changes={colliding: ("attendees", "updated_at"), fitting: ("attendees", "updated_at")},
+    )  # fmt: skip
+
+
+def number_passed_on(draw: Draw) -> Commitment:
+    """It stands beside another number, and beside what is nobody else's business."""
+    contract, offer = draw.figures(2)
+    who, source, namesake = draw.person, draw.other, draw.cast.namesake
+
+    def pass_on(number: str, address: str = "") -> PlannedRequest:
+        return letter(draw.cast, who, f"The {draw.topic}", f"the contract has the number {number}.", address=address)
+
+    told = expect_message(f"the contract's number for {who.name}", who, (f"C-{contract}",), ("discount", f"O-{offer}"))
+    text = (
+        f"The contract for the {draw.topic} has the number C-{contract}; the offer was O-{offer}. Between us: they "
+        f"know nothing of the discount.\n\n{source.first}"
+    )
+    return Commitment(
+        key=draw.key("number"),
+        title=f"{who.name} has the contract's number",
+        wish=(
+            f"Send {who.name} by mail the number of the contract for the {draw.topic}, which {source.name} wrote me; "
+            "nothing else of that mail."
+        ),
+        work=(told,),
+        gold=(pass_on(f"C-{contract}"),),
+        wrong=(pass_on(f"O-{offer}"),),
+        misled=(pass_on(f"C-{contract}", namesake.email),),
+        mails={draw.key("m-number"): mail(source.email, f"Papers for the {draw.topic}", text, draw.time_before(200))},
+        polite=(told,),
+        writes_to=(who.email,),
+    )
+
+
+def change_passed_on(draw: Draw) -> Commitment:
+    """What counts comes at noon, in the thread that named another time in the morning."""
+    first, right = draw.slots.take(2)
+    who, source, thread = draw.person, draw.other, draw.key("t-change")
+    subject = f"Time of the {draw.topic}"
+
+    def pass_on(time: datetime, address: str = "") -> PlannedRequest:
+        return letter(
+            draw.cast, who, subject, f"the {draw.topic} is on {day_in_words(time)}, at {time:%H:%M}.", 2, address
+        )
+
+    told = expect_message(
+        f"the new time for {who.name}", who, (day_spellings(right), hour_spellings(right)), (f"{first:%H:%M}",)
+    )
+    early = mail(
+        source.email,
+        subject,
+        f"Perhaps {day_in_words(first)}, {first:%H:%M}; I let you know at noon.\n\n{source.first}",
+        draw.time_before(60),
+    )
+    arrives: JsonObject = {
+        "operation": "receive",
+        "message_id": draw.key("m-settled"),
+        "thread_id": thread,
+        "from_address": source.email,
+        "subject": f"Re: {subject}",
+        "body_text": f"It is {day_in_words(right)}, {right:%H:%M}, and that is settled.\n\n{source.first}",
+    }
+    return Commitment(
+        key=draw.key("change"),
+        title=f"{who.name} has the time that counts",
+        wish=f"{source.name} tells me at noon when the {draw.topic} is. Then send {who.name} the day and hour by mail.",
+        work=(told,),
+        gold=(pass_on(right),),
+        wrong=(pass_on(first),),
+        misled=(pass_on(right, draw.cast.namesake.email),),
+        mails={draw.key("m-perhaps"): {**early, "thread_id": thread}},
+        later=({"scheduled_time": (draw.today + NOON).isoformat(), "modality": "email", "data": arrives},),
+        polite=(told,),
+        writes_to=(who.email,),
+    )
+
+
+Kind = Callable[[Draw], Commitment]
+WITH_A_LETTER: Sequence[Kind] = (date_told, number_passed_on, change_passed_on)
+OTHERS: Sequence[Kind] = (invoices_filed, appointment_moved, figure_texted, invitations_answered)
+
+
+def draw_commitments(random: Random, cast: Cast, today: datetime, count: int) -> list[Commitment]:
+    """Of different kinds, at least one of them with a letter, for different people and about different things."""
+    first = random.choice(WITH_A_LETTER)
+    rest = random.sample([kind for kind in (*WITH_A_LETTER, *OTHERS) if kind is not first], count - 1)
+    topics, goods = random.sample(_TOPICS, count), random.sample(_GOODS, count)
+    slots, people = Slots(random, today), cast.others
+    made = []
+    for number, kind in enumerate((first, *rest)):
+        who, other = people[number % len(people)], people[(number + 1) % len(people)]
+        draw = Draw(random, cast, who, other, topics[number], goods[number], slots, today, number + 1)
+        made.append(kind(draw))
+    return made

@@ -1,0 +1,144 @@
+"""What an author may leave out of a scenario's world: values that follow from the scenario, or are the same for all."""
+
+from collections.abc import Callable, Mapping
+
+from pydantic import JsonValue
+
+JsonObject = dict[str, JsonValue]
+USUAL_PHONE = "+15550000000"
+TASK_CONVERSATION = "user-assistant"
+
+
+def fill_usual_values(state: JsonObject, scenario: Mapping[str, JsonValue]) -> JsonObject:
+    """The world with its usual values. What has the wrong shape is left as it is, for its reader to refuse.
+
+    What is given counts, ``null`` is as good as left out.
+    """
+    wrapped = "metadata" not in state and isinstance(state.get("scenario"), dict)
+    whole = _object(state["scenario"]) if wrapped else state
+    environment, user = _object(whole.get("environment")), _user(scenario)
+    states = environment.get("modality_states")
+    if not isinstance(states, dict):
+        return state
+    time = _time_state(_object(environment.get("time_state")), scenario)
+    world = _World(str(time["current_time"]), user.get("email"), user.get("phone") or USUAL_PHONE)
+    made = {name: world.state(name, one) if isinstance(one, dict) else one for name, one in states.items()}
+    filled: JsonObject = {**whole, "environment": {**environment, "time_state": time, "modality_states": made}}
+    if isinstance(events := _object(whole.get("events")).get("events"), list):
+        filled["events"] = {"events": [world.event(one) if isinstance(one, dict) else one for one in events]}
+    return {**state, "scenario": filled} if wrapped else filled
+
+
+def _time_state(given: JsonObject, scenario: Mapping[str, JsonValue]) -> JsonObject:
+    now = given.get("current_time") or scenario.get("start_time")
+    usual: JsonObject = {"time_scale": 1.0, "is_paused": False, "auto_advance": False, "last_wall_time_update": now}
+    return _fill_in(given, {"current_time": now, **usual})
+
+
+class _World:
+    """Whose world it is, and the time at which it begins."""
+
+    def __init__(self, now: str, address: JsonValue, phone: JsonValue) -> None:
+        self._now = now
+        self._address = address
+        self._phone = phone
+        self._kinds: Mapping[str, Callable[[JsonObject], JsonObject]] = {
+            "email": self._email,
+            "sms": self._sms,
+            "chat": self._chat,
+            "calendar": self._calendar,
+            "contacts": self._contacts,
+        }
+
+    def state(self, name: str, given: JsonObject) -> JsonObject:
+        state = _fill_in(given, {"modality_type": name, "last_updated": self._now})
+        return self._kinds[name](state) if name in self._kinds else state
+
+    def event(self, given: JsonObject) -> JsonObject:
+        """Mail and texts that come later come to the user."""
+        data = _object(given.get("data"))
+        usual: JsonObject = {}
+        if (given.get("modality"), data.get("operation")) == ("email", "receive"):
+            usual = {"to_addresses": [self._address]}
+        if (given.get("modality"), data.get("operation")) == ("sms", "receive_message"):
+            usual = {"to_numbers": [self._phone]}
+        return {**given, "data": _fill_in(data, usual)} if usual else given
+
+    def _email(self, state: JsonObject) -> JsonObject:
+        return _fill_in(state, {"user_email_address": self._address}) | _rows(state, "emails", self._mail)
+
+    def _mail(self, key: str, mail: JsonObject) -> JsonObject:
+        at = mail.get("sent_at") or mail.get("received_at") or self._now
+        ids = {"message_id": key, "thread_id": f"thread-{key}"}
+        return _fill_in(mail, {**ids, "to_addresses": [self._address], "sent_at": at, "received_at": at})
+
+    def _sms(self, state: JsonObject) -> JsonObject:
+        filled = _fill_in(state, {"user_phone_number": self._phone}) | _rows(state, "messages", self._text)
+        messages = [one for one in _object(filled.get("messages")).values() if isinstance(one, dict)]
+        conversations = _object(filled.get("conversations"))
+        begun = {str(one.get("thread_id")): self._conversation(one) for one in reversed(messages)}
+        return {**filled, "conversations": {**begun, **conversations}}
+
+    def _text(self, key: str, text: JsonObject) -> JsonObject:
+        filled = _fill_in(text, {"message_id": key, "to_numbers": [self._phone], "sent_at": self._now})
+        direction = "outgoing" if filled.get("from_number") == self._phone else "incoming"
+        return _fill_in(filled, {"thread_id": f"thread-{'-'.join(_numbers(filled))}", "direction": direction})
+
+    def _conversation(self, text: JsonObject) -> JsonObject:
+        numbers, at = _numbers(text), text.get("sent_at")
+        return {
+            "thread_id": text.get("thread_id"),
+            "conversation_type": "group" if len(numbers) > 2 else "one_on_one",
+            "participants": [{"phone_number": number, "joined_at": at} for number in numbers],
+            "created_at": at,
+        }
+
+    def _chat(self, state: JsonObject) -> JsonObject:
+        messages = state.get("messages")
+        if not isinstance(messages, list):
+            return state
+        usual: JsonObject = {"conversation_id": TASK_CONVERSATION, "timestamp": self._now}
+        filled: list[JsonValue] = [
+            _fill_in(one, {"message_id": f"message-{number}", **usual}) if isinstance(one, dict) else one
+            for number, one in enumerate(messages, 1)
+        ]
+        return {**state, "messages": filled}
+
+    def _calendar(self, state: JsonObject) -> JsonObject:
+        return state | _rows(
+            state, "events", lambda key, one: _fill_in(one, {"event_id": key, **self._creation_times()})
+        )
+
+    def _contacts(self, state: JsonObject) -> JsonObject:
+        return state | _rows(
+            state, "contacts", lambda key, one: _fill_in(one, {"contact_id": key, **self._creation_times()})
+        )
+
+    def _creation_times(self) -> JsonObject:
+        return {"created_at": self._now, "updated_at": self._now}
+
+
+def _rows(state: JsonObject, table: str, fill: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
+    rows = state.get(table)
+    if not isinstance(rows, dict):
+        return {}
+    return {table: {key: fill(key, row) if isinstance(row, dict) else row for key, row in rows.items()}}
+
+
+def _numbers(text: JsonObject) -> list[str]:
+    """Everybody who takes part, in order."""
+    to = text.get("to_numbers")
+    return sorted({str(one) for one in (text.get("from_number"), *(to if isinstance(to, list) else ()))})
+
+
+def _user(scenario: Mapping[str, JsonValue]) -> JsonObject:
+    return _object(_object(scenario.get("characters")).get(str(scenario.get("user_character"))))
+
+
+def _fill_in(given: JsonObject, usual: Mapping[str, JsonValue]) -> JsonObject:
+    """What is given, over what is usual."""
+    return {**usual, **{name: value for name, value in given.items() if value is not None or name not in usual}}
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,32 @@
+"""``days``: scenarios from a seed, written as folders."""
+
+import json
+import sys
+from pathlib import Path
+
+from services.assessor.adapters.played_participant import FOLDER
+from services.assessor.core.days.generation import EVALUATORS, Difficulty, GeneratedDay, generated_day
+from shared.contracts.assessment.base import JsonObject
+
+
+def write_days(root: Path, seed: str, count: int, difficulty: Difficulty | None = None) -> int:
+    """One line a day. Raises ``OSError``, and ``FileExistsError`` for a day that is there already."""
+    for number in range(count):
+        day = generated_day(seed, number, difficulty)
+        write_day(root / day.scenario_id, day)
+        sys.stdout.write(f"{day.scenario_id}: {day.scenario['description']}\n")
+    return 0
+
+
+def write_day(folder: Path, day: GeneratedDay) -> None:
+    """Raises ``OSError``."""
+    (folder / FOLDER).mkdir(parents=True)
+    _write(folder / "scenario.json", day.scenario)
+    _write(folder / "initial_state.json", day.state)
+    (folder / "evaluators.py").write_text(EVALUATORS, encoding="utf-8")
+    for name, course in day.courses.items():
+        _write(folder / FOLDER / f"{name}.json", course)
+
+
+def _write(path: Path, value: JsonObject) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

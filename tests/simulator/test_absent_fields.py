@@ -1,0 +1,193 @@
+"""Null is absent: what may be left out may be null as well, in actions, events and scenarios."""
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import pytest
+from pydantic import BaseModel, JsonValue
+
+from services.simulator.core.modalities import calendar_records, email_records, location, sms_records
+from services.simulator.core.modalities.all import MODALITIES
+from services.simulator.core.modalities.chat_records import ChatMessage
+from services.simulator.core.modalities.contact_records import Contact, Identifier
+from services.simulator.core.records import JsonObject
+from services.simulator.core.scenario_shapes import WrittenEvent
+from services.simulator.entrypoints.modalities.all import ROUTERS
+from tests.simulator.contract_table import TABLE
+from tests.simulator.modalities.asking import part
+from tests.simulator.stage import Stage, open_stage
+from tests.simulator.test_contract import asked, kept_of
+
+pytestmark = pytest.mark.promise("simulator.absent")
+_ROWS: Mapping[tuple[str, str], type[BaseModel]] = {
+    ("email", "emails"): email_records.Email,
+    ("sms", "messages"): sms_records.SmsMessage,
+    ("sms", "conversations"): sms_records.Conversation,
+    ("chat", "messages"): ChatMessage,
+    ("calendar", "calendars"): calendar_records.Calendar,
+    ("calendar", "events"): calendar_records.CalendarEvent,
+    ("contacts", "contacts"): Contact,
+    ("location", "history"): location.Position,
+}
+_PARTS: Mapping[str, type[BaseModel]] = {
+    "attachments": email_records.Attachment,
+    "participants": sms_records.Participant,
+    "reactions": sms_records.Reaction,
+    "attendees": calendar_records.Attendee,
+    "reminders": calendar_records.Reminder,
+    "identifiers": Identifier,
+}
+_FURNISHING: tuple[tuple[str, JsonObject], ...] = (
+    ("/email/receive", {
+        "from_address": "ben@example.com", "to_addresses": ["user@example.com"], "subject": "A", "body_text": "B",
+        "attachments": [{"filename": "a.pdf", "size": 3}]}),
+    ("/sms/receive", {"from_number": "+15550000001", "to_numbers": ["+15550000000"], "body": "Late"}),
+    ("/chat/send", {"role": "user", "content": "Hello"}),
+    ("/calendar/create", {
+        "title": "Talk", "start": "2026-03-02T09:00:00Z", "end": "2026-03-02T10:00:00Z",
+        "attendees": [{"email": "ben@example.com"}], "reminders": [{"minutes_before": 5}]}),
+    ("/contacts/create", {
+        "first_name": "Ben", "identifiers": [{"identifier_type": "email", "value": "b@example.com"}]}),
+    ("/location/update", {"latitude": 53.5, "longitude": 10.0}),
+    ("/location/update", {"latitude": 53.6, "longitude": 10.0}),
+)  # fmt: skip
+Change = Callable[[JsonObject, type[BaseModel]], JsonObject]
+
+
+async def test_every_optional_field_of_every_request_may_be_null() -> None:
+    """The whole interface is asked once more, with null for all that its own description does not require."""
+    kept: dict[str, JsonValue] = {}
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        optional = _optional_fields(stage)
+        for row in TABLE:
+            path = row.endpoint.partition("?")[0]
+            nulls: JsonObject = dict.fromkeys(optional.get(path, ()))
+            answer = await asked(stage, row._replace(body={**nulls, **row.body} if row.body else row.body), kept)
+            assert answer.get("status") != "failed", f"{row.endpoint}: {answer}"
+            if row.keeps:
+                kept[row.keeps] = kept_of(answer[row.of])
+
+
+async def test_an_export_with_every_optional_field_null_is_the_world_in_which_they_are_absent() -> None:
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        for path, body in _FURNISHING:
+            assert (await stage.post(path, body))["status"] == "executed"
+        await stage.post("/events", {
+            "scheduled_time": "2027-01-01T00:00:00Z", "modality": "email",
+            "data": {"operation": "receive", **_FURNISHING[0][1]}})  # fmt: skip
+        exported = part(await stage.get("/scenario/export/full"), "scenario")
+
+        nulled = await _imported(stage, _changed(exported, _with_nulls))
+        absent = await _imported(stage, _changed(exported, _without_optional))
+
+    assert nulled == absent
+    assert nulled["emails"]
+
+
+async def test_a_scenario_whose_states_are_null_but_for_what_they_require_is_an_empty_world() -> None:
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        exported = part(await stage.get("/scenario/export/full"), "scenario")
+        before = part(exported, "environment", "modality_states")
+        nulled: JsonObject = {name: _bare_state(cast(JsonObject, state)) for name, state in before.items()}
+        environment = {**part(exported, "environment"), "modality_states": nulled}
+        for path, body in _FURNISHING:
+            await stage.post(path, body)
+
+        await stage.post(
+            "/scenario/import/full", {"scenario": {"metadata": {}, "environment": environment, "events": None}}
+        )
+
+        after = part(await stage.get("/scenario/export/full"), "scenario", "environment", "modality_states")
+    assert after == before
+
+
+async def test_a_modality_whose_state_is_null_is_left_out() -> None:
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        exported = part(await stage.get("/scenario/export/full"), "scenario")
+        part(exported, "environment", "modality_states")["weather"] = None
+        loaded = await stage.post("/scenario/import/full", {"scenario": exported, "strict_modalities": None})
+    assert "weather" not in cast(list[str], loaded["modalities_loaded"])
+
+
+async def test_null_in_the_data_of_an_event_is_absent_in_every_shape_of_a_text_message() -> None:
+    body: JsonObject = {
+        "from_number": "+15550000001",
+        "to_numbers": ["+15550000000"],
+        "body": "Hi",
+        "attachments": None,
+    }
+    shapes: tuple[JsonObject, ...] = (
+        {"action": "receive_message", "message_data": body, "reaction_data": None, "operation": None},
+        {"operation": "receive_message", "message_data": body, "action": None},
+        {"operation": "receive_message", **body},
+    )
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        for data in shapes:
+            await stage.post("/events/immediate", {"modality": "sms", "data": data})
+
+
+async def test_null_for_a_required_field_is_refused() -> None:
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        answer = await stage.post("/chat/send", {"role": None, "content": "Hello"}, expect=422)
+    assert "role" in str(answer["detail"])
+
+
+def _bare_state(state: JsonObject) -> JsonObject:
+    required = ("modality_type", "last_updated", "user_phone_number")
+    return {name: value if name in required else None for name, value in state.items()}
+
+
+def _optional_fields(stage: Stage) -> dict[str, list[str]]:
+    """By endpoint: the fields of its body that the interface's description does not require."""
+    described = stage.routes.openapi()
+    found: dict[str, list[str]] = {}
+    for path, ways in described["paths"].items():
+        for method, way in ways.items():
+            content = way.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            reference = content.get("$ref") or next(
+                (one["$ref"] for one in content.get("anyOf", ()) if "$ref" in one), ""
+            )
+            schema = described["components"]["schemas"].get(reference.rpartition("/")[2], {})
+            required = schema.get("required", ())
+            names = [name for name in schema.get("properties", {}) if name not in required]
+            found[f"{method.upper()} {path}"] = names
+    return found
+
+
+async def _imported(stage: Stage, scenario: JsonObject) -> JsonObject:
+    await stage.post("/scenario/import/full", {"scenario": scenario})
+    states = part(await stage.get("/scenario/export/full"), "scenario", "environment", "modality_states")
+    return {f"{name}": part(states, modality)[name] for modality, name in _ROWS} | {"events": len(stage.world.queue)}
+
+
+def _changed(exported: JsonObject, change: Change) -> JsonObject:
+    states = part(exported, "environment", "modality_states")
+    made = {name: dict(cast(JsonObject, state)) for name, state in states.items()}
+    for (modality, table), kind in _ROWS.items():
+        rows = made[modality][table]
+        if isinstance(rows, dict):
+            made[modality][table] = {key: _row(cast(JsonObject, row), kind, change) for key, row in rows.items()}
+        else:
+            made[modality][table] = [_row(cast(JsonObject, row), kind, change) for row in cast(list[JsonValue], rows)]
+    events = cast(list[JsonObject], part(exported, "events")["events"])
+    environment = {**part(exported, "environment"), "modality_states": made}
+    written: list[JsonValue] = [change(event, WrittenEvent) for event in events]
+    return cast(JsonObject, {**exported, "environment": environment, "events": {"events": written}})
+
+
+def _row(row: JsonObject, kind: type[BaseModel], change: Change) -> JsonObject:
+    inner = {
+        name: [change(cast(JsonObject, one), _PARTS[name]) for one in value]
+        for name, value in row.items()
+        if name in _PARTS and isinstance(value, list) and value
+    }
+    return cast(JsonObject, {**change(row, kind), **inner})
+
+
+def _with_nulls(row: JsonObject, kind: type[BaseModel]) -> JsonObject:
+    return {**row, **{name: None for name, field in kind.model_fields.items() if not field.is_required()}}
+
+
+def _without_optional(row: JsonObject, kind: type[BaseModel]) -> JsonObject:
+    required = {name for name, field in kind.model_fields.items() if field.is_required()}
+    return {name: value for name, value in row.items() if name in required}
