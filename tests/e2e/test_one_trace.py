@@ -73,7 +73,8 @@ async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it() -
     assert [span.name for span in spans if span.parent_id == caller] == ["POST /"]
     assert {names.ACCEPT, names.PRIME, names.EXECUTE, names.REFLECT, "state POLICY_CHECK", "state MUTATE"} <= found
     assert {"execute_tool approve_expense", "write approve_expense", "policy evaluate"} <= found
-    assert {"chat offline-planner-1", "POST /v1/messages", "POST /v1/evaluate", names.STORE} <= found
+    assert {"chat offline-planner-1", "POST /v1/messages", names.STORE} <= found
+    assert found & {"POST /v1/evaluate", "POST /v1/policies/{policy_hash}/evaluate"}
     decision = next(span for span in spans if span.name == "turn decision")
     assert decision.links
     assert decision.links[0] != trace

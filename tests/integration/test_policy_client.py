@@ -3,12 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import cycle
 
+import httpx
 import pytest
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import override
 
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.ports.policy import PolicyUnavailable
-from shared.contracts.policy import EvaluateRequest
+from services.policy.bootstrap import build
+from services.policy.settings import Settings
+from shared.contracts.allowance import AllowanceRequest, OfferedTool
+from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
+from shared.contracts.policy_hash import policy_hash
+from shared.domain.exact_json import loads_object
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -50,3 +60,90 @@ def test_a_message_that_cannot_be_read_is_not_quoted_in_its_error() -> None:
         EvaluateRequest.model_validate({"policies": "Jane Roe's salary is 91,000"})
     assert "91,000" not in str(refused.value)
     assert "91,000" not in repr(refused.value)
+
+
+class _Services(httpx.AsyncBaseTransport):
+    """Replicas that are asked in turn; ``paths``: what came to any of them, with how many policies."""
+
+    def __init__(self, *apps: ASGIApp) -> None:
+        self._turn = cycle(httpx.ASGITransport(app) for app in apps)
+        self.paths: list[tuple[str, int]] = []
+
+    @override
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        policies = loads_object(request.content).get("policies")
+        self.paths.append((request.url.path.rsplit("/", 1)[1], len(policies) if isinstance(policies, list) else 0))
+        return await next(self._turn).handle_async_request(request)
+
+
+def _asked_of(services: httpx.AsyncBaseTransport) -> HttpPolicy:
+    return HttpPolicy("http://policy", transport=services)
+
+
+def _service() -> ASGIApp:
+    return build(Settings())
+
+
+_RULES = Policy(id="P", rules=(Rule(id="R", condition="amount > 5", action="block"),))
+_ABOUT = EvaluateRequest(policies=(_RULES,), context={"amount": 7})
+
+
+@pytest.mark.promise("policy.by_hash")
+async def test_policies_are_sent_once_and_named_from_then_on() -> None:
+    """The same objects or equal ones, for verdicts and for allowances."""
+    services = _Services(_service())
+    policy = _asked_of(services)
+    equal = EvaluateRequest.from_json(_ABOUT.to_json())
+    blocked = [(await policy.evaluate(asked)).blocked for asked in (_ABOUT, _ABOUT, equal)]
+    await policy.allowances(AllowanceRequest(policies=(_RULES,), tools=(OfferedTool(tool="pay"),)))
+
+    assert blocked == [True, True, True]
+    assert services.paths == [("evaluate", 0), ("evaluate", 1), ("evaluate", 0), ("evaluate", 0), ("allowances", 0)]
+
+
+@pytest.mark.promise("policy.by_hash")
+async def test_any_replica_can_be_asked() -> None:
+    """Replicas that take turns, so that the one that was sent the policies is never the one asked next."""
+    services = _Services(_service(), _service(), _service())
+    policy = _asked_of(services)
+
+    for amount in (7, 3, 7, 3, 7, 3):
+        assert (await policy.evaluate(_ABOUT.model_copy(update={"context": {"amount": amount}}))).blocked is (
+            amount > 5
+        )
+
+
+@pytest.mark.promise("policy.by_hash")
+async def test_a_service_that_knows_no_hashes_is_sent_the_policies() -> None:
+    """A service of the version before has no such path."""
+
+    async def before(scope: Scope, receive: Receive, send: Send) -> None:
+        known = not str(scope["path"]).startswith("/v1/policies/")
+        app = _service() if known else Response(status_code=404)
+        await app(scope, receive, send)
+
+    assert (await _asked_of(_Services(before)).evaluate(_ABOUT)).blocked
+
+
+@pytest.mark.promise("policy.by_hash")
+@pytest.mark.promise("I2.no_verdict_no_write")
+async def test_a_verdict_by_other_policies_is_none() -> None:
+    async def careless(scope: Scope, receive: Receive, send: Send) -> None:
+        passed = Verdict(passed=True, policy_hash="of others", context_hash="c")
+        await Response(passed.to_json(), media_type="application/json")(scope, receive, send)
+
+    with pytest.raises(PolicyUnavailable, match="other policies"):
+        await _asked_of(_Services(careless)).evaluate(_ABOUT)
+
+
+@pytest.mark.promise("policy.by_hash")
+async def test_a_request_that_names_policies_brings_none() -> None:
+    """Which of the two would count is nobody's guess."""
+    named = policy_hash((_RULES,))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(_service()), base_url="http://policy") as client:
+        both = await client.post(f"/v1/policies/{named}/evaluate", content=_ABOUT.to_json())
+        unknown = await client.post(f"/v1/policies/{named}/evaluate", content=b"{}")
+
+    assert (both.status_code, both.json()["field"]) == (422, "policies")
+    assert (unknown.status_code, unknown.json()["field"]) == (404, "policyHash")

@@ -23,6 +23,8 @@ PROMISES = (
     Promise("policy.named_records_are_read", "What a call names and nobody read is read before the verdict", "I2"),
     Promise("policy.applies", "A rule applies to the calls it names, else to changes that have its fields", "I2"),
     Promise("policy.unruled", "A call to which no rule applies is unruled, and the tenant says what it needs", "I2"),
+    Promise("policy.by_hash", "Policies named by hash decide as if sent, or are asked for", "I2"),
+    Promise("policy.index", "A rule that a call has nothing to do with is passed over, and changes nothing", "quality"),
     Promise("policy.hashes", "A verdict is bound to policy, context and plan", "I2"),
     Promise(
         "policy.monotone", "A further blocking rule never turns a refusal into a pass", "seed 003, policy_checker.py"

@@ -1,65 +1,106 @@
 """The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
 
 import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TypeVar
 
 import httpx
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
+from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict
+from shared.contracts.policy_hash import policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import span_names as names
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 Answer = TypeVar("Answer", bound=PolicyContract)
 _SECONDS = 5.0
+_MOST_HASHES = 64
 
 
 class HttpPolicy(PolicyService):
     """One shared client. A verdict changes nothing, so a connection that failed is tried once more.
 
-    ``seconds`` bounds the whole exchange, also with a service that answers a byte at a time.
+    Policies are named by their hash, and sent where the service that answers does not know them. ``seconds`` bounds
+    the whole exchange, also with a service that answers a byte at a time.
     """
 
-    def __init__(self, url: str, seconds: float = _SECONDS, tracer: Tracer = NO_TRACER) -> None:
+    def __init__(
+        self,
+        url: str,
+        seconds: float = _SECONDS,
+        tracer: Tracer = NO_TRACER,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
         self._url = url
         self._tracer = tracer
         self._seconds = seconds
-        self._client = httpx.AsyncClient(
-            base_url=url, timeout=seconds, transport=httpx.AsyncHTTPTransport(retries=1), follow_redirects=False
-        )
+        self._hashes = _PolicyHashes()
+        transport = transport or httpx.AsyncHTTPTransport(retries=1)
+        self._client = httpx.AsyncClient(base_url=url, timeout=seconds, transport=transport, follow_redirects=False)
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        return await self._asked("/v1/evaluate", request, Verdict)
+        return await self._ask("evaluate", request, Verdict)
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        return await self._asked("/v1/allowances", request, Allowances)
+        return await self._ask("allowances", request, Allowances)
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return await self._asked("/v1/prose/check", request, ProseAnswer)
+        return await self._ask("prose/check", request, ProseAnswer)
 
-    async def _asked(self, path: str, request: PolicyContract, shape: type[Answer]) -> Answer:
-        with self._tracer.span(names.POLICY.format(question=path.rsplit("/v1/")[-1]), SpanKind.CLIENT) as span:
-            answer = await self._answered(path, request, shape)
+    async def _ask(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
+        with self._tracer.span(names.POLICY.format(question=question), SpanKind.CLIENT) as span:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    answer = await self._answer(question, request, shape)
+            except (httpx.TimeoutException, TimeoutError) as error:
+                raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
+            except httpx.HTTPError as error:
+                raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
             _note(span, answer)
             return answer
 
-    async def _answered(self, path: str, request: PolicyContract, shape: type[Answer]) -> Answer:
+    async def _answer(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
+        if isinstance(request, EvaluateRequest | AllowanceRequest) and request.policies:
+            named = self._hashes.hash_of(request.policies)
+            short = request.model_copy(update={"policies": ()})
+            response = await self._post(f"/v1/policies/{named}/{question}", short)
+            if response.status_code != httpx.codes.NOT_FOUND:  # neither forgotten, nor a service of the version before
+                return _require_hash(named, _read(response, shape))
+        return _read(await self._post(f"/v1/{question}", request), shape)
+
+    async def _post(self, path: str, request: PolicyContract) -> httpx.Response:
         headers = {"content-type": "application/json"}
         if here := self._tracer.traceparent():
             headers["traceparent"] = here
-        try:
-            async with asyncio.timeout(self._seconds):
-                response = await self._client.post(path, content=request.to_json(), headers=headers)
-        except (httpx.TimeoutException, TimeoutError) as error:
-            raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
-        except httpx.HTTPError as error:
-            raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
-        return _read(response, shape)
+        return await self._client.post(path, content=request.to_json(), headers=headers)
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+class _PolicyHashes:
+    """The hash of policies, computed once for as long as the same objects are asked about: a turn asks often."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[int, ...], tuple[Sequence[Policy], str]] = OrderedDict()
+
+    def hash_of(self, policies: Sequence[Policy]) -> str:
+        key = tuple(map(id, policies))  # what is held keeps its ids to itself
+        held = self._held.pop(key, None) or (policies, policy_hash(policies))
+        self._held[key] = held
+        if len(self._held) > _MOST_HASHES:
+            self._held.popitem(last=False)
+        return held[1]
+
+
+def _require_hash(named: str, answer: Answer) -> Answer:
+    """The answer, if it was found under the policies that were named."""
+    if isinstance(answer, Verdict | Allowances) and answer.policy_hash != named:
+        raise PolicyUnavailable("the policy service answered by other policies than those that it was asked about")
+    return answer
 
 
 def _note(span: Span, answer: PolicyContract) -> None:

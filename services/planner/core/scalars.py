@@ -175,7 +175,7 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
         news = _news(intent, situation) if required else ""
         return _as_candidate(_find_quotation(intent.clause) or _that(intent.clause) or news)
     if own & _ABOUT or _WHAT_FOR.search(described):
-        return _as_candidate(_find_quotation(situation.text) or _find_purpose(situation.text))
+        return _as_candidate(_find_quotation(situation.text) or _words_after_for(situation.text))
     if required and intent.verb and described.lower().startswith("what ") and (told := _literal_text(intent.clause)):
         return _as_candidate(told)
     if intent.verb and own & text_stems(intent.clause):
@@ -217,7 +217,7 @@ def _that(clause: str) -> str:
     return match[1].strip() if match else ""
 
 
-def _find_purpose(text: str) -> str:
+def _words_after_for(text: str) -> str:
     """What something is for: the words of a ``for ...`` that names no identifier or figure."""
     for match in re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I):
         if not any(

@@ -3,14 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from services.policy.core.confirmations import reaches
-from services.policy.core.limits import TooMuch
-from services.policy.core.prepared import Prepared, ReadyPolicy
-from services.policy.core.session_calls import Earlier, past, preconditions, used_up
-from services.policy.core.tool_names import is_exact
-from services.policy.core.tool_reasons import left_out, reason_of
-from services.policy.core.tool_rules import ReadyToolRule, is_left_out
-from services.policy.core.work import MAX_WORK
+from services.policy.core.evaluate import MAX_WORK
+from services.policy.core.prepared import Prepared, ReadyPolicy, TooMuch
+from services.policy.core.session_calls import Earlier, past, preconditions, reaches, used_up
+from services.policy.core.tool_rules import ReadyToolRule, is_left_out, why_left_out
 from shared.contracts.allowance import (
     AllowanceRequest,
     Allowances,
@@ -56,7 +52,7 @@ def _say(
     policy: ReadyPolicy, offered: OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
 ) -> Iterator[_Say]:
     if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
-        yield Bar(rule_id="toolDefault", policy_id=policy.policy.id, reason=left_out(offered.tool, policy.policy.id))
+        yield Bar(rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy))
     for ready in policy.tool_rules:
         if ready.matches(offered.tool) and not ready.rule.report_only:
             yield from _of_rule(ready, offered.tool, earlier, given)
@@ -65,7 +61,7 @@ def _say(
 def _of_rule(
     ready: ReadyToolRule, tool: str, earlier: Sequence[Earlier], given: Sequence[Confirmation]
 ) -> Iterator[_Say]:
-    bar = Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=reason_of(ready, tool))
+    bar = Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
     match ready.kind:
         case ToolRuleKind.NEVER:
             yield bar
@@ -83,7 +79,7 @@ def _of_rule(
 
 def _limit(ready: ReadyToolRule, bar: Bar, earlier: Sequence[Earlier]) -> CallLimit | None:
     """Several tools may share a limit, and calls be told apart by their arguments: then each call is asked for."""
-    if ready.per or not is_exact(ready.rule.tool):
+    if ready.per or "*" in ready.rule.tool:
         return None
     remaining = max(0, ready.limit - used_up(ready, earlier, {}))
     return CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)

@@ -1,19 +1,32 @@
 """The verdict: what all rules of all policies find, brought down to pass, approval, escalation, refusal or block."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from services.policy.core.applying import ruled_calls
 from services.policy.core.conditions import Conditions
-from services.policy.core.findings import Finding, Reported, Undecided, findings
-from services.policy.core.hashes import context_hash, history_hash
-from services.policy.core.plan_findings import PlanFindings, plan_findings
-from services.policy.core.prepared import Prepared, prepare
-from services.policy.core.scenes import scenes
-from services.policy.core.text_findings import TextFindings, text_findings
-from services.policy.core.work import refuse_too_much_searching, refuse_too_much_work
-from shared.contracts.policy import EvaluateRequest, PolicyProblem, TriggeredRule, Verdict
+from services.policy.core.findings import Finding, Reported, Undecided, findings, rules_call
+from services.policy.core.plan_findings import plan_findings
+from services.policy.core.prepared import Prepared, ReadyPolicy, TooMuch, prepare
+from services.policy.core.scenes import Scene, scenes
+from services.policy.core.text_rules import TextFindings, text_findings
+from shared.contracts.policy import (
+    CallContext,
+    CallNeed,
+    CallRefusal,
+    EvaluateRequest,
+    PolicyProblem,
+    TriggeredRule,
+    Verdict,
+)
+from shared.domain.exact_json import Json, digest, plain
 from shared.domain.words import Level, RuleAction
+
+_Kind = TypeVar("_Kind")
+# The service answers everybody in turn: what one request may cost is bounded before it is decided.
+MAX_WORK = 300_000  # nodes decided or merged, over all calls
+MAX_SEARCH = 10_000_000  # instructions of one pattern, times bytes of the text: 70 ms at the very worst
+MAX_SEARCHES = 40_000_000  # the same over all patterns
+MAX_WORDS = 20_000_000  # keywords times characters of the text
 
 
 def evaluate(request: EvaluateRequest, conditions: Conditions) -> Verdict:
@@ -26,63 +39,67 @@ def evaluate(request: EvaluateRequest, conditions: Conditions) -> Verdict:
 
 
 def decide(request: EvaluateRequest, prepared: Prepared) -> Verdict:
-    """As ``evaluate``, where the request's policies were prepared before."""
-    refuse_too_much_work(request, prepared)
-    refuse_too_much_searching(request.text, prepared)
+    """As ``evaluate``, where the policies were prepared before; the request's own are not looked at."""
+    _refuse_too_much_work(request, prepared)
+    _refuse_too_much_searching(request.text, prepared)
     seen = [scenes(ready.policy, request) for ready in prepared.ready]
-    pairs = zip(prepared.ready, seen, strict=True)
+    pairs = list(zip(prepared.ready, seen, strict=True))
     found = [finding for ready, looked in pairs for scene in looked for finding in findings(ready.rules, scene)]
-    plan = plan_findings(prepared.ready, seen, request)
-    verdict = _verdict(request, prepared, _Found(found, plan, text_findings(prepared, request)))
-    return verdict.model_copy(update={"ruled_calls": ruled_calls(prepared.ready, seen, request)})
+    found += plan_findings(prepared.ready, seen, request)
+    text = text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
+    ruled = {call.call_id: _rulers_of(number, pairs) for number, call in enumerate(request.calls)}
+    return _verdict(request, prepared, found, text, ruled)
 
 
-class _Found(NamedTuple):
-    rules: Sequence[Finding]
-    plan: PlanFindings
-    text: TextFindings
-
-    def triggered(self) -> list[TriggeredRule]:
-        own = [found for found in self.rules if isinstance(found, TriggeredRule)]
-        return [*own, *self.plan.triggered, *self.text.triggered]
-
-    def reported(self) -> list[TriggeredRule]:
-        return [*(found.rule for found in self.rules if isinstance(found, Reported)), *self.plan.reported_rules]
-
-    def undecided(self) -> list[str]:
-        own = [found.rule_id for found in self.rules if isinstance(found, Undecided)]
-        return [*own, *self.plan.undecided, *self.text.undecided]
-
-    def problems(self) -> list[PolicyProblem]:
-        own = [found for found in self.rules if isinstance(found, PolicyProblem)]
-        return [*own, *self.plan.problems, *self.text.problems]
+def _rulers_of(number: int, pairs: Sequence[tuple[ReadyPolicy, Sequence[Scene]]]) -> tuple[str, ...]:
+    """The policies of which a rule applies to the call of that number."""
+    return tuple(
+        ready.policy.id
+        for ready, seen in pairs
+        if any(rule.matches(seen[number].tool) and not rule.rule.report_only for rule in ready.tool_rules)
+        or rules_call(ready.rules, seen[number])
+    )
 
 
-def _verdict(request: EvaluateRequest, prepared: Prepared, found: _Found) -> Verdict:
-    triggered = found.triggered()
-    problems = tuple(_once([*prepared.problems, *found.problems()]))
+def _verdict(
+    request: EvaluateRequest,
+    prepared: Prepared,
+    found: Sequence[Finding],
+    text: TextFindings,
+    ruled: dict[str, tuple[str, ...]],
+) -> Verdict:
+    triggered = [*_those(TriggeredRule, found), *text.triggered]
+    problems = tuple(_once([*prepared.problems, *_those(PolicyProblem, found), *text.problems]))
+    undecided = [*(one.rule_id for one in _those(Undecided, found)), *text.undecided]
+    reported = [one.found for one in _those(Reported, found)]
+    refusals = tuple(_those(CallRefusal, found))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
     return Verdict(
-        passed=not (blocked or escalate or problems or found.plan.refusals),
+        passed=not (blocked or escalate or problems or refusals),
         requires_approval=RuleAction.REQUIRE_APPROVAL in actions,
         escalate=escalate,
         escalation_level=_highest(triggered),
         blocked=blocked,
         triggered_rules=tuple(triggered),
-        indeterminate=tuple(dict.fromkeys(found.undecided())),
+        indeterminate=tuple(dict.fromkeys(undecided)),
         problems=problems,
         binding=request.binding,
         policy_hash=prepared.hash,
-        context_hash=context_hash(request),
+        context_hash=_context_hash(request),
         plan_hash=request.plan_hash,
-        history_hash=history_hash(request),
-        refusals=tuple(found.plan.refusals),
-        needs=tuple(found.plan.needs),
-        text=found.text.finding,
-        reported_rules=tuple(found.reported()),
-        reported_refusals=tuple(found.plan.reported),
+        history_hash=_history_hash(request),
+        refusals=refusals,
+        needs=tuple(_those(CallNeed, found)),
+        text=text.finding,
+        reported_rules=tuple(_those(TriggeredRule, reported)),
+        reported_refusals=tuple(_those(CallRefusal, reported)),
+        ruled_calls=ruled,
     )
+
+
+def _those(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
+    return [one for one in found if isinstance(one, kind)]
 
 
 def _highest(triggered: Iterable[TriggeredRule]) -> str | None:
@@ -90,11 +107,61 @@ def _highest(triggered: Iterable[TriggeredRule]) -> str | None:
     return max(levels).word if levels else None
 
 
-def _once(problems: Iterable[PolicyProblem]) -> Iterator[PolicyProblem]:
+def _once(problems: Iterable[PolicyProblem]) -> Iterable[PolicyProblem]:
     """A rule that fails alike for every call is one problem."""
-    seen: set[tuple[str, str, str]] = set()
-    for problem in problems:
-        key = (problem.policy_id, problem.rule_id, problem.message)
-        if key not in seen:
-            seen.add(key)
-            yield problem
+    return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
+
+
+def _context_hash(request: EvaluateRequest) -> str:
+    """Changes when a fact, what is known of its origin, the task's text or a planned call changes."""
+    calls: list[Json] = [_planned(call) for call in request.calls]
+    texts: list[Json] = [] if request.text is None else [request.text]
+    return digest([plain(request.context), calls, *texts])
+
+
+def _history_hash(request: EvaluateRequest) -> str | None:
+    """Changes when an earlier call or a confirmation is added; apart from the context, which these do not change."""
+    if not (request.history or request.confirmations):
+        return None
+    calls: list[Json] = [[call.tool, call.outcome.value, plain(call.fields)] for call in request.history]
+    yeses: list[Json] = [[yes.tool, yes.level, yes.call_id, plain(yes.fields)] for yes in request.confirmations]
+    return digest([calls, yeses])
+
+
+def _planned(call: CallContext) -> Json:
+    unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
+    recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
+    unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
+    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *unknown]
+
+
+def _refuse_too_much_work(request: EvaluateRequest, prepared: Prepared) -> None:
+    """Raise ``TooMuch`` where rules times calls would keep the service from its other callers."""
+    if (work := _work(request, prepared)) > MAX_WORK:
+        calls = max(1, len(request.calls))
+        sentence = f"{prepared.rules} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed"
+        raise TooMuch(sentence, "calls")
+
+
+def _refuse_too_much_searching(text: str | None, prepared: Prepared) -> None:
+    """Raise ``TooMuch`` for a text that is too long for the patterns that would search it."""
+    if not text or not (prepared.pattern_sizes or prepared.keywords):
+        return
+    size = 4 * len(text)
+    if size * max(prepared.pattern_sizes, default=0) > MAX_SEARCH or size * sum(prepared.pattern_sizes) > MAX_SEARCHES:
+        raise TooMuch(f"a text of {len(text)} characters is too long for patterns of this size", "text")
+    if prepared.keywords * len(text) > MAX_WORDS:
+        raise TooMuch(f"a text of {len(text)} characters is too long for {prepared.keywords} keywords", "text")
+
+
+def _work(request: EvaluateRequest, prepared: Prepared) -> int:
+    calls = max(1, len(request.calls))
+    names = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
+    fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
+    facts = len(prepared.ready) * (len(request.context) * calls + fields)
+    facts += sum(len(ready.policy.context) for ready in prepared.ready) * calls
+    earlier = len(request.history) + len(request.calls)
+    confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * prepared.rules_about_tools
+    looks = (prepared.looks_back * earlier + confirming) * len(request.calls)
+    twice = sum((1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1 for call in request.calls)
+    return prepared.cost * (calls + twice) + names + facts // 8 + looks // 2

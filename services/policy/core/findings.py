@@ -1,15 +1,22 @@
-"""What rules with conditions find in one scene: a planned call, or the context where there are none."""
+"""What rules with conditions find in one scene, and which of them apply to its call.
 
-from collections.abc import Iterable, Iterator
+A rule that applies may still find nothing. What is not known keeps a call waiting only where the rule applies to it.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from services.policy.core.applying import applies
-from services.policy.core.conditions import Condition
-from services.policy.core.rules import ReadyRule, problem
-from services.policy.core.scenes import Scene
-from services.policy.core.shown import RESTS_ON_THE_REQUEST, SAID_BY_THE_RECORD, cannot_be_decided, shown_values
-from services.policy.core.values import ConditionError, Context, Truth, Unknown
-from shared.contracts.policy import PolicyProblem, TriggeredRule
+from services.policy.core.conditions import Condition, value_at
+from services.policy.core.rules import ReadyRule, RuleIndex, problem
+from services.policy.core.scenes import (
+    RESTS_ON_THE_REQUEST,
+    SAID_BY_THE_RECORD,
+    Scene,
+    cannot_be_decided,
+    shown_values,
+)
+from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, Unknown
+from shared.contracts.policy import CallNeed, CallRefusal, PolicyProblem, TriggeredRule
 from shared.domain.words import Level, RuleAction
 
 
@@ -25,15 +32,19 @@ class Undecided(NamedTuple):
 class Reported(NamedTuple):
     """What a report-only rule would have done."""
 
-    rule: TriggeredRule
+    found: TriggeredRule | CallRefusal
 
 
-Finding: TypeAlias = TriggeredRule | Reported | Undecided | PolicyProblem
+Finding: TypeAlias = TriggeredRule | CallRefusal | CallNeed | Reported | Undecided | PolicyProblem
 
 
-def findings(rules: Iterable[ReadyRule], scene: Scene) -> Iterator[Finding]:
+def findings(rules: RuleIndex, scene: Scene) -> Iterator[Finding]:
     """Everything that is not a plain "does not apply"."""
-    for ready in rules:
+    for ready in _candidates(rules, scene):
+        if _has_none_of_its_fields(ready, scene):
+            if ready.without_fields is UNKNOWN:
+                yield Undecided(ready.rule.id)
+            continue
         try:
             decision = ready.condition.decide(scene.context)
             if decision is not False:
@@ -44,6 +55,12 @@ def findings(rules: Iterable[ReadyRule], scene: Scene) -> Iterator[Finding]:
             yield problem(ready.policy_id, ready.rule.id, error.cause, error.position)
 
 
+def rules_call(rules: RuleIndex, scene: Scene) -> bool:
+    """Whether a rule that has an effect applies to the scene's call, whatever it finds."""
+    looked_at = rules.all if scene.unknown is None else _candidates(rules, scene)
+    return any(_is_in_force(ready, scene) and _applies(ready, scene) for ready in looked_at)
+
+
 def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
     """Whether a condition comes out as expected without what only the request gives."""
     try:
@@ -52,22 +69,74 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
         return False
 
 
+def _candidates(rules: RuleIndex, scene: Scene) -> Sequence[ReadyRule]:
+    """All rules but those that are false for the scene's tool, whatever the fields are."""
+    return rules.of_tool(scene.tool) if scene.has_certain_tool else rules.all
+
+
+def _has_none_of_its_fields(ready: ReadyRule, scene: Scene) -> bool:
+    """Whether the rule has nothing to do with the scene, and comes to what it does without any field."""
+    return ready.reads is not None and scene.fields is not None and ready.reads.isdisjoint(scene.fields)
+
+
+def _applies(ready: ReadyRule, scene: Scene) -> bool:
+    """Whether the rule has to do with the scene's call; of a call whose sender does not tell, every rule has."""
+    if scene.unknown is None:
+        return True
+    if _has_none_of_its_fields(ready, scene):
+        return False
+    if not ready.states_calls:
+        return not ready.looks_at or any(_has(scene, field.name, field.path) for field in ready.looks_at)
+    try:
+        return ready.condition.decide(scene.stated) is not False  # tool and process leave it open that the rule acts
+    except ConditionError:
+        return True
+
+
+def _has(scene: Scene, name: str, path: Sequence[str]) -> bool:
+    return name in (scene.unknown or ()) or not isinstance(value_at(scene.own, path), Unknown)
+
+
+def _is_in_force(ready: ReadyRule, scene: Scene) -> bool:
+    """A rule that only reports has no effect, nor has one that acts only on known fields where they are not."""
+    if ready.rule.report_only:
+        return False
+    try:
+        return not (ready.rule.if_known and isinstance(ready.condition.decide(scene.context), Unknown))
+    except ConditionError:  # it is a problem of the verdict
+        return False
+
+
+def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
+    if decision is True:
+        return _triggered(ready, scene)
+    if scene.binding and not ready.rule.if_known and _asks_of(ready, scene):
+        because = cannot_be_decided(ready.condition.missing(scene.context))
+        if _forbids_to_all(ready, scene):
+            return _acts(ready, scene, RuleAction.BLOCK, None, because, indeterminate=True)
+        return _in_doubt(ready, scene, because)
+    return Undecided(ready.rule.id)
+
+
+def _forbids_to_all(ready: ReadyRule, scene: Scene) -> bool:
+    """Whether nobody may let pass what the rule may forbid: it names no level, and surely has to do with the call."""
+    return ready.action is RuleAction.BLOCK and ready.level is None and scene.unknown is not None
+
+
+def _asks_of(ready: ReadyRule, scene: Scene) -> bool:
+    """Whether the call waits for what is not known; a notice does so only for a rule that names it."""
+    return _applies(ready, scene) and (scene.unknown is None or scene.changes or ready.states_calls)
+
+
 def _further(ready: ReadyRule, decision: Truth, scene: Scene) -> Iterator[Finding]:
     """What a rule finds that the call, as it stands, does not set off."""
     missing = isinstance(decision, Unknown) and not ready.rule.if_known
     looked_at = scene.recorded if scene.judges_records or missing else ()
     acting = next((one for one in looked_at if ready.condition.decide(one) is True), None)
     if acting is not None:
-        yield _on_record(ready, scene._replace(context=acting))
+        yield _triggered(ready, scene._replace(context=acting), SAID_BY_THE_RECORD)
     elif scene.proven is not None and _rests_on_a_word(ready, decision, scene):
-        yield _on_a_word(ready, scene)
-
-
-def _on_record(ready: ReadyRule, scene: Scene) -> Finding:
-    """The rule acts on what the records say, which the call contradicts."""
-    found = _triggered(ready, scene)
-    found = found.model_copy(update={"reason": f"{found.reason} ({SAID_BY_THE_RECORD})"})
-    return Reported(found) if ready.rule.report_only else found
+        yield _in_doubt(ready, scene, RESTS_ON_THE_REQUEST)
 
 
 def _rests_on_a_word(ready: ReadyRule, decision: Truth, scene: Scene) -> bool:
@@ -78,59 +147,33 @@ def _rests_on_a_word(ready: ReadyRule, decision: Truth, scene: Scene) -> bool:
     return decision is False and not is_proven(ready.condition, scene.proven or {}, expected=False)
 
 
-def _on_a_word(ready: ReadyRule, scene: Scene) -> Finding:
-    """The rule would not act, but for no better reason than that the request says so."""
-    found = _in_doubt(ready, scene)
-    said = f"{ready.rule.reason or ready.rule.condition} ({RESTS_ON_THE_REQUEST})"
-    found = found.model_copy(update={"reason": said})
-    return Reported(found) if ready.rule.report_only else found
+def _triggered(ready: ReadyRule, scene: Scene, because: str | None = None) -> TriggeredRule | Reported:
+    return _acts(ready, scene, ready.action, ready.level.word if ready.level else None, because)
 
 
-def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
-    if not isinstance(decision, Unknown):
-        found = _triggered(ready, scene)
-    elif scene.binding and not ready.rule.if_known and _asks_of(ready, scene):
-        found = _in_doubt(ready, scene)
-        if _forbids_to_all(ready, scene):
-            found = found.model_copy(update={"action": RuleAction.BLOCK, "level": None})
-    else:
-        return Undecided(ready.rule.id)
-    return Reported(found) if ready.rule.report_only else found
+def _in_doubt(ready: ReadyRule, scene: Scene, because: str) -> TriggeredRule | Reported:
+    level = (ready.level or Level.MANAGER).word
+    return _acts(ready, scene, RuleAction.ESCALATE, level, because, indeterminate=True)
 
 
-def _forbids_to_all(ready: ReadyRule, scene: Scene) -> bool:
-    """Whether nobody may let pass what the rule may forbid: it names no level, and surely has to do with the call."""
-    return ready.action is RuleAction.BLOCK and ready.level is None and scene.unknown is not None
-
-
-def _asks_of(ready: ReadyRule, scene: Scene) -> bool:
-    """Whether the call waits for what is not known; a notice does so only for a rule that names it."""
-    return applies(ready, scene) and (scene.unknown is None or scene.changes or ready.states_calls)
-
-
-def _triggered(ready: ReadyRule, scene: Scene) -> TriggeredRule:
-    return TriggeredRule(
+def _acts(
+    ready: ReadyRule,
+    scene: Scene,
+    action: RuleAction,
+    level: str | None,
+    because: str | None,
+    *,
+    indeterminate: bool = False,
+) -> TriggeredRule | Reported:
+    found = TriggeredRule(
         rule_id=ready.rule.id,
         policy_id=ready.policy_id,
-        action=ready.action,
-        level=ready.level.word if ready.level else None,
+        action=action,
+        level=level,
         approvers=ready.rule.approvers or 1,
-        reason=ready.rule.reason or ready.rule.condition,
+        reason=f"{ready.reason} ({because})" if because else ready.reason,
         call_id=scene.call_id,
         values=shown_values(ready.condition, scene.context),
+        indeterminate=indeterminate,
     )
-
-
-def _in_doubt(ready: ReadyRule, scene: Scene) -> TriggeredRule:
-    missing = ready.condition.missing(scene.context)
-    return TriggeredRule(
-        rule_id=ready.rule.id,
-        policy_id=ready.policy_id,
-        action=RuleAction.ESCALATE,
-        level=(ready.level or Level.MANAGER).word,
-        approvers=ready.rule.approvers or 1,
-        reason=f"{ready.rule.reason or ready.rule.condition} ({cannot_be_decided(missing)})",
-        call_id=scene.call_id,
-        values=shown_values(ready.condition, scene.context),
-        indeterminate=True,
-    )
+    return Reported(found) if ready.rule.report_only else found

@@ -1,5 +1,6 @@
-"""The grammar: a Pratt parser. ``||`` binds loosest, then ``&&``, then comparisons (which do not chain), then ``!``."""
+"""The grammar. ``||`` binds loosest, then ``&&``, then comparisons (which do not chain), then ``!``."""
 
+from collections.abc import Callable
 from decimal import Decimal
 
 from services.policy.core.tokens import Kind, Token, tokens
@@ -10,7 +11,6 @@ MAX_DEPTH = 50
 MAX_TERMS = 2_000  # operands outside lists; the text's length bounds the lists
 
 _COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!=="})
-_POWERS = {"||": 1, "&&": 2, "in": 3} | dict.fromkeys(_COMPARISONS, 3)
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 # Words of other languages: as field names they would be missing fields, and the mistake would stay unseen.
 _FOREIGN = {"and": "&&", "or": "||", "not": "!", "none": "null", "nil": "null", "is": "==="} | {
@@ -20,7 +20,7 @@ _FOREIGN = {"and": "&&", "or": "||", "not": "!", "none": "null", "nil": "null", 
 
 def parse(text: str) -> Node:
     """The condition's tree; raises ``ConditionError`` with the position and the cause."""
-    return _Parser(text).whole()
+    return _Parser(text).parse()
 
 
 class _Parser:
@@ -30,50 +30,50 @@ class _Parser:
         self._depth = 0
         self._terms = 0
 
-    def whole(self) -> Node:
+    def parse(self) -> Node:
         if self._at_end():
             raise ConditionError("the condition is empty", 0)
-        node = self._expression(0)
+        node = self._disjunction()
         if not self._at_end():
             raise self._unexpected("an operator or the end")
         return node
 
-    def _expression(self, power: int) -> Node:
-        left = self._operand()
-        while self._power() > power:
-            left = self._infix(left)
-        return left
+    def _disjunction(self) -> Node:
+        return self._join("||", self._conjunction, Disjunction)
 
-    def _infix(self, left: Node) -> Node:
-        token = self._token
-        if token.text in ("&&", "||"):
-            terms = self._terms_of(left, token.text)
-            return Conjunction(terms, token.position) if token.text == "&&" else Disjunction(terms, token.position)
+    def _conjunction(self) -> Node:
+        return self._join("&&", self._comparison, Conjunction)
+
+    def _join(self, sign: str, term: Callable[[], Node], kind: type[Conjunction | Disjunction]) -> Node:
+        terms = [term()]
+        while self._is_sign(sign):
+            self._advance()
+            terms.append(term())
+        return kind(tuple(terms)) if len(terms) > 1 else terms[0]
+
+    def _comparison(self) -> Node:
+        left, token = self._operand(), self._token
+        if not self._compares():
+            return left
         self._advance()
         node: Node
-        if token.text == "in":
+        if token.kind is Kind.NAME:
             node = Membership(left, self._choices(), token.position)
         else:
-            node = Comparison(token.text, left, self._expression(_POWERS[token.text]), token.position)
-        if self._power() == _POWERS["in"]:
+            node = Comparison(token.text, left, self._operand(), token.position)
+        if self._compares():
             raise ConditionError(f"{self._token}: comparisons do not chain; join them with &&", self._token.position)
         return node
 
-    def _terms_of(self, first: Node, operator: str) -> tuple[Node, ...]:
-        terms = [first]
-        while self._is_sign(operator):
-            self._advance()
-            terms.append(self._expression(_POWERS[operator]))
-        return tuple(terms)
+    def _compares(self) -> bool:
+        token = self._token
+        return token.text in _COMPARISONS if token.kind is Kind.SIGN else token[:2] == (Kind.NAME, "in")
 
     def _operand(self) -> Node:
-        token = self._token
-        if token.kind is Kind.SIGN and token.text in ("!", "("):
-            return self._nested(token)
+        if self._is_sign("!") or self._is_sign("("):
+            return self._nested(self._token)
         self._count()
-        if token.kind is Kind.NAME:
-            return self._named()
-        return self._literal()
+        return self._named() if self._token.kind is Kind.NAME else self._literal()
 
     def _nested(self, token: Token) -> Node:
         self._depth += 1
@@ -81,9 +81,9 @@ class _Parser:
             raise ConditionError(f"nested deeper than {MAX_DEPTH}", token.position)
         self._advance()
         if token.text == "!":
-            node: Node = Not(self._operand(), token.position)
+            node: Node = Not(self._operand())
         else:
-            node = self._expression(0)
+            node = self._disjunction()
             self._expect(")")
         self._depth -= 1
         return node
@@ -103,17 +103,18 @@ class _Parser:
         return Reference(tuple(token.text.split(".")), token.position)
 
     def _literal(self) -> Constant:
-        token = self._token
+        first = self._token
         negative = self._is_sign("-")
         if negative:
             self._advance()
-        if self._token.kind is Kind.NUMBER:
-            number = Decimal(self._token.text)
+        token = self._token
+        if token.kind is Kind.NUMBER:
             self._advance()
-            return Constant(number.copy_negate() if negative else number, token.position)
-        if self._token.kind is Kind.TEXT and not negative:
+            number = Decimal(token.text)
+            return Constant(number.copy_negate() if negative else number, first.position)
+        if token.kind is Kind.TEXT and not negative:
             self._advance()
-            return Constant(token.text, token.position)
+            return Constant(token.text, first.position)
         raise self._unexpected("a number" if negative else "a field or a value")
 
     def _choices(self) -> tuple[Constant, ...] | Reference:
@@ -131,9 +132,7 @@ class _Parser:
 
     def _choice(self) -> Constant:
         token = self._token
-        if token.kind is not Kind.NAME:
-            return self._literal()
-        choice = self._named()
+        choice = self._named() if token.kind is Kind.NAME else self._literal()
         if isinstance(choice, Reference):
             raise ConditionError(f"a list holds values; put {choice.name!r} in quotes", token.position)
         return choice
@@ -142,10 +141,6 @@ class _Parser:
         self._terms += 1
         if self._terms > MAX_TERMS:
             raise ConditionError(f"more than {MAX_TERMS} terms", self._token.position)
-
-    def _power(self) -> int:
-        is_infix = self._token.kind is Kind.SIGN or self._token.text == "in"
-        return _POWERS.get(self._token.text, 0) if is_infix and self._token.kind is not Kind.TEXT else 0
 
     def _at_end(self) -> bool:
         return self._token.kind is Kind.END

@@ -1,26 +1,34 @@
-"""Policies made ready to decide: every rule understood, or named as a problem; and the memory of those seen before."""
+"""Policies made ready to decide, every rule understood or named as a problem; and the memory of those seen before."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import Conditions
-from services.policy.core.hashes import policy_hash
-from services.policy.core.limits import refuse_too_much_text
-from services.policy.core.rules import ReadyRule, problem, ready_rule
-from services.policy.core.text_rules import ReadyTexts, ready_text_rule, text_default
-from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_tool_rule, tool_default
+from services.policy.core.memory import BoundedMemory
+from services.policy.core.rules import RuleIndex, problem, ready_rule, word_of
+from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule
+from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_tool_rule
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem
+from shared.contracts.policy_hash import policy_hash
 
-REMEMBERED = 1024 * 1024  # bytes of the keys; what a rule stands for takes fifty times its own
+MAX_TEXT = 256 * 1024  # characters of all rules and their policies' ids
+MAX_PATTERNS = 10_000  # characters of all regular expressions: compiling one is the dearest thing a rule can ask
+REMEMBERED = 4 * 1024 * 1024  # characters of the policies that are held, as JSON, and 32 for each node of a condition
 _T = TypeVar("_T")
+
+
+class TooMuch(Exception):
+    """The request is over a bound. ``field`` names the part of it that should be smaller."""
+
+    def __init__(self, sentence: str, field: str) -> None:
+        super().__init__(sentence)
+        self.field = field
 
 
 class ReadyPolicy(NamedTuple):
     policy: Policy
-    rules: tuple[ReadyRule, ...]
+    rules: RuleIndex
     tool_rules: tuple[ReadyToolRule, ...]
     tool_default: ToolDefault
     texts: ReadyTexts
@@ -29,7 +37,6 @@ class ReadyPolicy(NamedTuple):
 class Prepared(NamedTuple):
     """What a request's policies mean, whatever else the request asks."""
 
-    policies: tuple[Policy, ...]
     ready: tuple[ReadyPolicy, ...]
     problems: tuple[PolicyProblem, ...]
     hash: str
@@ -42,47 +49,41 @@ class Prepared(NamedTuple):
 
 
 class PreparedPolicies:
-    """Prepares the same policies once. What was not used for longest is forgotten when ``limit`` is exceeded."""
+    """Policies by their hash, each prepared once for all requests that name it or bring it."""
 
     def __init__(self, conditions: Conditions, limit: int = REMEMBERED) -> None:
         self._conditions = conditions
-        self._limit = limit
-        self._held: OrderedDict[bytes, Prepared] = OrderedDict()
-        self._size = 0
+        self._held = BoundedMemory[str, Prepared](limit)
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def get(self, key: bytes, read: Callable[[], Sequence[Policy]]) -> Prepared:
-        """What was prepared under that key; ``read`` gives the policies where they are new, and may raise."""
-        prepared = self._held.get(key)
-        if prepared is not None:
-            self._held.move_to_end(key)
-            return prepared
-        return self._remember(key, prepare(read(), self._conditions))
+    def find(self, named: str) -> Prepared | None:
+        """What was prepared under that hash, as long as it is remembered."""
+        return self._held.find(named)
 
-    def _remember(self, key: bytes, prepared: Prepared) -> Prepared:
-        self._held[key] = prepared
-        self._size += len(key)
-        while self._size > self._limit:
-            forgotten, _ = self._held.popitem(last=False)
-            self._size -= len(forgotten)
+    def prepare(self, policies: Sequence[Policy]) -> Prepared:
+        """Raises ``TooMuch`` for more text than the service takes."""
+        named = policy_hash(policies)
+        prepared = self._held.find(named)
+        if prepared is None:
+            prepared = prepare(policies, self._conditions, named)
+            self._held.keep(named, prepared, 32 * prepared.cost + sum(len(one.model_dump_json()) for one in policies))
         return prepared
 
 
-def prepare(policies: Sequence[Policy], conditions: Conditions) -> Prepared:
-    """Raises ``TooMuch`` for more text than the service takes."""
+def prepare(policies: Sequence[Policy], conditions: Conditions, named: str | None = None) -> Prepared:
+    """``named``: their hash, where it is at hand. Raises ``TooMuch`` for more text than the service takes."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
     ready = tuple(_ready(policy, conditions, problems) for policy in policies)
-    conditional = [rule for policy in ready for rule in policy.rules]
+    conditional = [rule for policy in ready for rule in policy.rules.all]
     about_tools = [rule for policy in ready for rule in policy.tool_rules]
     about_text = [rule for policy in ready for rule in policy.texts.rules]
     return Prepared(
-        policies=tuple(policies),
         ready=ready,
         problems=tuple(problems),
-        hash=policy_hash(policies),
+        hash=named or policy_hash(policies),
         rules=len(conditional) + len(about_tools),
         cost=sum(rule.cost for rule in conditional) + sum(rule.cost for rule in about_tools),
         rules_about_tools=len(about_tools),
@@ -92,29 +93,48 @@ def prepare(policies: Sequence[Policy], conditions: Conditions) -> Prepared:
     )
 
 
+def refuse_too_much_text(policies: Sequence[Policy]) -> None:
+    """Raise ``TooMuch`` before anything is parsed."""
+    if (text := _text_size(policies)) > MAX_TEXT:
+        raise TooMuch(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
+    patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
+    if patterns > MAX_PATTERNS:
+        raise TooMuch(f"the patterns have {patterns} characters; the limit is {MAX_PATTERNS}", "policies")
+
+
 def _ready(policy: Policy, conditions: Conditions, problems: list[PolicyProblem]) -> ReadyPolicy:
-    def understood(rule_id: str, make: Callable[[], _T]) -> Iterable[_T]:
+    def understood(rule_id: str, make: Callable[..., _T], *given: object) -> list[_T]:
         """What ``make`` makes, or nothing and a problem."""
         try:
-            yield make()
+            return [make(*given)]
         except ConditionError as error:
             problems.append(problem(policy.id, rule_id, error.cause, error.position))
         except ValueError as error:
             problems.append(problem(policy.id, rule_id, str(error)))
+        return []
 
-    rules = [understood(rule.id, partial(ready_rule, policy, rule, conditions)) for rule in policy.rules]
-    tool_rules = [understood(rule.id, partial(ready_tool_rule, policy, rule, conditions)) for rule in policy.tool_rules]
-    texts = [understood(rule.id, partial(ready_text_rule, rule)) for rule in policy.text_rules]
-    default_for_tools = understood("toolDefault", partial(tool_default, policy))
-    default_for_texts = understood("textDefault", partial(text_default, policy))
-    return ReadyPolicy(
-        policy,
-        _all(rules),
-        _all(tool_rules),
-        next(iter(default_for_tools), "deny"),
-        ReadyTexts(policy.id, _all(texts), next(iter(default_for_texts), "deny")),
-    )
+    rules = [made for rule in policy.rules for made in understood(rule.id, ready_rule, policy, rule, conditions)]
+    tool_rules = [
+        made for rule in policy.tool_rules for made in understood(rule.id, ready_tool_rule, policy, rule, conditions)
+    ]
+    [for_tools] = understood("toolDefault", word_of, ToolDefault, "default", policy.tool_default) or [ToolDefault.DENY]
+    texts = [made for rule in policy.text_rules for made in understood(rule.id, ready_text_rule, rule)]
+    [for_texts] = understood("textDefault", word_of, TextDefault, "default", policy.text_default) or [TextDefault.DENY]
+    first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if for_texts == "deny" else None
+    about_text = ReadyTexts(policy.id, tuple(texts), for_texts, first_id)
+    return ReadyPolicy(policy, RuleIndex(rules), tuple(tool_rules), for_tools, about_text)
 
 
-def _all(found: Iterable[Iterable[_T]]) -> tuple[_T, ...]:
-    return tuple(made for each in found for made in each)
+def _text_size(policies: Sequence[Policy]) -> int:
+    return sum(size for policy in policies for size in _sizes(policy))
+
+
+def _sizes(policy: Policy) -> Iterator[int]:
+    yield len(policy.id) * (1 + len(policy.rules) + len(policy.tool_rules) + len(policy.text_rules))
+    for rule in policy.rules:
+        yield len(rule.id) + len(rule.condition) + len(rule.reason or "")
+    for about in policy.tool_rules:
+        yield len(about.id) + len(about.tool) + len(about.condition or "") + len(about.reason or "")
+        yield sum(map(len, about.after)) + sum(map(len, about.per))
+    for sought in policy.text_rules:
+        yield len(sought.id) + len(sought.description) + len(sought.pattern or "") + sum(map(len, sought.keywords))

@@ -1,21 +1,28 @@
 """Checks rules that were translated from prose: each cites words that are there, and speaks of what exists."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
-from services.policy.core.conditions import Conditions
-from services.policy.core.limits import TooMuch, refuse_too_much_text
-from services.policy.core.prose_rules import Vocabulary, refuse_unknown
+from services.policy.core.conditions import Condition, Conditions
+from services.policy.core.figures import figures_of, missing_figures
+from services.policy.core.prepared import TooMuch, refuse_too_much_text
 from services.policy.core.quotes import Quotes
+from services.policy.core.rules import ready_rule
+from services.policy.core.tool_rules import matching, ready_tool_rule
+from services.policy.core.tree import Comparison, Constant, Membership, Node, Reference, parts
 from services.policy.core.values import ConditionError
-from shared.contracts.policy import Policy, Rule, ToolRule
-from shared.contracts.prose import Candidate, ProseAnswer, ProseRequest, RefusedCandidate
+from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
+from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
 from shared.domain.exact_json import digest
+from shared.domain.words import Level
 
 MAX_SOURCE = 100_000  # characters
 MAX_PAIRS = 100_000  # candidates times tools
 MAX_PLACES = 10_000_000  # candidates times characters of the source
 MAX_CANDIDATES = 500
+_OWN = ("tool", "call_id")  # every call has these
+_NOBODY = Policy(id="prose")
 
 
 def check(request: ProseRequest, conditions: Conditions) -> ProseAnswer:
@@ -24,7 +31,7 @@ def check(request: ProseRequest, conditions: Conditions) -> ProseAnswer:
     Raises ``TooMuch`` for a request over the service's bounds.
     """
     _refuse_too_much(request)
-    checking = _Checking(Quotes(request.source), Vocabulary(request.tools, request.fields), conditions)
+    checking = _Checking(Quotes(request.source), _Vocabulary(request.tools, request.fields), conditions)
     accepted: dict[str, Rule | ToolRule] = {}
     refused: list[RefusedCandidate] = []
     for index, candidate in enumerate(request.candidates):
@@ -34,12 +41,45 @@ def check(request: ProseRequest, conditions: Conditions) -> ProseAnswer:
             refused.append(RefusedCandidate(index=index, rule_id=rule_id, cause=cause))
         elif rule:
             accepted[rule_id] = rule.model_copy(update={"quote": candidate.quote})
-    return _answer(request.source, tuple(accepted.values()), refused, checking.quotes)
+    policy = _policy_of([*accepted.values()], request.source)
+    return ProseAnswer(policy=policy, refused=tuple(refused), untranslated=tuple(checking.quotes.uncovered()))
+
+
+class _Vocabulary:
+    """The tools that exist with their fields, and the fields that every call has."""
+
+    def __init__(self, tools: Sequence[KnownTool], fields: Iterable[str]) -> None:
+        self._tools = {tool.name: frozenset(tool.fields) for tool in tools}
+        self._common = frozenset((*fields, *_OWN))
+        self._all = self._common.union(*self._tools.values())
+
+    def refuse_unknown_tools(self, names: Iterable[str]) -> None:
+        """Raise ``ValueError`` for a name that no tool has."""
+        if unknown := [name for name in names if name not in self._tools]:
+            raise ValueError(f"no such tool: {', '.join(unknown)}")
+
+    def refuse_unknown_pattern(self, name: str) -> None:
+        """Raise ``ValueError`` for a name, with or without stars, that fits no tool."""
+        if not self._fields_of(name):
+            raise ValueError(f"no such tool: {name}")
+
+    def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
+        """Raise ``ValueError`` for a field that calls of these tools do not have; of any, where none are named."""
+        own = [fields for name in tools for fields in self._fields_of(name)]
+        known = self._common.union(*own) if own else self._all
+        if unknown := [name for name in names if name not in known and name.split(".")[0] not in known]:
+            raise ValueError(f"no such field: {', '.join(unknown)}")
+
+    def _fields_of(self, name: str) -> list[frozenset[str]]:
+        if "*" not in name:
+            return [self._tools[name]] if name in self._tools else []
+        fits = matching(name)
+        return [fields for tool, fields in self._tools.items() if fits(tool)]
 
 
 class _Checking(NamedTuple):
     quotes: Quotes
-    vocabulary: Vocabulary
+    vocabulary: _Vocabulary
     conditions: Conditions
 
     def against(self, candidate: Candidate, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
@@ -50,7 +90,7 @@ class _Checking(NamedTuple):
             return f"another rule has the id {rule.id!r}"
         try:
             said = self.quotes.words_of(candidate.quote)
-            refuse_unknown(rule, said, self.vocabulary, self.conditions)
+            _refuse_unknown(rule, said, self.vocabulary, self.conditions)
         except ConditionError as error:
             return f"{error.cause} (at character {error.position} of the condition)"
         except ValueError as error:
@@ -59,16 +99,13 @@ class _Checking(NamedTuple):
         return None
 
 
-def _answer(
-    source: str, accepted: Sequence[Rule | ToolRule], refused: Sequence[RefusedCandidate], quotes: Quotes
-) -> ProseAnswer:
-    policy = Policy(
+def _policy_of(rules: Sequence[Rule | ToolRule], source: str) -> Policy:
+    return Policy(
         id="prose",
         version=digest(source),
-        rules=tuple(rule for rule in accepted if isinstance(rule, Rule)),
-        tool_rules=tuple(rule for rule in accepted if isinstance(rule, ToolRule)),
+        rules=tuple(rule for rule in rules if isinstance(rule, Rule)),
+        tool_rules=tuple(rule for rule in rules if isinstance(rule, ToolRule)),
     )
-    return ProseAnswer(policy=policy, refused=tuple(refused), untranslated=tuple(quotes.uncovered()))
 
 
 def _refuse_too_much(request: ProseRequest) -> None:
@@ -78,12 +115,63 @@ def _refuse_too_much(request: ProseRequest) -> None:
     too_many = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_PAIRS
     if too_many or candidates > MAX_CANDIDATES:
         raise TooMuch(f"{candidates} rules are too many for this source and these tools", "candidates")
-    refuse_too_much_text([Policy(id="prose", rules=tuple(_rules(request)), tool_rules=tuple(_tool_rules(request)))])
+    rules = [rule for one in request.candidates for rule in (one.rule, one.tool_rule) if rule]
+    refuse_too_much_text([_policy_of(rules, request.source)])
 
 
-def _rules(request: ProseRequest) -> Iterator[Rule]:
-    return (candidate.rule for candidate in request.candidates if candidate.rule)
+def _refuse_unknown(
+    rule: Rule | ToolRule, said: Sequence[str], vocabulary: _Vocabulary, conditions: Conditions
+) -> None:
+    """Raise ``ValueError`` or ``ConditionError`` for a rule that cannot be accepted; ``said`` are its quote's words."""
+    _refuse_loosening(rule, said)
+    if isinstance(rule, Rule):
+        condition = ready_rule(_NOBODY, rule, conditions).condition
+        _refuse_condition(condition, _tools_named(condition), said, vocabulary)
+        return
+    ready = ready_tool_rule(_NOBODY, rule, conditions)
+    vocabulary.refuse_unknown_pattern(rule.tool)
+    vocabulary.refuse_unknown_tools(rule.after)
+    vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
+    _refuse_figures([Decimal(ready.limit)], said)
+    if ready.condition:
+        _refuse_condition(ready.condition, [rule.tool], said, vocabulary)
 
 
-def _tool_rules(request: ProseRequest) -> Iterator[ToolRule]:
-    return (candidate.tool_rule for candidate in request.candidates if candidate.tool_rule)
+def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
+    """A translation only tightens, and asks nobody lower than whom the quote names."""
+    if rule.report_only or (isinstance(rule, ToolRule) and rule.kind.strip().lower() == ToolRuleKind.ALLOW):
+        raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
+    if isinstance(rule, Rule) and rule.if_known:
+        raise ValueError("a translated rule waits for what it is about; it does not pass over what is missing")
+    named = {level.word for level in Level} & {*said}
+    if named and rule.level is not None and Level.parse(rule.level).word not in named:
+        raise ValueError(f"the quote names {', '.join(sorted(named))}, and not {rule.level}")
+
+
+def _refuse_condition(condition: Condition, about: Iterable[str], said: Sequence[str], vocabulary: _Vocabulary) -> None:
+    """``about``: the tools whose calls have the fields."""
+    if not condition.fields:
+        raise ValueError("the condition reads no field: it says the same of every call")
+    vocabulary.refuse_unknown_tools(_tools_named(condition))
+    vocabulary.refuse_unknown_fields([field.name for field in condition.fields], about)
+    _refuse_figures(figures_of(condition), said)
+
+
+def _refuse_figures(figures: Sequence[Decimal], said: Sequence[str]) -> None:
+    if missing := missing_figures(figures, said):
+        raise ValueError(f"the quote does not say {', '.join(missing)}")
+
+
+def _tools_named(condition: Condition) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_named_in(condition.tree)))
+
+
+def _named_in(tree: Node) -> Iterator[str]:
+    for part in parts(tree):
+        match part:
+            case Comparison(left=Reference(path=("tool",)), right=Constant(str(name))):
+                yield name
+            case Comparison(left=Constant(str(name)), right=Reference(path=("tool",))):
+                yield name
+            case Membership(Reference(path=("tool",)), tuple(choices)):
+                yield from (choice.value for choice in choices if isinstance(choice.value, str))

@@ -1,27 +1,40 @@
-"""Rules made ready: action and level understood, condition parsed; or the problem that keeps them from it."""
+"""Rules with conditions made ready: words understood, condition parsed, and found by the tool that they begin with."""
 
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Sequence
+from enum import StrEnum
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import Condition, Conditions
-from services.policy.core.tree import Reference
-from services.policy.core.values import ConditionError
+from services.policy.core.tree import Reference, tools_named
+from services.policy.core.values import ConditionError, Truth
 from shared.contracts.policy import Policy, PolicyProblem, Rule
 from shared.domain.words import Level, RuleAction
 
 MOST_APPROVERS = 20
-_CALLS = ("tool", "verb", "process_type")  # by these a rule says which calls it is about
-_NO_CALL = dict.fromkeys(_CALLS, "")
-EVERY_CALL_HAS = frozenset((*_CALLS, "tool_class", "call_id"))
+NAMES_CALLS = ("tool", "verb", "process_type")  # by these a rule says which calls it is about
+_NO_CALL = dict.fromkeys(NAMES_CALLS, "")
+_Word = TypeVar("_Word", bound=StrEnum)
+_EVERY_CALL_HAS = frozenset((*NAMES_CALLS, "tool_class", "call_id"))
 
 
 class ReadyRule(NamedTuple):
+    """``reads``: its fields and where their paths begin; None where it may matter to a call that has none of them."""
+
     policy_id: str
     rule: Rule
     action: RuleAction
     level: Level | None  # set for all but a block that names none
     condition: Condition
-    states_calls: bool = False  # it is about no call but those of the tools or the process that it names
-    looks_at: tuple[Reference, ...] = ()  # the fields by which it decides, but for those that every call has
+    states_calls: bool  # it is about no call but those of the tools or the process that it names
+    looks_at: tuple[Reference, ...]  # the fields by which it decides, but for those that every call has
+    without_fields: Truth  # what it comes to without any of them
+    reads: frozenset[str] | None
+
+    @property
+    def reason(self) -> str:
+        return self.rule.reason or self.rule.condition
 
     @property
     def cost(self) -> int:
@@ -29,13 +42,41 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
+class RuleIndex:
+    """The rules of a policy in their order, and by the tools of which each may be true."""
+
+    def __init__(self, rules: Sequence[ReadyRule]) -> None:
+        self.all = tuple(rules)
+        self._of_any: list[tuple[int, ReadyRule]] = []
+        self._by_tool: defaultdict[str, list[tuple[int, ReadyRule]]] = defaultdict(list)
+        for placed in enumerate(rules):
+            tools = tools_named(placed[1].condition.tree)
+            if tools is None or "" in tools:
+                self._of_any.append(placed)
+            else:
+                for tool in tools:
+                    self._by_tool[tool].append(placed)
+
+    def of_tool(self, tool: str) -> Sequence[ReadyRule]:
+        """All rules but those that begin with another tool: they are false, and read no field of the call."""
+        placed = sorted((*self._by_tool.get(tool, ()), *self._of_any), key=itemgetter(0))
+        return [rule for _, rule in placed]
+
+
 def ready_rule(policy: Policy, rule: Rule, conditions: Conditions) -> ReadyRule:
     """Raises ``ConditionError`` for its condition and ``ValueError`` for a word that nobody knows."""
-    action = _action(rule.action)
+    action = word_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = conditions.get(rule.condition)
-    looks_at = tuple(field for field in condition.fields if field.path[0] not in EVERY_CALL_HAS)
-    return ReadyRule(policy.id, rule, action, _level(rule, action), condition, _states_calls(condition), looks_at)
+    level = _level(rule, action)
+    states_calls = _states_calls(condition)
+    looks_at = tuple(field for field in condition.fields if field.path[0] not in _EVERY_CALL_HAS)
+    blank = _decided_without_fields(condition)
+    may_matter = blank is None or blank is True or states_calls or not looks_at
+    reads = frozenset(name for field in condition.fields for name in (field.name, field.path[0]))
+    return ReadyRule(
+        policy.id, rule, action, level, condition, states_calls, looks_at, blank or False, None if may_matter else reads
+    )
 
 
 def problem(policy_id: str, rule_id: str, cause: str, position: int | None = None) -> PolicyProblem:
@@ -47,7 +88,7 @@ def problem(policy_id: str, rule_id: str, cause: str, position: int | None = Non
 
 def _states_calls(condition: Condition) -> bool:
     """Whether a call of another tool, in another process, is none of its business, whatever the fields are."""
-    if not any(field.name in _CALLS for field in condition.fields):
+    if not any(field.name in NAMES_CALLS for field in condition.fields):
         return False
     try:
         return condition.decide(_NO_CALL) is False
@@ -55,11 +96,19 @@ def _states_calls(condition: Condition) -> bool:
         return False
 
 
-def _action(word: str) -> RuleAction:
+def _decided_without_fields(condition: Condition) -> Truth | None:
     try:
-        return RuleAction(word.strip().lower())
+        return condition.decide({})
+    except ConditionError:
+        return None
+
+
+def word_of(words: type[_Word], what: str, given: str, known: str = "known") -> _Word:
+    """The word that is meant, in any case; ``ValueError`` names those that are ``known``."""
+    try:
+        return words(given.strip().lower())
     except ValueError:
-        raise ValueError(f"unknown action {word!r}; known actions: {', '.join(RuleAction)}") from None
+        raise ValueError(f"unknown {what} {given!r}; {known}: {', '.join(words)}") from None
 
 
 def _check_approvers(rule: Rule, action: RuleAction) -> None:

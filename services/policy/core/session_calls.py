@@ -1,13 +1,14 @@
-"""The calls that come before a call: what the session has made, and what the plan makes earlier."""
+"""What came before a call: what the session has made, what the plan makes earlier, and what people have confirmed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from services.policy.core.closures import value_at
+from services.policy.core.conditions import value_at
 from services.policy.core.tool_rules import ReadyToolRule
 from services.policy.core.values import Context, TypeClash, Unknown, equal
 from shared.contracts.allowance import counts
-from shared.contracts.policy import CallOutcome, ContextValue, PastCall
+from shared.contracts.policy import CallOutcome, Confirmation, ContextValue, PastCall
+from shared.domain.words import Level
 
 Paths: TypeAlias = tuple[tuple[str, ...], ...]
 
@@ -19,6 +20,13 @@ class Earlier(NamedTuple):
     fields: Context
     outcome: CallOutcome | None
     call_id: str | None = None
+
+
+class Before(NamedTuple):
+    """What came before a call."""
+
+    calls: Sequence[Earlier]
+    confirmations: Sequence[Confirmation]
 
 
 def past(history: Iterable[PastCall]) -> list[Earlier]:
@@ -70,3 +78,24 @@ def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -
 
 def _is_known(value: object) -> bool:
     return not (value is None or isinstance(value, Unknown | list | dict))
+
+
+def is_confirmed(tool: str, call_id: str, context: Context, level: Level | None, given: Iterable[Confirmation]) -> bool:
+    """Whether one of the confirmations covers this call and comes from somebody of that level or above."""
+    return any(
+        yes.tool == tool
+        and yes.call_id in (None, call_id)
+        and reaches(yes, level)
+        and all(name in context and same(context[name], value) for name, value in yes.fields.items())
+        for yes in given
+    )
+
+
+def reaches(given: Confirmation, level: Level | None) -> bool:
+    """An unknown level is nobody's."""
+    if level is None:
+        return True
+    try:
+        return given.level is not None and Level.parse(given.level) >= level
+    except ValueError:
+        return False

@@ -2,13 +2,20 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from services.policy.core.fold import FoldedText, folded_words
+from services.policy.core.fold import FoldedText, folded, folded_words
 from services.policy.core.patterns import Pattern, pattern
-from shared.contracts.policy import Policy, TextRule
+from services.policy.core.rules import problem, word_of
+from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
+from shared.domain.words import RuleAction
 
-TextDefault: TypeAlias = Literal["allow", "deny"]
+
+class TextDefault(StrEnum):
+    """What holds for a text that no rule allows."""
+
+    ALLOW = "allow"
+    DENY = "deny"
 
 
 class TextRuleType(StrEnum):
@@ -38,25 +45,21 @@ class ReadyTextRule(NamedTuple):
 
 
 class ReadyTexts(NamedTuple):
-    """The text rules of one policy."""
+    """The text rules of one policy. ``first_id``: of the first of them, or their default; None where it has no say."""
 
     policy_id: str
     rules: tuple[ReadyTextRule, ...]
     default: TextDefault
+    first_id: str | None
 
 
-class Violation(NamedTuple):
-    policy_id: str
-    rule_id: str
-    reason: str
+class TextFindings(NamedTuple):
+    """``finding`` is None where no policy has a say, or where there is no text to speak of."""
 
-    def __str__(self) -> str:
-        return f"{self.rule_id}: {self.reason}"
-
-
-class TextDecision(NamedTuple):
-    violations: tuple[Violation, ...] = ()
-    applied: tuple[str, ...] = ()
+    finding: TextFinding | None = None
+    triggered: Sequence[TriggeredRule] = ()
+    undecided: Sequence[str] = ()
+    problems: Sequence[PolicyProblem] = ()
 
 
 def ready_text_rule(rule: TextRule) -> ReadyTextRule:
@@ -68,39 +71,45 @@ def ready_text_rule(rule: TextRule) -> ReadyTextRule:
         raise ValueError("a keyword is empty")
     if rule.pattern == "":
         raise ValueError("the pattern is empty")
-    return ReadyTextRule(rule, _type(rule.type), words, None if rule.pattern is None else pattern(rule.pattern))
+    kind = word_of(TextRuleType, "type", rule.type, "known types")
+    return ReadyTextRule(rule, kind, words, None if rule.pattern is None else pattern(rule.pattern))
 
 
-def text_default(policy: Policy) -> TextDefault:
-    """What holds for a text that no rule allows; ``ValueError`` for an unknown word."""
-    word = policy.text_default.strip().lower()
-    if word in ("allow", "deny"):
-        return "deny" if word == "deny" else "allow"
-    raise ValueError(f"unknown default {policy.text_default!r}; known: allow, deny")
+def text_findings(
+    policies: Sequence[ReadyTexts], invalid: Sequence[PolicyProblem], request: EvaluateRequest
+) -> TextFindings:
+    """Each violation blocks. Rules without a text are undecided, and in a binding request a problem.
+
+    Nothing complies with policies that are ``invalid``.
+    """
+    concerned = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
+    if not concerned:
+        return TextFindings()
+    if request.text is not None:
+        return _of_text([texts for texts, _ in concerned], invalid, folded(request.text))
+    if not request.binding:
+        return TextFindings(undecided=[first for _, first in concerned])
+    cause = "it is about the task's text, and the request has none"
+    return TextFindings(problems=[problem(texts.policy_id, first, cause) for texts, first in concerned])
 
 
-def decide_text(texts: ReadyTexts, text: FoldedText) -> TextDecision:
-    """A matching ``deny``, an unmet ``require``, and a default of ``deny`` without a matching ``allow``: violations."""
-    violations: list[Violation] = []
-    applied: list[str] = []
-    allowed = texts.default == "allow"
-    for ready in texts.rules:
-        found = ready.match(text)
-        allowed = allowed or (ready.type is TextRuleType.ALLOW and found is not None)
-        if found is not None or ready.type is TextRuleType.REQUIRE:
-            applied.append(ready.rule.id)
-        if reason := _violated(ready, found):
-            violations.append(Violation(texts.policy_id, ready.rule.id, reason))
-    if not allowed:
-        violations.append(Violation(texts.policy_id, "textDefault", "no rule allows this text"))
-    return TextDecision(tuple(violations), tuple(applied))
-
-
-def joined(decisions: Sequence[TextDecision]) -> TextDecision:
-    """What several policies say together."""
-    return TextDecision(
-        tuple(violation for decision in decisions for violation in decision.violations),
-        tuple(dict.fromkeys(rule_id for decision in decisions for rule_id in decision.applied)),
+def _of_text(policies: Sequence[ReadyTexts], invalid: Sequence[PolicyProblem], text: FoldedText) -> TextFindings:
+    blocks, applied = list[TriggeredRule](), list[str]()
+    for texts in policies:
+        found = [(ready, ready.match(text)) for ready in texts.rules]
+        applied += [ready.rule.id for ready, match in found if match or ready.type is TextRuleType.REQUIRE]
+        violated = [(ready.rule.id, reason) for ready, match in found if (reason := _violated(ready, match))]
+        allowed = texts.default is TextDefault.ALLOW
+        if not (allowed or any(match for ready, match in found if ready.type is TextRuleType.ALLOW)):
+            violated.append(("textDefault", "no rule allows this text"))
+        blocks += [
+            TriggeredRule(rule_id=rule_id, policy_id=texts.policy_id, action=RuleAction.BLOCK, reason=reason)
+            for rule_id, reason in violated
+        ]
+    violations = (*(f"{block.rule_id}: {block.reason}" for block in blocks), *(one.message for one in invalid))
+    return TextFindings(
+        TextFinding(compliant=not violations, violations=violations, applied_rules=tuple(dict.fromkeys(applied))),
+        blocks,
     )
 
 
@@ -113,10 +122,3 @@ def _violated(ready: ReadyTextRule, found: str | None) -> str | None:
         case _:
             return None
     return f"{ready.rule.description} ({why})" if ready.rule.description else why
-
-
-def _type(word: str) -> TextRuleType:
-    try:
-        return TextRuleType(word.strip().lower())
-    except ValueError:
-        raise ValueError(f"unknown type {word!r}; known types: {', '.join(TextRuleType)}") from None

@@ -28,12 +28,16 @@ class Token(NamedTuple):
 
 
 # Every alternative is linear. The digit groups of `5,000` are read only outside brackets: in a list a comma separates.
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9])")
-_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
-_NAME = re.compile(r"[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*")
-_SIGN = re.compile(r"===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-]")
+_PLAIN = r"[0-9]+(?:\.[0-9]+)?"
+_GROUPED = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9])"
+_ONE = r"""\s*(?:(?P<SIGN>===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-])
+    |(?P<NAME>[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)
+    |"(?P<TEXT>(?:[^"\\]|\\.)*)"|'(?P<QUOTED>(?:[^'\\]|\\.)*)'
+    |(?P<NUMBER>%s)|(?P<END>\Z))"""
+_OUTSIDE = re.compile(_ONE % f"{_GROUPED}|{_PLAIN}", re.DOTALL | re.VERBOSE)
+_IN_LIST = re.compile(_ONE % _PLAIN, re.DOTALL | re.VERBOSE)
 _SPACE = re.compile(r"\s*")
+_GLUED = re.compile(r"[\w.]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _HINTS = {
     "=": "write == or ===",
@@ -49,47 +53,52 @@ def tokens(text: str) -> Iterator[Token]:
     """The tokens, the last one of kind ``END``. Raises ``ConditionError`` where the text is none of the language."""
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"the condition has {len(text)} characters; the limit is {MAX_LENGTH}", MAX_LENGTH)
-    position, brackets = _skip(text, 0), 0
-    while position < len(text):
-        token, end = _next(text, position, brackets > 0)
-        brackets += (token.text == "[") - (token.text == "]") if token.kind is Kind.SIGN else 0
+    end, brackets = 0, 0
+    while True:
+        found = (_IN_LIST if brackets > 0 else _OUTSIDE).match(text, end)
+        if found is None:
+            raise _unknown_sign(text, end)
+        end, token = found.end(), _token(found)
         yield token
-        position = _skip(text, end)
-    yield Token(Kind.END, "", position)
+        if token.kind is Kind.END:
+            return
+        brackets += (token.text == "[") - (token.text == "]") if token.kind is Kind.SIGN else 0
 
 
-def _skip(text: str, position: int) -> int:
-    space = _SPACE.match(text, position)
-    return space.end() if space else position
+def _token(found: re.Match[str]) -> Token:
+    name = found.lastgroup or ""
+    body, start = found[name], found.start(name)
+    match name:
+        case "NAME":
+            return Token(Kind.NAME, "".join(body.split()), start)
+        case "TEXT" | "QUOTED":
+            return Token(Kind.TEXT, _unescape(body, start), start - 1)
+        case "NUMBER":
+            _check_number(found.string, body, start)
+            return Token(Kind.NUMBER, body.replace(",", ""), start)
+        case _:
+            return Token(Kind[name], body, start)
 
 
-def _next(text: str, position: int, in_list: bool) -> tuple[Token, int]:
-    if found := _SIGN.match(text, position):
-        return Token(Kind.SIGN, found[0], position), found.end()
-    if found := _NAME.match(text, position):
-        return Token(Kind.NAME, "".join(found[0].split()), position), found.end()
-    if found := _TEXT.match(text, position):
-        return Token(Kind.TEXT, _unescaped(found[0][1:-1], position + 1), position), found.end()
-    return _number(text, position, in_list)
+def _check_number(text: str, number: str, start: int) -> None:
+    end = start + len(number)
+    if _GLUED.match(text, end):
+        raise ConditionError(f"{number!r} runs into {text[end]!r}", start)
+    if number[0] == "0" and number[1:2].isdigit():
+        raise ConditionError(f"the number {number!r} starts with a zero; put a code in quotes", start)
 
 
-def _number(text: str, position: int, in_list: bool) -> tuple[Token, int]:
-    found = (None if in_list else _GROUPED.match(text, position)) or _NUMBER.match(text, position)
-    if not found:
-        character = text[position]
-        raise ConditionError(f"unexpected {character!r}: {_HINTS.get(character, 'no such sign')}", position)
-    end = found.end()
-    if re.match(r"[\w.]", text[end : end + 1]):
-        raise ConditionError(f"{found[0]!r} runs into {text[end]!r}", position)
-    if re.match(r"0[0-9]", found[0]):
-        raise ConditionError(f"the number {found[0]!r} starts with a zero; put a code in quotes", position)
-    return Token(Kind.NUMBER, found[0].replace(",", ""), position), end
-
-
-def _unescaped(body: str, start: int) -> str:
+def _unescape(body: str, start: int) -> str:
     for escape in _ESCAPE.finditer(body):
         if escape[1] not in "\\\"'":
             raise ConditionError(
                 f"unknown escape {escape[0]!r}: only quotes and \\ are escaped", start + escape.start()
             )
     return _ESCAPE.sub(r"\1", body)
+
+
+def _unknown_sign(text: str, end: int) -> ConditionError:
+    space = _SPACE.match(text, end)
+    position = space.end() if space else end
+    character = text[position]
+    return ConditionError(f"unexpected {character!r}: {_HINTS.get(character, 'no such sign')}", position)

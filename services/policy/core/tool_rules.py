@@ -1,14 +1,17 @@
 """Rules about calls of tools made ready: words understood, names and conditions parsed, stray fields refused."""
 
-from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, Conditions
-from services.policy.core.tool_names import Matches, matching
+from services.policy.core.rules import word_of
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
 from shared.domain.words import Level, ToolClass
 
-ToolDefault: TypeAlias = Literal["allow", "deny", "deny_writes"]
-Counting: TypeAlias = Literal["calls", "successes"]
+MAX_PER = 8
+MAX_AFTER = 50
+MAX_STARS = 4  # every further one multiplies the ways to look
 _OWN_FIELDS = {
     ToolRuleKind.AT_MOST: {"limit", "counting", "per"},
     ToolRuleKind.ONLY_AFTER: {"after", "per"},
@@ -16,15 +19,26 @@ _OWN_FIELDS = {
     ToolRuleKind.ONLY_AFTER_CONFIRMATION: {"level"},
 }
 _FIELDS = set[str]().union(*_OWN_FIELDS.values())
-MAX_PER = 8
-MAX_AFTER = 50
+
+
+class ToolDefault(StrEnum):
+    """What holds for a tool that no rule admits."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    DENY_WRITES = "deny_writes"
+
+
+class Counting(StrEnum):
+    CALLS = "calls"
+    SUCCESSES = "successes"
 
 
 class ReadyToolRule(NamedTuple):
     policy_id: str
     rule: ToolRule
     kind: ToolRuleKind
-    matches: Matches
+    matches: Callable[[str], bool]  # whether it is about a tool of that name
     limit: int
     successes_only: bool
     per: tuple[tuple[str, ...], ...]  # paths
@@ -41,10 +55,29 @@ class ReadyToolRule(NamedTuple):
         rule = self.rule
         return 2 + (self.condition.cost if self.condition else 0) + (len(rule.id) + len(rule.reason or "")) // 16
 
+    def reason(self, tool: str) -> str:
+        """The rule's own reason, or what it says in words, for whoever planned the call."""
+        return self.rule.reason or f"{tool} {self._says()}"
+
+    def _says(self) -> str:
+        each = f" for the same {' and '.join(self.rule.per)}" if self.rule.per else ""
+        match self.kind:
+            case ToolRuleKind.AT_MOST:
+                times = "once" if self.limit == 1 else f"{self.limit} times"
+                return f"may be called at most {times}{each}"
+            case ToolRuleKind.ONLY_AFTER:
+                return f"may only be called after {' or '.join(self.rule.after)} has succeeded{each}"
+            case ToolRuleKind.ONLY_WHEN:
+                return f"may only be called when {self.rule.condition}"
+            case ToolRuleKind.ONLY_AFTER_CONFIRMATION:
+                return f"may only be called after {self.level.word if self.level else 'a person'} has confirmed it"
+            case _:
+                return "must not be called"
+
 
 def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: Conditions) -> ReadyToolRule:
     """Raises ``ConditionError`` for its condition and ``ValueError`` for anything else that cannot be meant."""
-    kind = _kind(rule.kind)
+    kind = word_of(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
     if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER:
         raise ValueError(f"only_after needs one to {MAX_AFTER} names of tools in 'after'")
@@ -56,33 +89,51 @@ def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: Conditions) -> R
         kind=kind,
         matches=matching(rule.tool),
         limit=_limit(rule),
-        successes_only=_counting(rule) == "successes",
+        successes_only=rule.counting is not None and word_of(Counting, "counting", rule.counting) is Counting.SUCCESSES,
         per=_paths(rule),
         condition=_condition(rule, kind, conditions),
         level=None if rule.level is None else Level.parse(rule.level),
     )
 
 
-def tool_default(policy: Policy) -> ToolDefault:
-    """What holds for a tool that no rule admits; ``ValueError`` for an unknown word."""
-    word = policy.tool_default.strip().lower()
-    if word not in get_args(ToolDefault):
-        raise ValueError(f"unknown default {policy.tool_default!r}; known: {', '.join(get_args(ToolDefault))}")
-    return cast(ToolDefault, word)
-
-
 def is_left_out(default: ToolDefault, rules: tuple[ReadyToolRule, ...], tool: str, tool_class: ToolClass) -> bool:
     """Whether a policy that denies by default has no rule that admits the tool."""
-    if default == "allow" or (default == "deny_writes" and tool_class in (ToolClass.READ, ToolClass.COMPUTE)):
+    reads = tool_class in (ToolClass.READ, ToolClass.COMPUTE)
+    if default is ToolDefault.ALLOW or (default is ToolDefault.DENY_WRITES and reads):
         return False
     return not any(ready.kind is not ToolRuleKind.NEVER and ready.matches(tool) for ready in rules)
 
 
-def _kind(word: str) -> ToolRuleKind:
-    try:
-        return ToolRuleKind(word.strip().lower())
-    except ValueError:
-        raise ValueError(f"unknown kind {word!r}; known kinds: {', '.join(ToolRuleKind)}") from None
+def why_left_out(tool: str, policy: Policy) -> str:
+    return f"{tool} is not among the tools that policy {policy.id} admits"
+
+
+def matching(name: str) -> Callable[[str], bool]:
+    """Whether a tool's name fits one in a rule, in which ``*`` stands for any characters.
+
+    Raises ``ValueError`` for a name that cannot be used.
+    """
+    name = name.strip()
+    if not name:
+        raise ValueError("a rule about tools names a tool")
+    if "*" not in name:
+        return name.__eq__
+    if name.count("*") > MAX_STARS:
+        raise ValueError(f"the tool name {name!r} has more than {MAX_STARS} stars")
+    first, *middle, last = name.split("*")
+    return lambda tool: _fits(tool, first, middle, last)
+
+
+def _fits(tool: str, first: str, middle: list[str], last: str) -> bool:
+    if len(tool) < len(first) + len(last) or not (tool.startswith(first) and tool.endswith(last)):
+        return False
+    position, end = len(first), len(tool) - len(last)
+    for part in middle:  # the leftmost place is never worse than a later one
+        found = tool.find(part, position, end)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
 
 
 def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
@@ -95,13 +146,6 @@ def _limit(rule: ToolRule) -> int:
     if rule.limit is not None and rule.limit < 1:
         raise ValueError("the limit is at least 1; a tool that is never called has kind never")
     return 1 if rule.limit is None else rule.limit
-
-
-def _counting(rule: ToolRule) -> Counting:
-    word = "calls" if rule.counting is None else rule.counting.strip().lower()
-    if word not in get_args(Counting):
-        raise ValueError(f"unknown counting {rule.counting!r}; known: {', '.join(get_args(Counting))}")
-    return cast(Counting, word)
 
 
 def _paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:

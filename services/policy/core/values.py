@@ -1,7 +1,7 @@
 """What the operators of the condition language mean for two values. docs/policy.md has the same as tables."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -19,7 +19,6 @@ UNKNOWN: Final[Literal[Unknown.UNKNOWN]] = Unknown.UNKNOWN
 Context: TypeAlias = Mapping[str, ContextValue]
 Value: TypeAlias = ContextValue | Unknown
 Truth: TypeAlias = bool | Unknown
-Orderable: TypeAlias = int | Decimal | str
 
 
 class ConditionError(Exception):
@@ -82,19 +81,19 @@ def truth(value: Value) -> Truth:
     raise TypeClash(f"expected true or false, found {_shown(value)}")
 
 
-def ordered(left: Value, right: Value) -> tuple[Orderable, Orderable] | Unknown:
-    """Two values made comparable for ``< <= > >=``: two numbers or two plain texts; else unknown, or a clash."""
+def in_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
+    """``< <= > >=``: two numbers by value, two plain texts by character; else unknown, or a clash."""
     if left is None or right is None or isinstance(left, Unknown) or isinstance(right, Unknown):
         return UNKNOWN
     if isinstance(left, str) and isinstance(right, str):
-        return _ordered_texts(left, right)
+        return holds(*_ordered_texts(left, right))
     first, second = _number(left), _number(right)
     if first is None or second is None:
         raise TypeClash(f"cannot order {_shown(left)} against {_shown(right)}")
-    return first, second
+    return holds(first, second)
 
 
-def _ordered_texts(left: str, right: str) -> tuple[Orderable, Orderable]:
+def _ordered_texts(left: str, right: str) -> tuple[Decimal, Decimal] | tuple[str, str]:
     first, second = amount_of(left), amount_of(right)
     if first is None and second is None:
         return left, right
@@ -118,6 +117,10 @@ def equal(left: Value, right: Value) -> Truth:
         return left == right
     first, second = _number(left), _number(right)
     return first is not None and first == second
+
+
+def negate(value: Truth) -> Truth:
+    return value if isinstance(value, Unknown) else not value
 
 
 def identical(left: Value, right: Value) -> Truth:

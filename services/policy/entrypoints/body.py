@@ -1,4 +1,7 @@
-"""Reads a request's body exactly (numbers stay decimal) and within bounds; a bad one is refused with its field."""
+"""Reads a request's body exactly (numbers stay decimal) and within bounds, and finds its policies.
+
+What is wrong is refused with its field.
+"""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -6,11 +9,18 @@ from typing import TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
+from services.policy.core.prepared import Prepared, PreparedPolicies
 from services.policy.entrypoints.refusal import Refused
+from shared.contracts.policy import Policy, PolicyContract
+from shared.contracts.policy_document import refused_field
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _NO_VALUE = "a text, number, boolean or null is needed, a list of these, or an object that holds nothing deeper"
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+class _Policies(PolicyContract):
+    policies: tuple[Policy, ...] = ()
 
 
 async def document_of(request: Request, limit: int) -> JsonObject:
@@ -52,6 +62,31 @@ def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Mode
     if first["type"] == "missing":
         path, sentence = [*path, str(first["loc"][-1])], "a value is required"
     raise Refused(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
+
+
+def prepared_policies(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Prepared:
+    """Those of the hash, or the document's own where there is none.
+
+    Raises ``Refused`` where they are not known, or cannot be read; ``TooMuch`` where they are too many.
+    """
+    if policy_hash is None:
+        return held.prepare(_read(document))
+    if document.get("policies"):
+        raise Refused(422, "policies: the path names them already", "policies")
+    found = held.find(policy_hash)
+    if found is None:
+        raise Refused(404, "no policies of this hash are known here: send them with the request", "policyHash")
+    return found
+
+
+def _read(document: JsonObject) -> tuple[Policy, ...]:
+    """A field that nobody reads is refused: a misspelt one would silently not hold."""
+    own = document.get("policies", [])
+    policies = read_as(_Policies, {"policies": own}).policies
+    for place, policy in enumerate(own if isinstance(own, list) else ()):
+        if strange := refused_field(policy):
+            raise Refused(422, f"policies.{place}: nobody reads the field {strange}", f"policies.{place}")
+    return policies
 
 
 def _is_about_a_value(path: Sequence[str]) -> bool:

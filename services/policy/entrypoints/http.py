@@ -10,13 +10,11 @@ from pydantic import BaseModel
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import decide
-from services.policy.core.limits import TooMuch
-from services.policy.core.prepared import PreparedPolicies
+from services.policy.core.prepared import PreparedPolicies, TooMuch
 from services.policy.core.prose import check
-from services.policy.entrypoints.body import document_of, read_as
-from services.policy.entrypoints.held_policies import prepared_policies
+from services.policy.entrypoints.body import document_of, prepared_policies, read_as
 from services.policy.entrypoints.openapi import request_body, with_schemas
-from services.policy.entrypoints.refusal import Refusal, Refused, answer_refused
+from services.policy.entrypoints.refusal import Refusal, Refused, answer_refused, answer_too_much
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -34,35 +32,43 @@ class Health(BaseModel):
 
 
 def application(conditions: Conditions, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
-    """The service as an ASGI application. It keeps nothing between requests but what it has parsed."""
+    """The service as an ASGI application. It keeps nothing between requests but what it has prepared."""
     app = FastAPI(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     app.add_exception_handler(Refused, answer_refused)
+    app.add_exception_handler(TooMuch, answer_too_much)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": Refusal} for status in (400, 413, 422)}
+    or_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": Refusal}}
+    about_plans, about_tools = request_body(EvaluateRequest), request_body(AllowanceRequest)
     held = PreparedPolicies(conditions)
 
-    @app.post(
-        "/v1/evaluate", response_model=Verdict, responses={**refusals}, openapi_extra=request_body(EvaluateRequest)
-    )
+    @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=about_plans)
     async def evaluate_rules(request: Request) -> Response:
         """Decide rules over a context, over each planned call, and over the task's text."""
-        return _answer(_verdict(await document_of(request, max_body_bytes), held, meter))
+        return _answer(_verdict(await document_of(request, max_body_bytes), None, held, meter))
 
-    @app.post(
-        "/v1/allowances",
-        response_model=Allowances,
-        responses={**refusals},
-        openapi_extra=request_body(AllowanceRequest),
-    )
+    @app.post("/v1/allowances", response_model=Allowances, responses=refusals, openapi_extra=about_tools)
     async def allow(request: Request) -> Response:
         """Say what a turn may do with tools that it calls without a plan."""
-        return _answer(_allowances(await document_of(request, max_body_bytes), held))
+        return _answer(_allowances(await document_of(request, max_body_bytes), None, held))
+
+    by_hash = "/v1/policies/{policy_hash}"
+
+    @app.post(f"{by_hash}/evaluate", response_model=Verdict, responses=or_unknown, openapi_extra=about_plans)
+    async def evaluate_known_rules(policy_hash: str, request: Request) -> Response:
+        """The same under policies that were sent before; 404 where they are not known, or not any more."""
+        return _answer(_verdict(await document_of(request, max_body_bytes), policy_hash, held, meter))
+
+    @app.post(f"{by_hash}/allowances", response_model=Allowances, responses=or_unknown, openapi_extra=about_tools)
+    async def allow_by_known_rules(policy_hash: str, request: Request) -> Response:
+        """The same under policies that were sent before; 404 where they are not known, or not any more."""
+        return _answer(_allowances(await document_of(request, max_body_bytes), policy_hash, held))
 
     @app.post(
-        "/v1/prose/check", response_model=ProseAnswer, responses={**refusals}, openapi_extra=request_body(ProseRequest)
+        "/v1/prose/check", response_model=ProseAnswer, responses=refusals, openapi_extra=request_body(ProseRequest)
     )
     async def check_prose(request: Request) -> Response:
         """Check rules that were translated from prose against that prose, and against the tools that exist."""
-        return _answer(_prose(await document_of(request, max_body_bytes), conditions))
+        return _answer(check(read_as(ProseRequest, await document_of(request, max_body_bytes)), conditions))
 
     @app.get("/health")
     async def health() -> Health:
@@ -82,14 +88,16 @@ def _answer(message: PolicyContract) -> Response:
     return Response(message.to_json(), media_type="application/json")
 
 
-def _verdict(document: JsonObject, held: PreparedPolicies, meter: Meter) -> Verdict:
+def _allowances(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Allowances:
+    prepared = prepared_policies(document, policy_hash, held)
+    return allowances(read_as(AllowanceRequest, document, policies=()), prepared)
+
+
+def _verdict(document: JsonObject, policy_hash: str | None, held: PreparedPolicies, meter: Meter) -> Verdict:
     began = perf_counter()
-    try:
-        prepared = prepared_policies(document, held)
-        asked = read_as(EvaluateRequest, document, policies=prepared.policies)
-        verdict = decide(asked, prepared)
-    except TooMuch as error:
-        raise Refused(422, str(error), error.field) from None
+    prepared = prepared_policies(document, policy_hash, held)
+    asked = read_as(EvaluateRequest, document, policies=())
+    verdict = decide(asked, prepared)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
     meter.add(names.VERDICTS, verdict=verdict_word(verdict), binding="yes" if verdict.binding else "no")
     _log.info(
@@ -104,18 +112,3 @@ def _verdict(document: JsonObject, held: PreparedPolicies, meter: Meter) -> Verd
         plan_hash=verdict.plan_hash,
     )
     return verdict
-
-
-def _allowances(document: JsonObject, held: PreparedPolicies) -> Allowances:
-    try:
-        prepared = prepared_policies(document, held)
-        return allowances(read_as(AllowanceRequest, document, policies=prepared.policies), prepared)
-    except TooMuch as error:
-        raise Refused(422, str(error), error.field) from None
-
-
-def _prose(document: JsonObject, conditions: Conditions) -> ProseAnswer:
-    try:
-        return check(read_as(ProseRequest, document), conditions)
-    except TooMuch as error:
-        raise Refused(422, str(error), error.field) from None

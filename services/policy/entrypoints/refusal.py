@@ -4,6 +4,8 @@ from fastapi import Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
+from services.policy.core.prepared import TooMuch
+
 
 class Refused(Exception):
     """``status`` is the HTTP status, the message a sentence for people, ``field`` the part of the body it is about."""
@@ -27,3 +29,10 @@ async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
         raise refused
     refusal = Refusal(error=str(refused), field=refused.field)
     return JSONResponse(refusal.model_dump(), status_code=refused.status)
+
+
+async def answer_too_much(request: Request, error: Exception) -> JSONResponse:
+    """Turn a request over the service's bounds into its answer."""
+    if not isinstance(error, TooMuch):
+        raise error
+    return await answer_refused(request, Refused(422, str(error), error.field))

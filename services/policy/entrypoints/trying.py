@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from services.policy.core.backtest import Backtested, backtested, decided, in_words
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
-from services.policy.core.limits import TooMuch
+from services.policy.core.prepared import TooMuch
 from services.policy.entrypoints.documents import Unreadable, object_in, policies_in, strange_in
 from shared.contracts.archive import read_archived
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule

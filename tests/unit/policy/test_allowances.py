@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
-from services.policy.core.limits import TooMuch
-from services.policy.core.prepared import prepare
+from services.policy.core.prepared import TooMuch, prepare
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
 from shared.contracts.policy import (
     CallContext,

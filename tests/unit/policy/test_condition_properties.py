@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.policy.core.closures import decider
-from services.policy.core.conditions import parsed
+from services.policy.core.conditions import decider, parsed
 from services.policy.core.parser import parse
 from services.policy.core.tokens import Kind, tokens
-from services.policy.core.tree import Node, text_of
+from services.policy.core.tree import Node
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.unit.policy import reference
 from tests.unit.policy.generated import contexts, trees
+from tests.unit.policy.printed import text_of
 
 _ANSWERS: dict[object, str] = {True: "true", False: "false", UNKNOWN: "unknown"}
 _SPACES = st.sampled_from(["", " ", "\n", " \t "])

@@ -15,9 +15,9 @@ from services.policy.core.tree import (
     Membership,
     Not,
     Reference,
-    text_of,
 )
 from services.policy.core.values import ConditionError
+from tests.unit.policy.printed import text_of
 
 A, B, C = Reference(("a",)), Reference(("b",)), Reference(("c",))
 

@@ -8,7 +8,7 @@ from shared.contracts.policy import EvaluateRequest
 from tools.bench.policy.command import Figures
 from tools.bench.policy.engines import CONTEXTS, engines
 from tools.bench.policy.rates import Rates
-from tools.bench.policy.requests import bodies
+from tools.bench.policy.requests import bodies, bodies_by_hash
 from tools.bench.policy.service import Answers
 
 
@@ -59,4 +59,8 @@ def test_the_measured_requests_make_rules_trigger_and_are_none_alike() -> None:
     assert {rule.rule_id for rule in verdict.triggered_rules} == {"RULE_3", "RULE_53"}
     assert not verdict.problems
     assert len({first, second, *new}) == 4
+    named, by_hash = bodies_by_hash(100, 2)
+    assert named == verdict.policy_hash
+    assert not any(EvaluateRequest.from_json(body).policies for body in by_hash)
+    assert len({*by_hash}) == 2
     assert len({EvaluateRequest.from_json(body).policies[0].version for body in (first, second, *new)}) == 3

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from services.policy.core.conditions import Conditions
-from services.policy.core.evaluate import evaluate
-from services.policy.core.limits import MAX_PATTERNS, MAX_TEXT
+from services.policy.core.evaluate import MAX_WORK, evaluate
 from services.policy.core.parser import MAX_DEPTH, MAX_TERMS, parse
 from services.policy.core.patterns import MAX_CLASSES, MAX_PATTERN
+from services.policy.core.prepared import MAX_PATTERNS, MAX_TEXT
 from services.policy.core.tokens import MAX_LENGTH
-from services.policy.core.work import MAX_WORK
 from shared.contracts.policy import CallOutcome, EvaluateRequest, Policy, ToolRule, ToolRuleKind, Verdict
 from shared.contracts.policy_document import sorted_document
 from shared.domain.exact_json import JsonObject, loads_object

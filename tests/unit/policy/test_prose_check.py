@@ -1,13 +1,13 @@
 """Rules translated from prose: accepted only with words that are there, about tools, fields and figures that exist."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
 from services.policy.core.conditions import Conditions
-from services.policy.core.limits import TooMuch
+from services.policy.core.prepared import TooMuch
 from services.policy.core.prose import check
-from services.policy.core.sentences import sentences
+from services.policy.core.quotes import sentences
 from shared.contracts.policy import Rule, ToolRule
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 
@@ -245,11 +245,11 @@ _RULE = Rule(id="R", condition="amount > 5000", action="block")
     ],
 )
 def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> None:
-    """Repetition is what makes searching dear; the best of three tries, for the machine may be busy."""
+    """Repetition is what makes searching dear; its own processor time counts, for the machine may be busy."""
     best = 9.0
     for _ in range(3):
-        before = perf_counter()
+        before = process_time()
         check(request_, Conditions())
-        best = min(best, perf_counter() - before)
+        best = min(best, process_time() - before)
 
     assert best < 0.5

@@ -5,8 +5,8 @@ from hypothesis import given
 
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
-from services.policy.core.hashes import policy_hash
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, Verdict
+from shared.contracts.policy_hash import policy_hash
 from shared.domain.words import RuleAction
 from tests.unit.policy.generated import requests
 

@@ -4,8 +4,8 @@ import pytest
 
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
-from services.policy.core.hashes import policy_hash
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
+from shared.contracts.policy_hash import policy_hash
 
 _RULE = Rule(id="R", condition="amount > 500", action="require_approval", level="finance")
 

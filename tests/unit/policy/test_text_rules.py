@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
-from services.policy.core.limits import TooMuch
+from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import EvaluateRequest, Policy, TextFinding, TextRule, Verdict
 from shared.contracts.policy_document import sorted_document
 from shared.domain.exact_json import JsonObject

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
-from services.policy.core.limits import TooMuch
+from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import (
     CallContext,
     CallOutcome,

@@ -1,6 +1,7 @@
 """The requests that the service is measured with: as many rules, a planned call, and no two requests alike."""
 
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
+from shared.contracts.policy_hash import policy_hash
 
 _VERSION, _NUMBER = "@VERSION@", "@NUMBER@"
 _ACTIONS = ("require_approval", "escalate", "block")
@@ -15,6 +16,14 @@ def bodies(rules: int, count: int, *, new_policies: bool = False) -> list[bytes]
         text.replace(_VERSION, f"{kind}-{version}").replace(_NUMBER, f"{number:08}").encode()
         for number, version in enumerate(versions)
     ]
+
+
+def bodies_by_hash(rules: int, count: int) -> tuple[str, list[bytes]]:
+    """The hash of policies of that many rules, and requests that name them by it: no two alike."""
+    request = _request(rules)
+    named = EvaluateRequest.from_json(bodies(rules, 1)[0]).policies
+    text = request.model_copy(update={"policies": ()}).to_json()
+    return policy_hash(named), [text.replace(_NUMBER, f"{number:08}").encode() for number in range(count)]
 
 
 def _request(rules: int) -> EvaluateRequest:

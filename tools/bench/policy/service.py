@@ -12,11 +12,12 @@ from time import perf_counter
 from typing import NamedTuple
 
 from shared.infra.process import dies_with_parent
-from tools.bench.policy.requests import bodies
+from tools.bench.policy.requests import bodies, bodies_by_hash
 
 RULES = (1, 10, 100, 1_000)
 CONNECTIONS = 8
 _HOST = "127.0.0.1"
+_WHOLE = "/v1/evaluate"  # the policies come with the request
 _PATIENCE_SECONDS = 20.0
 _SAMPLES = {1: 2_000, 10: 2_000, 100: 1_500, 1_000: 300}
 _NEW = 200
@@ -24,7 +25,10 @@ _WARM = 50
 
 
 class Answers(NamedTuple):
-    """Milliseconds of one answer, one request at a time; ``new``: each with a policy that was never seen before."""
+    """Milliseconds of one answer, one request at a time, whose policies are named by their hash.
+
+    ``new``: each brings a policy that was never seen before.
+    """
 
     rules: int
     p50_ms: float
@@ -40,9 +44,9 @@ class Connection(NamedTuple):
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    async def ask(self, content: bytes) -> float:
+    async def ask(self, content: bytes, path: str = _WHOLE) -> float:
         """Milliseconds until the whole answer was there; ``ConnectionError`` for an answer that is no verdict."""
-        head = f"POST /v1/evaluate HTTP/1.1\r\nHost: policy\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: policy\r\nContent-Length: {len(content)}\r\n\r\n".encode()
         began = perf_counter()
         self.writer.write(head + content)
         answer = await self.reader.readuntil(b"\r\n\r\n")
@@ -61,26 +65,29 @@ async def measure() -> tuple[Answers, ...]:
 
 
 async def _answers(port: int, rules: int) -> Answers:
-    samples, new = bodies(rules, _SAMPLES[rules]), bodies(rules, _NEW, new_policies=True)
+    named, samples = bodies_by_hash(rules, _SAMPLES[rules])
+    path = f"/v1/policies/{named}/evaluate"
     async with _connected(port, 1) as [connection]:
-        await _times(connection, samples[:_WARM])
-        known_ms = await _times(connection, samples)
-        new_ms = await _times(connection, new)
-    rate = await _rate(port, samples)
+        await _times(connection, bodies(rules, 1))
+        await _times(connection, samples[:_WARM], path)
+        known_ms = await _times(connection, samples, path)
+        new_ms = await _times(connection, bodies(rules, _NEW, new_policies=True))
+        await _times(connection, bodies(rules, 1))
+    rate = await _rate(port, samples, path)
     return Answers(rules, _p(known_ms, 50), _p(known_ms, 99), _p(new_ms, 50), _p(new_ms, 99), rate)
 
 
-async def _times(connection: Connection, contents: Sequence[bytes]) -> list[float]:
+async def _times(connection: Connection, contents: Sequence[bytes], path: str = _WHOLE) -> list[float]:
     async with asyncio.timeout(_PATIENCE_SECONDS * 3):
-        return [await connection.ask(content) for content in contents]
+        return [await connection.ask(content, path) for content in contents]
 
 
-async def _rate(port: int, contents: Sequence[bytes]) -> float:
+async def _rate(port: int, contents: Sequence[bytes], path: str) -> float:
     async with _connected(port, CONNECTIONS) as connections, asyncio.timeout(_PATIENCE_SECONDS * 3):
         began = perf_counter()
         async with asyncio.TaskGroup() as group:
             for number, connection in enumerate(connections):
-                group.create_task(_times(connection, contents[number::CONNECTIONS]))
+                group.create_task(_times(connection, contents[number::CONNECTIONS], path))
         return round(len(contents) / (perf_counter() - began), 1)
 
 

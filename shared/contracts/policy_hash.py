@@ -1,0 +1,41 @@
+"""What a verdict says that it applied: a hash over canonical JSON of the policies, which also names them."""
+
+from collections.abc import Sequence
+
+from shared.contracts.policy import Policy, Rule
+from shared.domain.exact_json import Json, digest, plain
+
+
+def policy_hash(policies: Sequence[Policy]) -> str:
+    """Changes when a policy, its version, its own context or any rule changes; not when a contract gains a field.
+
+    Policies of one hash are decided alike: all that decides is in it.
+    """
+    return digest([_identity(policy) for policy in policies])
+
+
+def _identity(policy: Policy) -> Json:
+    rules: list[Json] = [
+        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_marks(rule)] for rule in policy.rules
+    ]
+    further = [*_about_tools(policy), *_about_texts(policy), *(["judges records"] * policy.judges_records)]
+    return [policy.id, policy.version, plain(policy.context), rules, *further]
+
+
+def _marks(rule: Rule) -> list[Json]:
+    approvers: list[Json] = [] if rule.approvers is None else [f"approvers {rule.approvers}"]
+    return [*(["report only"] * rule.report_only), *(["if known"] * rule.if_known), *approvers]
+
+
+def _about_tools(policy: Policy) -> list[Json]:
+    if not policy.tool_rules and policy.tool_default == "allow":
+        return []
+    rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.tool_rules]
+    return [{"tools": rules, "default": policy.tool_default}]
+
+
+def _about_texts(policy: Policy) -> list[Json]:
+    if not policy.text_rules and policy.text_default == "allow":
+        return []
+    rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.text_rules]
+    return [{"texts": rules, "default": policy.text_default}]

@@ -1,0 +1,114 @@
+"""Rules are found by tool and field, and policies by their hash; neither changes what is decided."""
+
+import pytest
+
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from services.policy.core.prepared import PreparedPolicies, prepare
+from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Rule, TextRule, ToolRule, Verdict
+from shared.contracts.policy_hash import policy_hash
+from shared.domain.exact_json import dumps
+from tests.unit.policy.corpus import asked
+
+_FULL = Policy(
+    id="P",
+    version="2",
+    rules=(Rule(id="R", condition="a > 1", action="block"),),
+    tool_rules=(ToolRule(id="T", kind="never", tool="pay"),),
+    text_rules=(TextRule(id="X", type="deny", keywords=("damn",)),),
+)
+
+
+def _requests() -> list[EvaluateRequest]:
+    bodies = [one.body for one in asked(400, 7) if one.path == "/v1/evaluate"]
+    requests = [EvaluateRequest.from_json(dumps(body)) for body in bodies]
+    return [one for one in requests if one.calls and not any("tool" in call.unproven for call in one.calls)]
+
+
+def _hidden(request: EvaluateRequest) -> EvaluateRequest:
+    """The same rules, written so that no index finds them: each asks about the tool, and at the end."""
+    policies = [policy.model_copy(update={"rules": tuple(map(_hide, policy.rules))}) for policy in request.policies]
+    return request.model_copy(update={"policies": tuple(policies)})
+
+
+def _hide(rule: Rule) -> Rule:
+    condition = f'({rule.condition}) || "no such tool" == tool'
+    return rule.model_copy(update={"condition": condition, "reason": rule.reason or rule.condition})
+
+
+def _found(verdict: Verdict) -> object:
+    acting = [
+        (rule.rule_id, rule.policy_id, rule.call_id, rule.action, rule.level, rule.indeterminate)
+        for rule in (*verdict.triggered_rules, *verdict.reported_rules)
+    ]
+    problems = {(problem.policy_id, problem.rule_id) for problem in verdict.problems}
+    return acting, verdict.indeterminate, problems, verdict.ruled_calls, verdict.refusals, verdict.passed
+
+
+@pytest.mark.promise("policy.index")
+def test_rules_that_are_found_by_tool_and_field_decide_as_if_all_were_looked_at() -> None:
+    requests = _requests()
+    differing = [
+        request
+        for request in requests
+        if _found(evaluate(request, Conditions())) != _found(evaluate(_hidden(request), Conditions()))
+    ]
+
+    assert len(requests) > 100
+    assert differing == []
+
+
+@pytest.mark.promise("policy.index")
+def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
+    """Those that begin with another tool are not looked at; those that name none are, in their place."""
+    conditions = [f'tool == "tool_{number}" && amount > 5' for number in range(1_000)]
+    conditions[500:500] = ["amount > 7", 'tool in ["tool_3", "tool_9"]', 'tool == "tool_3" || tool == "x" && a > 1']
+    rules = tuple(
+        Rule(id=f"R{place}", condition=condition, action="block") for place, condition in enumerate(conditions)
+    )
+    [ready] = prepare((Policy(id="P", rules=rules),), Conditions()).ready
+
+    assert [rule.rule.id for rule in ready.rules.of_tool("tool_3")] == ["R3", "R500", "R501", "R502"]
+    assert [rule.rule.id for rule in ready.rules.of_tool("another")] == ["R500"]
+
+
+@pytest.mark.promise("policy.by_hash")
+@pytest.mark.promise("policy.hashes")
+def test_whatever_decides_is_in_the_hash() -> None:
+    """Policies of one hash share what was prepared, so two that decide otherwise must not have one."""
+    seen = [policy_hash((_FULL,))]
+    for name, value in (("id", "Q"), ("version", "3"), ("context", {"a": "1"}), ("judges_records", True)):
+        seen.append(policy_hash((_FULL.model_copy(update={name: value}),)))
+    seen.append(policy_hash((_FULL.model_copy(update={"context": {"a": 1}}),)))
+    for default in ("tool_default", "text_default"):
+        seen.append(policy_hash((_FULL.model_copy(update={default: "deny"}),)))
+    for place, model in (("rules", Rule), ("tool_rules", ToolRule), ("text_rules", TextRule)):
+        for name in model.model_fields.keys() - {"quote", "v"}:
+            [rule] = getattr(_FULL, place)
+            changed = rule.model_copy(update={name: _other(rule, name)})
+            seen.append(policy_hash((_FULL.model_copy(update={place: (changed,)}),)))
+
+    assert len({*seen}) == len(seen)
+
+
+def _other(rule: PolicyContract, name: str) -> object:
+    match getattr(rule, name):
+        case bool(value):
+            return not value
+        case tuple(value):
+            return (*value, "further")
+        case None:
+            return 2 if name in ("approvers", "limit") else "cfo"
+        case value:
+            return f"{value}2"
+
+
+@pytest.mark.promise("policy.by_hash")
+def test_the_memory_of_policies_is_bounded() -> None:
+    """What was not used for longest is forgotten; whoever names it is asked for it."""
+    held = PreparedPolicies(Conditions(), limit=4_000)
+    hashes = [held.prepare((_FULL.model_copy(update={"version": str(version)}),)).hash for version in range(50)]
+
+    assert held.find(hashes[0]) is None
+    assert held.find(hashes[-1]) is not None
+    assert 0 < len(held) < 10
