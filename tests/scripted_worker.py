@@ -130,7 +130,7 @@ def _ended(work: Work, script: Script, state: TaskState) -> TaskRecord:
     return work.record.model_copy(
         update={
             "state": state,
-            "answer": None if waits else f"{work.turn.message_id}: {state.value}",
+            "answer": None if waits or script.artifacts else f"{work.turn.message_id}: {state.value}",
             "reason": "what else is there to know?" if waits else None,
             "artifacts": script.artifacts,
             "answers_as": "message" if script.as_message else "task",

@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import uuid4
 
+from pydantic.alias_generators import to_snake
+
 from shared.domain.exact_json import Json, JsonObject
 
 
@@ -91,10 +93,10 @@ class Event:
 
 
 def task_view(result: JsonObject) -> TaskView:
-    """The view of a task in A2A 0.3 (``kind: task``)."""
+    """The view of a task in A2A 0.3 (``kind: task``). Its metadata's keys are named as in the gateway's own records."""
     status = _object(result.get("status"))
     text = _first_text(result.get("artifacts")) or _first_text([status.get("message")])
-    metadata = _object(_whole(result.get("metadata")))
+    metadata = {to_snake(key): value for key, value in _object(_whole(result.get("metadata"))).items()}
     return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, metadata)
 
 

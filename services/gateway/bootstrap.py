@@ -49,7 +49,7 @@ from services.gateway.core.operating.tenant_records import Addresses, RecordDesk
 from services.gateway.core.push.desk import PushDesk
 from services.gateway.core.tasks.desk import Rules, TaskDesk
 from services.gateway.core.tasks.task_list import TaskListDesk
-from services.gateway.entrypoints.a2a.routes import A2aParts
+from services.gateway.entrypoints.a2a.routes import Backing
 from services.gateway.entrypoints.app import create_app
 from services.gateway.entrypoints.approvals.endpoints import ApprovalEndpoints
 from services.gateway.entrypoints.console.room import Desks
@@ -75,6 +75,7 @@ from services.gateway.rooms.push import PushRoom
 from services.gateway.settings import Settings
 from shared.domain.outgoing import operators_reach
 from shared.infra.counted_app import CountedApp
+from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
@@ -95,7 +96,7 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     leaving = leaving or leaving_of(settings)
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
     live = Live(state)
-    store = traced_tasks(TaskStore(state, live), tracer)
+    store = traced_tasks(TaskStore(state, live, settings.message_id_window or DEDUPE_SECONDS), tracer)
     keyring = RedisKeyring(state)
     doorway = Doorway(settings, RedisMeter(state), _now)
     identity = doorway.identity
@@ -127,11 +128,12 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
 
     readiness = LeavingReadiness(RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis), leaving)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
+    face = face._replace(card=settings.card_facts)
     tenants = TenantDesk(RedisTenants(state), _now)
     lists = TaskListDesk(RedisTaskLists(state))
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
-    parts = A2aParts(desk, lists, identity, readiness, book)
+    parts = Backing(desk, lists, identity, readiness, book)
     app = create_app(parts, statistics, tenants, face, lifespan, doorway.watch)
     if not settings.ways:
         app.add_middleware(OwnPages, public=settings.card_url)
@@ -179,4 +181,5 @@ def _rules(settings: Settings) -> Rules:
         loopback_endpoints=settings.profile == "embedded",
         allowed_hosts=settings.tools_allowed_hosts,
         limits=settings.message_limits,
+        known_by_id=settings.message_id_window > 0,
     )

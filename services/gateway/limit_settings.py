@@ -22,6 +22,13 @@ class LimitSettings(BaseSettings):
         default=5000, ge=1, description="sessions that may wait for an executor before new messages are refused"
     )
 
+    message_id_window: int = Field(
+        default=86_400,
+        ge=0,
+        le=604_800,
+        description="seconds in which a message with the id of an earlier one is the same message; 0: ids may repeat",
+    )
+
     @property
     def message_limits(self) -> MessageLimits:
         return MessageLimits(self.max_parts, self.max_text_characters, self.max_metadata_characters)

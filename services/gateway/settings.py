@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
+from services.gateway.card_settings import CardSettings
 from services.gateway.core.abilities import Abilities
 from services.gateway.door_settings import DoorSettings
 from services.gateway.leaving_settings import LeavingSettings
@@ -20,6 +21,7 @@ from shared.infra.tracing_settings import TracingSettings
 
 
 class Settings(
+    CardSettings,
     DoorSettings,
     LimitSettings,
     PushSettings,

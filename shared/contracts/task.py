@@ -105,6 +105,7 @@ class HistoryMessage(Contract):
     text: str
     message_id: str
     at: datetime
+    parts: tuple[dict[str, JsonValue], ...] = ()  # as the client sent them, where they are more than the text
 
 
 class TaskRecord(Contract):

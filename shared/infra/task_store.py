@@ -20,8 +20,9 @@ class UnknownTask(LookupError):
 class TaskStore(Tasks):
     """Tasks as every gateway replica sees them. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, live: Live) -> None:
-        self._scripts = Scripts(redis)
+    def __init__(self, redis: Redis, live: Live, resend_window: int = keys.DEDUPE_SECONDS) -> None:
+        """``resend_window``: for how many seconds a message that is sent again finds its first task."""
+        self._scripts, self._resend_window = Scripts(redis), resend_window
         self._feeds = Feeds(live, self._scripts)
 
     async def ping(self) -> None:
@@ -106,7 +107,7 @@ class TaskStore(Tasks):
         arguments: list[Argument] = [turn.turn_id, turn.model_dump_json(), record.task_id]
         arguments += [record.model_dump_json(), record.state.value]
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
-        arguments += [keys.EVENTS_KEPT, keys.DEDUPE_SECONDS, known_as, event.model_dump_json()]
+        arguments += [keys.EVENTS_KEPT, self._resend_window, known_as, event.model_dump_json()]
         arguments += [keys.listed(tenant, record.requester.id, session_id, record.task_id)]
         reply = await self._scripts.run("accept", names, arguments)
         return cast(list[str], reply)

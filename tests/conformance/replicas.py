@@ -1,6 +1,5 @@
 """What conformance tests run against: two gateway replicas behind a round-robin proxy, and the scripted worker."""
 
-import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -13,9 +12,7 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.stack.free_ports import free_ports
-from services.gateway.adapters.identity.redis_keyring import RedisKeyring
-from services.gateway.bootstrap import build, fresh
-from services.gateway.core.identity.api_keys import Wish, make
+from services.gateway.bootstrap import build
 from services.gateway.settings import Settings
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.words import Role
@@ -23,6 +20,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, round_robin
+from tests.scripted_agent import WEBHOOK_SECRET, make_keys, start_worker
 from tests.scripted_worker import ConformanceWorker
 from tests.serving import listening, serving_on
 
@@ -32,7 +30,7 @@ HOOKS = "127.0.0.1"  # the only host that webhooks may lead to
 EVERYTHING: Mapping[str, object] = {
     "profile": "production",
     "authentication": "keys",
-    "webhook_secret": "whsec_c2NyaXB0ZWQtd29ya2VyLXNlY3JldC1mb3ItdGVzdHM=",
+    "webhook_secret": WEBHOOK_SECRET,
     "webhook_allowed_hosts": HOOKS,
 }
 NOTHING_OPTIONAL: Mapping[str, object] = {
@@ -65,13 +63,13 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         server = stack.enter_context(EmbeddedRedis(folder))
         redis = connect(server.url)
         stack.push_async_callback(redis.aclose)
-        tokens = await _keys(redis) if settings.get("authentication") == "keys" else {}
+        tokens = await make_keys(redis, _PEOPLE) if settings.get("authentication") == "keys" else {}
         await _record(redis)
         (port,) = free_ports(1)
         said = {"redis_url": server.url, "purple_agent_card_url": f"http://127.0.0.1:{port}/", **settings}
         ports = {name: await _serve(stack, said) for name in ("one", "two")}
         url = await stack.enter_async_context(round_robin(ports, folder, port, UNCHECKED))
-        worker = await _work(stack, redis, server.url)
+        worker = await start_worker(stack, redis, server.url, _SLOW)
         http = httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False)
         await stack.enter_async_context(http)
         found = Replicas(url, http, worker, tokens)
@@ -93,22 +91,3 @@ async def _serve(stack: AsyncExitStack, said: Mapping[str, object]) -> int:
     listener, origin = stack.enter_context(listening())
     await stack.enter_async_context(serving_on(listener, build(Settings.model_validate(said))))
     return int(origin.rpartition(":")[2])
-
-
-async def _work(stack: AsyncExitStack, redis: Redis, url: str) -> ConformanceWorker:
-    worker = ConformanceWorker(redis, url, slow=_SLOW)
-    stack.push_async_callback(worker.aclose)
-    group = await stack.enter_async_context(asyncio.TaskGroup())
-    stack.callback(group.create_task(worker.run()).cancel)
-    return worker
-
-
-async def _keys(redis: Redis) -> dict[str, str]:
-    """A key for everybody, without limits."""
-    keyring, tokens = RedisKeyring(redis), dict[str, str]()
-    for person, (tenant, roles) in _PEOPLE.items():
-        wish = Wish(person, roles, requests_a_minute=0, messages_a_minute=0, messages_a_day=0)
-        made = make(wish, tenant, "olga", fresh())
-        await keyring.add(made.key)
-        tokens[person] = made.token
-    return tokens

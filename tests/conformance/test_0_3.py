@@ -25,7 +25,8 @@ async def _call(full: Replicas, method: str, params: JsonObject) -> JsonObject:
 
 
 async def _task(full: Replicas, message_id: str = "tck-complete-task", /, **more: Json) -> JsonObject:
-    result = (await _call(full, "message/send", {"message": _message(message_id, **more)}))["result"]
+    params: JsonObject = {"message": _message(message_id, **more), "configuration": {"blocking": True}}
+    result = (await _call(full, "message/send", params))["result"]
     assert isinstance(result, dict)
     return result
 
@@ -64,7 +65,7 @@ async def test_a_message_is_answered_with_its_task(full: Replicas, message_id: s
     ],
 )
 async def test_each_part_says_its_kind(full: Replicas, message_id: str, kind: str) -> None:
-    assert at(await _task(full, message_id), "artifacts.1.parts.0.kind") == kind
+    assert at(await _task(full, message_id), "artifacts.0.parts.0.kind") == kind
 
 
 async def test_a_worker_may_answer_with_a_message(full: Replicas) -> None:
@@ -188,7 +189,8 @@ async def test_the_extended_card_has_the_fields_of_0_3(full: Replicas) -> None:
 async def test_rest_words_tasks_as_its_clients_read_them(full: Replicas) -> None:
     said = {key: value for key, value in _message("tck-artifact-data").items() if key not in ("kind", "parts")}
     content: Json = [{"text": "hello"}, {"data": {"data": {"a": 1}}}]
-    body: JsonObject = {"message": {**said, "role": "ROLE_USER", "content": content}}
+    message: JsonObject = {**said, "role": "ROLE_USER", "content": content}
+    body: JsonObject = {"message": message, "configuration": {"blocking": True}}
     sent = (await full.http.post("/v1/message:send", json=body)).json()
     assert sent["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
     read = (await full.http.get(f"/v1/tasks/{sent['task']['id']}")).json()
@@ -199,7 +201,8 @@ async def test_rest_words_tasks_as_its_clients_read_them(full: Replicas) -> None
 
 async def test_rest_answers_parts_with_parts(full: Replicas) -> None:
     """Some clients word REST as JSON-RPC words it."""
-    sent = (await full.http.post("/v1/message:send", json={"message": _message()})).json()
+    body: JsonObject = {"message": _message(), "configuration": {"blocking": True}}
+    sent = (await full.http.post("/v1/message:send", json=body)).json()
     assert (sent["kind"], sent["status"]["state"]) == ("task", "completed")
 
 

@@ -86,7 +86,7 @@ async def test_chunks_of_an_artifact_put_together_are_the_artifact(speaker: Spea
     assert len({str(at(update, "artifact.artifactId")) for update in chunks}) == 1
     text = "".join(str(at(update, "artifact.parts.0.text")) for update in chunks)
     task = (await speaker.call("GetTask", {"id": at(events[0].value, "task.id")})).value
-    assert text == at(task, "artifacts.1.parts.0.text") == "one two three"
+    assert text == at(task, "artifacts.0.parts.0.text") == "one two three"
 
 
 async def test_subscribing_tells_the_task_as_it_stands_and_then_its_end(full: Replicas, speaker: Speaker) -> None:

@@ -13,15 +13,16 @@ _AWAY = (*UNREACHABLE, "econn", "enotfound", "etimedout", "eai_again", "network"
 
 
 async def make_folder() -> str | None:
-    """Make the folder once, and put the client beside the SDK; the reason if that cannot be done here."""
+    """Make the folder once for each lock, and put the client beside the SDK; the reason if that cannot be done here."""
     if not shutil.which("node") or not shutil.which("npm"):
         return "node and npm are not installed"
     shutil.copytree(_SOURCE, FOLDER, dirs_exist_ok=True)
-    if _MARK.exists():
+    lock = (_SOURCE / "package-lock.json").read_text()
+    if _MARK.exists() and _MARK.read_text() == lock:
         return None
     code, out = await run("npm", "ci", "--prefix", FOLDER, "--no-audit", "--no-fund", "--ignore-scripts")
     if code and any(sign in out.lower() for sign in _AWAY):
         return out.strip()[-300:]
     assert code == 0, out
-    _MARK.touch()
+    _MARK.write_text(lock)
     return None

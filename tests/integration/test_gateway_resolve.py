@@ -57,7 +57,7 @@ async def test_another_word_comes_too_late_and_hears_who_was_first(doubtful: Sta
 async def test_nobody_without_the_role_gets_past_the_gateway(doubtful: Stage, metadata: dict[str, object]) -> None:
     answer = await resolve(doubtful, metadata=metadata)
     assert (answer.status_code, len(doubtful.worker.works)) == (403, 1)
-    assert "does not have the role operator" in answer.json()["error"]
+    assert "you do not have the role operator" in answer.json()["error"]
 
 
 async def test_a_word_that_cannot_be_understood_is_refused_by_its_field(doubtful: Stage) -> None:

@@ -50,7 +50,7 @@ async def test_a_stream_of_1_0_begins_with_the_task_and_ends_with_its_end(redis:
     assert at(told[2], "artifactUpdate.artifact.parts.0.text") == "done: hello"
     assert at(told[2], "artifactUpdate.lastChunk") is True
     assert at(told[3], "statusUpdate.status.state") == "TASK_STATE_COMPLETED"
-    assert at(told[3], "statusUpdate.metadata.model_notice") == "a planner"
+    assert at(told[3], "statusUpdate.metadata.modelNotice") == "a planner"
 
 
 @pytest.mark.promise("gateway.streams")
@@ -186,7 +186,7 @@ async def test_an_id_that_is_kept_no_longer_is_answered_by_the_task_marked_as_a_
         old = whole[0].event_id
         (gap,) = await _streamed(play, "SubscribeToTask", task, NEW, after=old)
         story = await play.client.get(f"/tasks/{task['id']}/events", headers={"Last-Event-ID": old})
-    assert at(gap.result, "task.metadata.gap.lost_after") == old
+    assert at(gap.result, "task.metadata.gap.lostAfter") == old
     assert at(gap.result, "task.status.state") == "TASK_STATE_COMPLETED"
     assert gap.comments == (f"gap, the events after {old} are kept no longer",)
     assert "event: snapshot\n" in story.text

@@ -37,6 +37,14 @@ PROMISES = (
     Promise(
         "gateway.card", "The card is pure 1.0 or merged, at the public URL, and cached by tag and time", "seed 000, A2A"
     ),
+    Promise("gateway.schema", "Both spellings of every field are read alike, enums by name or number", "seed 000, A2A"),
+    Promise("gateway.letter", "Errors, media types, spelling and artifacts have the protocol's form", "seed 000, A2A"),
+    Promise("gateway.message_id_window", "A message's id makes it the same one for a stated time, or never", "I5"),
+    Promise(
+        "gateway.card_facts", "The card names provider, help, release, processes and keys exactly", "seed 000, A2A"
+    ),
+    Promise("gateway.scripted_agent", "One command starts an agent for suites; the page's clients speak to it", "A2A"),
+    Promise("gateway.task_json", "Tasks are written as JSON as the official types would write them", "seed 000, A2A"),
     Promise("gateway.version", "Major and minor version must be that of the method", "seed 000, A2A Protocol"),
     Promise("gateway.media_type", "A body that is said to be no JSON is refused as such", "bad input"),
     Promise(

@@ -1,4 +1,4 @@
-"""The optional parts of the protocols, which an operator may switch off."""
+"""What an operator says of the installation: the optional parts of the protocols, and what its card tells."""
 
 from typing import NamedTuple
 
@@ -19,3 +19,15 @@ class Abilities(NamedTuple):
     def shows_extended_card(self) -> bool:
         """It is for callers who are known, so there is none where nobody is asked who they are."""
         return self.extended_card and bool(self.ways)
+
+
+class CardFacts(NamedTuple):
+    """What the card says of this installation. ``usual``: which card a client gets that names no version (``merged``,
+    ``1.0``, ``0.3``); ``processes``: those that it offers as skills, all if there are none.
+    """
+
+    usual: str = "merged"
+    processes: tuple[str, ...] = ()
+    provider: str = ""
+    provider_url: str = ""
+    documentation_url: str = ""

@@ -52,8 +52,8 @@ class NoAssessment(Refusal):
 class UnknownTask(Refusal):
     """There is no such task, or none that this caller may see."""
 
-    def __init__(self, task_id: str, principal_id: str) -> None:
-        super().__init__(f"task {task_id!r} is unknown to principal {principal_id!r}")
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"there is no task {task_id!r} that you may see")
 
 
 class NotCancelable(Refusal):
@@ -69,27 +69,27 @@ class TaskHasEnded(Refusal):
 
 
 class NotAnOperator(Refusal):
-    def __init__(self, principal_id: str) -> None:
-        super().__init__(f"{principal_id!r} does not have the role operator")
+    def __init__(self) -> None:
+        super().__init__("you do not have the role operator")
 
 
 class NotAClient(Refusal):
     """A verified principal without the role client begins or continues tasks."""
 
-    def __init__(self, principal_id: str) -> None:
-        super().__init__(f"{principal_id!r} does not have the role client, and may not send tasks")
+    def __init__(self) -> None:
+        super().__init__("you do not have the role client, and may not send tasks")
 
 
 class NotAnApprover(Refusal):
-    def __init__(self, principal_id: str) -> None:
-        super().__init__(f"{principal_id!r} does not have the role approver")
+    def __init__(self) -> None:
+        super().__init__("you do not have the role approver")
 
 
 class UnknownApproval(Refusal):
     """There is none, or none that this caller may see, or its deadline is over."""
 
-    def __init__(self, approval_id: str, principal_id: str) -> None:
-        super().__init__(f"approval {approval_id!r} is unknown to principal {principal_id!r}")
+    def __init__(self, approval_id: str) -> None:
+        super().__init__(f"there is no approval {approval_id!r} that you may see")
 
 
 class DecisionNotCounted(Refusal):
@@ -139,8 +139,8 @@ class NothingToResolve(Refusal):
 
 
 class UnknownTenant(Refusal):
-    def __init__(self, tenant: str, principal_id: str) -> None:
-        super().__init__(f"tenant {tenant!r} is unknown to principal {principal_id!r}")
+    def __init__(self, tenant: str) -> None:
+        super().__init__(f"there is no tenant {tenant!r} that you may see")
 
 
 class TenantStopped(Refusal):
@@ -161,8 +161,8 @@ class NoSuchRequest(Refusal):
 
 
 class MayNotKeep(Refusal):
-    def __init__(self, principal_id: str) -> None:
-        super().__init__(f"{principal_id!r} has neither the role client nor operator, and may not keep assessments")
+    def __init__(self) -> None:
+        super().__init__("you have neither the role client nor operator, and may not keep assessments")
 
 
 class UnknownAssessment(Refusal):

@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from starlette.types import Lifespan
 
 from services.gateway.core.operating.tenant_desk import TenantDesk
-from services.gateway.entrypoints.a2a.routes import A2aParts, a2a_routes
+from services.gateway.entrypoints.a2a.routes import Backing, a2a_routes
 from services.gateway.entrypoints.a2a.tenant_path import TenantPath
 from services.gateway.entrypoints.edge.door import Door, Watch
 from services.gateway.entrypoints.edge.face import Face
@@ -18,7 +18,7 @@ from services.gateway.ports.learning import Statistics
 
 
 def create_app(
-    parts: A2aParts,
+    parts: Backing,
     statistics: Statistics,
     tenants: TenantDesk,
     face: Face,

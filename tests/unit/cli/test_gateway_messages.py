@@ -55,3 +55,9 @@ def test_an_event_becomes_one_line_that_starts_with_what_it_names() -> None:
 
 def test_the_end_of_a_turn_needs_no_line() -> None:
     assert line_of(Event("1-0", "turn_finished", datetime.now(UTC), {})) is None
+
+
+def test_metadata_is_named_as_in_the_gateway_s_own_records() -> None:
+    metadata: JsonObject = {"modelNotice": "a planner", "approvalId": "a1", "escalated": True}
+    view = task_view({"id": "t", "status": {"state": "completed"}, "metadata": metadata})
+    assert view.metadata == {"model_notice": "a planner", "approval_id": "a1", "escalated": True}

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from a2a.compat.v0_3.conversions import to_compat_task
 from a2a.compat.v0_3.types import DataPart
+from a2a.types.a2a_pb2 import Task
+from google.protobuf.json_format import ParseDict
 
 from services.gateway.core.tasks.views import legacy_view, public_view
-from services.gateway.entrypoints.a2a.view import a2a_view
+from services.gateway.entrypoints.a2a.view import task_view
 from shared.contracts.task import Artifact, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 
@@ -37,9 +39,15 @@ def record() -> TaskRecord:
     )
 
 
+def _task() -> Task:
+    task = Task()
+    ParseDict(task_view(record(), ""), task)
+    return task
+
+
 @pytest.mark.promise("documents.artifacts")
 def test_in_today_s_protocol() -> None:
-    answer, document, plan = a2a_view(record(), "").artifacts
+    answer, document, plan = _task().artifacts
     assert [part.text for part in answer.parts] == ['["A"]']
     assert [part.media_type for part in document.parts] == ["text/markdown", "application/json"]
     assert document.parts[0].text == "# PRD"
@@ -49,7 +57,7 @@ def test_in_today_s_protocol() -> None:
 
 @pytest.mark.promise("documents.artifacts")
 def test_in_the_protocol_before() -> None:
-    artifacts = to_compat_task(a2a_view(record(), "")).artifacts or []
+    artifacts = to_compat_task(_task()).artifacts or []
     assert [artifact.name for artifact in artifacts] == ["answer", "prd", "plan"]
     text, data = (part.root for part in artifacts[1].parts)
     assert (text.kind, data.kind) == ("text", "data")

@@ -7,6 +7,7 @@ import pytest
 from services.gateway.core.errors import InvalidField, TaskHasEnded, UnknownTask
 from services.gateway.core.tasks.message import ClientMessage, read_legacy, read_message
 from services.gateway.core.tasks.submit import Accept, Join, Moment, Signal, take_in
+from services.gateway.entrypoints.a2a.schema_0_3 import read_send
 from services.gateway.ports.identity import Caller
 from services.gateway.ports.tasks import Thread
 from shared.contracts.task import Principal, TaskRecord
@@ -61,9 +62,11 @@ def test_the_same_message_id_of_another_principal_is_another_message() -> None:
 
 
 def test_messages_without_an_id_are_never_taken_for_each_other() -> None:
-    message = read_message({"message": {"parts": [{"text": "x"}]}}, Dialect.A2A_0_3)
-    one = take_in(message, ANNA, None, Thread(), Moment(NOW, "a"))
-    two = take_in(message, ANNA, None, Thread(), Moment(NOW, "b"))
+    params: JsonObject = {"message": {"parts": [{"text": "x"}]}}
+    one, two = (
+        take_in(read_message(read_send(params), Dialect.A2A_0_3), ANNA, None, Thread(), Moment(NOW, fresh))
+        for fresh in ("a", "b")
+    )
     assert isinstance(one, Accept)
     assert isinstance(two, Accept)
     assert one.dedupe != two.dedupe

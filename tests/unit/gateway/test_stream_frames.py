@@ -7,7 +7,8 @@ from starlette.types import Message
 
 from services.gateway.core.streaming.streams import Stream
 from services.gateway.entrypoints.a2a.streams import BARE, Envelope, RpcEnvelope, sse
-from services.gateway.entrypoints.a2a.updates import shape_of
+from services.gateway.entrypoints.a2a.updates import Shape, legacy_shape_of, shape_of
+from services.gateway.entrypoints.a2a.wire import NEW, OLD
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Dialect, TaskState
 from tests.unit.gateway.stream_stage import ANN, Played, message
@@ -28,9 +29,15 @@ async def _sent(stream: Stream, envelope: Envelope, dialect: Dialect) -> list[di
         bodies.append(said.get("body", b""))
 
     async with asyncio.timeout(PATIENCE):
-        await sse(stream, shape_of(stream, dialect, ""), envelope)({"type": "http"}, receive, send)
+        await sse(stream, _shape(stream, dialect), envelope)({"type": "http"}, receive, send)
     blocks = b"".join(bodies).decode().split("\n\n")
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
+
+
+def _shape(stream: Stream, dialect: Dialect) -> Shape:
+    if dialect is Dialect.LEGACY:
+        return legacy_shape_of(stream, "")
+    return shape_of(stream, NEW if dialect is Dialect.A2A_1_0 else OLD, "")
 
 
 async def _ended(dialect: Dialect) -> tuple[Played, Stream]:

@@ -59,7 +59,7 @@ class ApprovalDesk:
         """One of them, also a decided one until its deadline comes. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
         if question is None or not _may_see(caller.principal, question):
-            raise UnknownApproval(approval_id, caller.principal.id)
+            raise UnknownApproval(approval_id)
         return question
 
     async def answer(self, approval_id: str, answer: Answer, caller: Caller) -> tuple[Question, bool]:
@@ -69,7 +69,7 @@ class ApprovalDesk:
         ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
         """
         if Role.APPROVER not in caller.principal.roles:
-            raise NotAnApprover(caller.principal.id)
+            raise NotAnApprover
         question = await self.shown(approval_id, caller)
         if _has_said(question.approval, answer, caller.principal):
             return question, True

@@ -85,7 +85,7 @@ class AuditDesk:
             return await self._told(kept)
         found = await self._archive.one(caller.tenant, task_id) if self._archive else None
         if found is None:
-            raise UnknownTask(task_id, caller.principal.id)
+            raise UnknownTask(task_id)
         return audited(found, "archive")
 
     async def _stored(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
@@ -123,7 +123,7 @@ class AuditDesk:
 def _check(caller: Caller) -> None:
     """Where nobody is verified, the gateway is everybody's."""
     if caller.principal.verified and Role.OPERATOR not in caller.principal.roles:
-        raise NotAnOperator(caller.principal.id)
+        raise NotAnOperator
 
 
 def _falls_into(row: JsonObject, query: AuditQuery) -> bool:

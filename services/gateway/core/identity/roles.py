@@ -26,13 +26,13 @@ def check_claim(principal: Principal, metadata: JsonObject) -> None:
     """A request that its sender is known by may name nobody else; raises ``InvalidField``."""
     claimed = object_at(metadata, "principal", _PATH).get("id")
     if claimed not in (None, principal.id):
-        raise InvalidField(f"{_PATH}.id", f"the key that came with the request is that of {principal.id!r}")
+        raise InvalidField(f"{_PATH}.id", "is not whom the key that came with the request belongs to")
 
 
 def check_client(caller: Caller) -> None:
     """Who approves or operates does not by that give the worker tasks; of names that nobody verified all may."""
     if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
-        raise NotAClient(caller.principal.id)
+        raise NotAClient
 
 
 def may_read(principal: Principal, record: TaskRecord) -> bool:

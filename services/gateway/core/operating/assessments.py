@@ -36,7 +36,7 @@ class AssessmentDesk:
         Raises ``MayNotKeep`` and ``InvalidField``.
         """
         if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
-            raise MayNotKeep(caller.principal.id)
+            raise MayNotKeep
         assessment = _without_credentials(_read(object_at(body, "assessment", "assessment")))
         owner = caller.principal.id
         card = card_of(_id_of(owner, assessment), owner, assessment)

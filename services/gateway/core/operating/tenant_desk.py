@@ -91,4 +91,4 @@ def _dollars(nanos: int) -> str:
 def _check(tenant: str, caller: Caller) -> None:
     check_operator(caller)
     if tenant != caller.tenant:
-        raise UnknownTenant(tenant, caller.principal.id)
+        raise UnknownTenant(tenant)

@@ -215,4 +215,4 @@ def _changed(before: JsonObject, after: JsonObject) -> list[Json]:
 def _check(tenant: str, caller: Caller) -> None:
     check_operator(caller)
     if tenant != caller.tenant:
-        raise UnknownTenant(tenant, caller.principal.id)
+        raise UnknownTenant(tenant)

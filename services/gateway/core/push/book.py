@@ -25,9 +25,13 @@ class PushBook(NamedTuple):
             raise InvalidField(f"{_PATH}.url", problem)
 
     async def enter(self, record: TaskRecord, webhook: Webhook, *, from_start: bool = False) -> None:
-        """From now on, or from the task's start; raises ``InvalidField`` if the task has too many."""
+        """From now on, or from the task's start; raises ``InvalidField`` if the task has too many.
+
+        One that has no id is known by the task's.
+        """
         self.check(webhook)
+        named = webhook._replace(config_id=webhook.config_id or record.task_id)
         try:
-            await self.webhooks.put(record, webhook, from_start=from_start, most=self.most)
+            await self.webhooks.put(record, named, from_start=from_start, most=self.most)
         except TooManyWebhooks:
             raise InvalidField(_PATH, f"a task has at most {self.most} webhooks") from None

@@ -14,7 +14,7 @@ from shared.domain.words import Dialect
 _LONGEST_URL = 2048
 _IN_SEND = {
     Dialect.A2A_0_3: ("pushNotificationConfig", "pushNotification"),  # over JSON-RPC, and over REST
-    Dialect.A2A_1_0: ("taskPushNotificationConfig", "pushNotificationConfig"),  # and as drafts had it
+    Dialect.A2A_1_0: ("taskPushNotificationConfig",),
 }
 
 
@@ -34,7 +34,9 @@ def webhook_at(source: JsonObject, key: str, path: str, dialect: Dialect) -> Web
 
 
 def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> Webhook:
-    """Raises ``InvalidField``. One without an id is named after its URL, so that the same one again is the same."""
+    """Raises ``InvalidField``. One without an id is named after its URL, so that the same one again is the same; in 0.3
+    the task has to name it, and it has no id yet.
+    """
     url = text_at(config, "url", f"{path}.url") or ""
     if not url:
         raise InvalidField(f"{path}.url", "is required and must not be empty")
@@ -42,7 +44,7 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> Webhook:
         raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
     scheme, credentials = _authentication(config, f"{path}.authentication")
     return Webhook(
-        config_id=id_at(config, "id", f"{path}.id") or f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}",
+        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _name_of(url)),
         url=url,
         dialect=dialect,
         token=header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
@@ -51,14 +53,14 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> Webhook:
     )
 
 
+def _name_of(url: str) -> str:
+    return f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
+
+
 def legacy_shape(webhook: Webhook) -> dict[str, JsonValue]:
     """What the early protocol and 0.3 show of it: no secret."""
     view: dict[str, JsonValue] = {"url": webhook.url}
     return {**view, "authentication": {"schemes": [webhook.scheme]}} if webhook.scheme else view
-
-
-def shape_of_0_3(webhook: Webhook, task_id: str) -> dict[str, JsonValue]:
-    return {"taskId": task_id, "pushNotificationConfig": {"id": webhook.config_id, **legacy_shape(webhook)}}
 
 
 def shape_of_1_0(webhook: Webhook, task_id: str) -> dict[str, JsonValue]:

@@ -73,4 +73,4 @@ class PushDesk:
 
 def _check_may_set(record: TaskRecord, caller: Caller) -> None:
     if not may_have_told(caller.principal, record):
-        raise UnknownTask(record.task_id, caller.principal.id)
+        raise UnknownTask(record.task_id)

@@ -92,11 +92,9 @@ def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
 def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
     """The results to tell at the end of a turn that left the task in that state, each with its place."""
     answer = answer_of(record.model_copy(update={"state": state}))
-    if answer is not None:
-        yield ANSWER_PLACE, Artifact(name=answer.name, text=answer.text)
-    for index, artifact in enumerate(record.artifacts, start=1):
-        if not artifact.streamed:
-            yield index, artifact
+    said = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
+    made = [(place, item) for place, item in enumerate(record.artifacts, start=1) if not item.streamed]
+    yield from (*said, *made) if answer and answer.is_given else (*made, *said)
 
 
 def _end_of_turn(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[Part]:

@@ -42,7 +42,8 @@ from shared.ports.tasks import EventsLost, Standing
 class Rules(NamedTuple):
     """How long clients are kept waiting (seconds), and which tool servers a request may name.
 
-    An assessor waits for a turn by its own clock, and the public one asks for a task only once.
+    An assessor waits for a turn by its own clock, and the public one asks for a task only once. ``known_by_id``: a
+    message with the id of an earlier one is the same message.
     """
 
     blocking_limit: float = 85
@@ -52,6 +53,7 @@ class Rules(NamedTuple):
     allowed_hosts: Collection[str] = ()
     own_endpoints: OwnEndpoints = NoEndpoints()
     limits: MessageLimits = MessageLimits()
+    known_by_id: bool = True
 
 
 class Ticket(NamedTuple):
@@ -97,6 +99,7 @@ class TaskDesk:
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
+        message = message._replace(is_always_new=not self._rules.known_by_id)
         meant = await self._participating.hear(message, caller)
         if isinstance(meant, TaskRecord):
             return _reply(meant)
@@ -123,21 +126,21 @@ class TaskDesk:
         goes_on = known is not None and intake.record.task_id == known.task_id
         if goes_on:
             await self._enter_webhook(intake.record, message, caller)
-        record, turn_id = await self._store(intake, caller)
+        record, turn_id = await self._store(intake)
         if not goes_on:
             await self._enter_webhook(record, message, caller, from_start=True)
         ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint, name or record.task_id)
         await self._remember(ticket, intake, known, caller)
         return ticket
 
-    async def wait(self, ticket: Ticket, caller: Caller) -> TaskRecord:
+    async def wait(self, ticket: Ticket) -> TaskRecord:
         """The task once the ticket's turn is over, or as it stands when the client has waited long enough."""
         if ticket.is_reply:
             return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
                 await self._until(ticket.record, self._limit_of(ticket.record), ticket.turn_id)
-            return await self._again(ticket.record, caller)
+            return await self._again(ticket.record)
         except StoreUnavailable as error:
             known = f"task {ticket.client_id!r} was accepted, but its end could not be followed"
             raise StoreUnavailable(f"{known}: {error}") from error
@@ -152,20 +155,20 @@ class TaskDesk:
         """The newest task of that id; raises ``UnknownTask`` if there is none that the caller may see."""
         record = (await self._found(task_id, caller, "")).record
         if record is None or not may_read(caller.principal, record):
-            raise UnknownTask(task_id, caller.principal.id)
+            raise UnknownTask(task_id)
         return record
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
         """Ask for the end of a task and wait a little for it; raises ``NotCancelable`` if it had ended."""
         record = await self.read(task_id, caller)
         if not may_stop(caller.principal, record):
-            raise UnknownTask(task_id, caller.principal.id)
+            raise UnknownTask(task_id)
         turn = self._cancel_turn(record, caller)
         if record.state.is_terminal or not await self._tasks.signal(record.tenant, record.session_id, turn):
-            raise NotCancelable(task_id, (await self._again(record, caller)).state.value)
+            raise NotCancelable(task_id, (await self._again(record)).state.value)
         await self._wakes.wake(record.tenant, record.session_id)
         await self._until(record, self._rules.cancel_limit, turn.turn_id)
-        after = await self._again(record, caller)
+        after = await self._again(record)
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
             raise NotCancelable(task_id, after.state.value)
         return after
@@ -185,7 +188,7 @@ class TaskDesk:
             raise NothingToResolve(task_id, word.call, "the task has ended")
         await self._wakes.wake(record.tenant, record.session_id)
         await self._until(record, self._rules.cancel_limit, turn.turn_id)
-        after = await self._again(record, caller)
+        after = await self._again(record)
         heeded = was_heeded(after, word, caller)
         if not heeded:
             check_not_refused(after, turn, word)
@@ -197,18 +200,18 @@ class TaskDesk:
         if new and await self._tasks.signal(record.tenant, record.session_id, turn):
             await self._wakes.wake(record.tenant, record.session_id)
             await self._until(record, self._rules.cancel_limit, turn.turn_id)
-        return await self._again(record, Caller(record.tenant, turn.principal))
+        return await self._again(record)
 
     async def standing(self, record: TaskRecord) -> Standing:
         """A task that was read before, as it now is, and where its events stand."""
         found = await self._tasks.standing(record.tenant, record.task_id)
         if found is None:
-            raise UnknownTask(record.task_id, record.requester.id)
+            raise UnknownTask(record.task_id)
         return found
 
     async def now(self, record: TaskRecord) -> TaskRecord:
         """A task that was read before, as it now is."""
-        return await self._again(record, Caller(record.tenant, record.requester))
+        return await self._again(record)
 
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, after)
@@ -257,13 +260,13 @@ class TaskDesk:
         thread = await self._threads.of(caller.tenant, name, fingerprint)
         return Found(name, thread, await self._tasks.record(caller.tenant, thread.task_id or name))
 
-    async def _store(self, intake: Intake, caller: Caller) -> tuple[TaskRecord, str]:
+    async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
         match intake:
             case Join(record, turn_id):
                 return record, turn_id
             case Signal(record, turn):
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
-                    raise TaskHasEnded(record.task_id, (await self._again(record, caller)).state.value)
+                    raise TaskHasEnded(record.task_id, (await self._again(record)).state.value)
                 await self._wakes.wake(record.tenant, record.session_id)
                 return record, turn.turn_id
             case Accept():
@@ -299,10 +302,10 @@ class TaskDesk:
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
-    async def _again(self, record: TaskRecord, caller: Caller) -> TaskRecord:
+    async def _again(self, record: TaskRecord) -> TaskRecord:
         now = await self._tasks.record(record.tenant, record.task_id)
         if now is None:
-            raise UnknownTask(record.task_id, caller.principal.id)
+            raise UnknownTask(record.task_id)
         return now
 
     def _limit_of(self, record: TaskRecord) -> float:

@@ -15,13 +15,15 @@ from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
 
 _FILE_KEYS = ("file", "raw", "url")
+_SHOWN = frozenset({"text", "data", "metadata", "mediaType", "filename"})
 _OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id"})
 
 
 class ClientMessage(NamedTuple):
     """One message. ``task_id`` is the client's word: new or known in the legacy dialect, known in the others.
 
-    ``same_as``: what another message has in common with it that is the same one, whatever its id.
+    ``same_as``: what another message has in common with it that is the same one, whatever its id. ``parts``: as they
+    came, where they are more than one text. ``is_always_new``: its id does not make it the same as an earlier one.
     """
 
     dialect: Dialect
@@ -38,6 +40,8 @@ class ClientMessage(NamedTuple):
     part_count: int = 1
     assessment: AssessedTurn | None = None
     same_as: str | None = None
+    parts: tuple[dict[str, JsonValue], ...] = ()
+    is_always_new: bool = False
 
     @property
     def whole_text(self) -> str:
@@ -62,30 +66,11 @@ def read_legacy(params: JsonObject) -> ClientMessage:
 
 
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
-    """A ``message/send`` (0.3) or ``SendMessage`` (1.0). Only 1.0 insists on a message id."""
+    """A ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
     message = _message(params)
-    message_id = id_at(message, "messageId", "message.messageId")
-    if message_id is None and dialect is Dialect.A2A_1_0:
-        raise InvalidField("message.messageId", "is required and must not be empty")
+    message_id = required_id(message, "messageId", "message.messageId")
     task_id = id_at(message, "taskId", "message.taskId")
     return _read(dialect, params, message, task_id, id_at(message, "contextId", "message.contextId"), message_id)
-
-
-def from_rest_0_3(body: JsonObject) -> JsonObject:
-    """The body of 0.3's REST in the words of its JSON-RPC: ``content`` is ``parts``, a data part holds its data."""
-    message = body.get("message", body.get("request"))
-    if not isinstance(message, dict) or "parts" in message:
-        return body
-    content = message.get("content")
-    parts = [_part_of_0_3(part) for part in content] if isinstance(content, list) else content
-    return {**body, "message": {**{key: value for key, value in message.items() if key != "content"}, "parts": parts}}
-
-
-def _part_of_0_3(part: Json) -> Json:
-    data = part.get("data") if isinstance(part, dict) else None
-    if isinstance(data, dict) and list(data) == ["data"]:
-        return {"data": data["data"]}
-    return part
 
 
 def metadata_of(params: JsonObject) -> JsonObject:
@@ -121,6 +106,7 @@ def _read(
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
         part_count=len(list_at(message, "parts", "message.parts")),
+        parts=_as_sent(list_at(message, "parts", "message.parts")) if data else (),
         webhook=webhook_in_send(params, dialect),
     )
 
@@ -152,6 +138,12 @@ def _parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...]]:
     if not text.strip() and not data:
         raise InvalidField("message.parts", "there is no text in the message")
     return text, tuple(data)
+
+
+def _as_sent(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
+    """What history shows of them: the contents, without what only the older protocols say of a part."""
+    kept = [{key: value for key, value in part.items() if key in _SHOWN} for part in parts if isinstance(part, dict)]
+    return tuple(plain_values(part) for part in kept)
 
 
 def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject]) -> None:

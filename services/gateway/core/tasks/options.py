@@ -38,7 +38,7 @@ def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
     if dialect is Dialect.A2A_1_0:
         _check_role(params)
         return SendOptions(not flag_at(said, "returnImmediately", "configuration.returnImmediately"), length)
-    return SendOptions(flag_at(said, "blocking", "configuration.blocking", missing=True), length)
+    return SendOptions(flag_at(said, "blocking", "configuration.blocking"), length)
 
 
 def history_length(said: JsonObject, path: str, dialect: Dialect) -> int | None:
@@ -62,10 +62,10 @@ def list_options(params: JsonObject) -> ListOptions:
     return ListOptions(query, length, flag_at(params, "includeArtifacts", "includeArtifacts"))
 
 
-def flag_at(said: JsonObject, key: str, path: str, *, missing: bool = False) -> bool:
+def flag_at(said: JsonObject, key: str, path: str) -> bool:
     value = said.get(key)
     if value is None:
-        return missing
+        return False
     if not isinstance(value, bool):
         raise InvalidField(path, f"must be true or false, not {kind_of(value)}")
     return value

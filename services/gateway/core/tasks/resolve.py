@@ -38,7 +38,7 @@ def read_word(body: JsonObject) -> Word:
 def check_operator(caller: Caller) -> None:
     """Raises ``NotAnOperator``."""
     if Role.OPERATOR not in caller.principal.roles:
-        raise NotAnOperator(caller.principal.id)
+        raise NotAnOperator
 
 
 def resolution_turn(record: TaskRecord, word: Word, caller: Caller, now: datetime) -> Turn | None:

@@ -84,7 +84,7 @@ def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, th
 
 def _new_task(message: ClientMessage, caller: Caller, moment: Moment, turn_id: str, dedupe: str) -> Accept:
     if message.dialect is not Dialect.LEGACY and message.task_id:
-        raise UnknownTask(message.task_id, caller.principal.id)
+        raise UnknownTask(message.task_id)
     task_id = message.task_id or moment.fresh_id
     return _begin(message, caller, task_id, _session_of(message, caller, dedupe), moment, turn_id, dedupe)
 
@@ -110,7 +110,7 @@ def _begin(
         dialect=message.dialect,
         requester=caller.principal,
         request=_request(message),
-        history=(_history(turn),),
+        history=(_history(turn, message),),
         accepted_at=moment.now,
         updated_at=moment.now,
     )
@@ -128,8 +128,9 @@ def _request(message: ClientMessage) -> TaskRequest:
     )
 
 
-def _history(turn: Turn) -> HistoryMessage:
-    return HistoryMessage(role="user", text=turn.text, message_id=turn.message_id or turn.turn_id, at=turn.received_at)
+def _history(turn: Turn, message: ClientMessage) -> HistoryMessage:
+    named = turn.message_id or turn.turn_id
+    return HistoryMessage(role="user", text=turn.text, message_id=named, at=turn.received_at, parts=message.parts)
 
 
 def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: Moment, turn_id: str) -> Turn:
@@ -168,7 +169,7 @@ def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, dec
         return
     if may_read(caller.principal, known):
         raise InvalidField(_id_field(message), "the task belongs to another principal; an approver may only decide it")
-    raise UnknownTask(message.task_id or known.task_id, caller.principal.id)
+    raise UnknownTask(message.task_id or known.task_id)
 
 
 def _check_session(message: ClientMessage, known: TaskRecord) -> None:
@@ -199,7 +200,7 @@ def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Mome
         return digest(["same", fingerprint])
     if message.dialect is Dialect.LEGACY:
         return digest(["legacy", message.task_id, fingerprint, thread.answered])
-    return digest(["a2a", fingerprint if message.message_id else moment.fresh_id])
+    return digest(["a2a", fingerprint if message.message_id and not message.is_always_new else moment.fresh_id])
 
 
 def _content(message: ClientMessage) -> tuple[Json, ...]:

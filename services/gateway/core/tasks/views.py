@@ -13,10 +13,11 @@ _WITH_TEXT = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}
 
 
 class TextArtifact(NamedTuple):
-    """The answer's text: always the first artifact, alone in it."""
+    """The answer's text, alone in its artifact. ``is_given``: by the worker; else it is a sentence about the status."""
 
     name: str
     text: str
+    is_given: bool
 
 
 def answer_of(record: TaskRecord) -> TextArtifact | None:
@@ -27,7 +28,8 @@ def answer_of(record: TaskRecord) -> TextArtifact | None:
         text = "\n\n".join(dict.fromkeys(filter(None, (record.reason, record.answer))))
     else:
         text = record.answer or record.reason or ""
-    return TextArtifact("answer", text or f"The task is {record.state.value}.")
+    is_given = bool(record.answer) and record.state is not TaskState.INPUT_REQUIRED
+    return TextArtifact("answer", text or f"The task is {record.state.value}.", is_given)
 
 
 def metadata_of(record: TaskRecord, notice: str) -> dict[str, JsonValue]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 
@@ -11,6 +11,8 @@ from a2a.types.a2a_pb2 import (
     AgentCapabilities,
     AgentCard,
     AgentInterface,
+    AgentProvider,
+    AgentSkill,
     APIKeySecurityScheme,
     HTTPAuthSecurityScheme,
     OpenIdConnectSecurityScheme,
@@ -19,12 +21,13 @@ from a2a.types.a2a_pb2 import (
     StringList,
 )
 from fastapi import APIRouter, Request
-from google.protobuf.json_format import MessageToDict
 from starlette.responses import Response
 
 from services.gateway.core.abilities import Abilities
+from services.gateway.core.skills import SKILLS, Skill
 from services.gateway.core.tasks.options import OUTPUT_MODES
-from services.gateway.entrypoints.a2a.skills import skills
+from services.gateway.entrypoints.a2a.wire import NEW, OLD
+from services.gateway.entrypoints.edge.face import Face
 from shared.domain.version import VERSION
 
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -36,14 +39,16 @@ _BINDINGS = ("JSONRPC", "HTTP+JSON")
 _SPOKEN = ("1.0", "0.3")
 
 
-def agent_card(url: str, notice: str, abilities: Abilities) -> AgentCard:
-    """``url`` is where clients reach the gateway from outside; ``notice`` says what kind of model serves."""
+def agent_card(face: Face) -> AgentCard:
+    abilities, facts = face.abilities, face.card
     schemes = _schemes(abilities)
     return AgentCard(
         name="Purple Agent",
-        description=f"{_DESCRIPTION} Model: {notice}." if notice else _DESCRIPTION,
+        description=f"{_DESCRIPTION} Model: {face.notice}." if face.notice else _DESCRIPTION,
         version=VERSION,
-        supported_interfaces=_interfaces(url),
+        provider=AgentProvider(organization=facts.provider, url=facts.provider_url) if facts.provider else None,
+        documentation_url=facts.documentation_url or None,
+        supported_interfaces=_interfaces(face.url),
         capabilities=AgentCapabilities(
             streaming=abilities.streaming,
             push_notifications=abilities.push,
@@ -53,28 +58,20 @@ def agent_card(url: str, notice: str, abilities: Abilities) -> AgentCard:
         security_requirements=[SecurityRequirement(schemes={name: StringList()}) for name in schemes],
         default_input_modes=["text/plain", "application/json"],
         default_output_modes=list(OUTPUT_MODES),
-        skills=skills(),
+        skills=[_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
     )
 
 
-def pure_card(card: AgentCard) -> dict[str, object]:
-    """The card in 1.0 fields alone."""
-    return dict(MessageToDict(card))
-
-
-def merged_card(card: AgentCard) -> dict[str, object]:
-    """The card with the fields of 0.3 beside those of 1.0."""
-    return agent_card_to_dict(card)
-
-
-def card_routes(card: AgentCard, since: datetime) -> APIRouter:
-    """``since``: from when on this card has been served, by the second."""
+def card_routes(card: AgentCard, since: datetime, usual: str = "merged") -> APIRouter:
+    """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version."""
     router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
-    merged, pure = _encoded(merged_card(card)), _encoded(pure_card(card))
+    shapes = {"merged": agent_card_to_dict, "1.0": NEW.card, "0.3": OLD.card}
+    bodies = {name: _encoded(shape(card)) for name, shape in shapes.items()}
 
     async def get_card(request: Request) -> Response:
         """Who this agent is, what it can do and how it is reached."""
-        body = pure if request.headers.get("a2a-version", "").startswith("1") else merged
+        said = request.headers.get("a2a-version", "")
+        body = bodies["1.0" if said.startswith("1") else usual if not said or usual == "0.3" else "merged"]
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
         headers["Last-Modified"] = format_datetime(changed, usegmt=True)
@@ -85,6 +82,11 @@ def card_routes(card: AgentCard, since: datetime) -> APIRouter:
     for path in PATHS:
         router.add_api_route(path, get_card, methods=["GET"], response_class=Response)
     return router
+
+
+def _skill(skill: Skill) -> AgentSkill:
+    tags, examples = skill.tags.split(), [skill.example]
+    return AgentSkill(id=skill.id, name=skill.name, description=skill.description, tags=tags, examples=examples)
 
 
 def _interfaces(url: str) -> Iterator[AgentInterface]:
@@ -103,6 +105,7 @@ def _schemes(abilities: Abilities) -> dict[str, SecurityScheme]:
     if abilities.ways:
         kinds = " or ".join({"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[way] for way in abilities.ways)
         bearer = HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
+        bearer.bearer_format = "JWT" if abilities.ways == ("jwt",) else ""
         schemes["bearer"] = SecurityScheme(http_auth_security_scheme=bearer)
     if abilities.discovery:
         issuer = OpenIdConnectSecurityScheme(open_id_connect_url=abilities.discovery, description="Who issues tokens.")
@@ -122,5 +125,5 @@ def _is_known(request: Request, etag: str, changed: datetime) -> bool:
     return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
 
 
-def _encoded(card: dict[str, object]) -> bytes:
+def _encoded(card: Mapping[str, object]) -> bytes:
     return json.dumps(card, ensure_ascii=False, sort_keys=True).encode()

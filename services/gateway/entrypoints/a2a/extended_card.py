@@ -1,79 +1,24 @@
 """The extended card: what this worker can do for the tenant of whoever asks, beside what everybody may know."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from a2a.compat.v0_3.conversions import to_compat_agent_card
 from a2a.types.a2a_pb2 import AgentCard, AgentExtension, AgentSkill
-from fastapi import APIRouter
-from google.protobuf.json_format import MessageToDict
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 
-from services.gateway.core.errors import NoExtendedCard, Unsupported
 from services.gateway.core.operating.tenant_facts import TenantBook, TenantFacts
-from services.gateway.entrypoints.a2a.calls import A2aCalls
-from services.gateway.entrypoints.a2a.jsonrpc import Method
-from services.gateway.entrypoints.a2a.not_offered import NO_EXTENDED_CARD
-from services.gateway.entrypoints.a2a.rest import REST_0_3, REST_1_0, answered
-from services.gateway.entrypoints.a2a.rpc import result
-from services.gateway.entrypoints.a2a.versions import MEDIA_TYPE
-from services.gateway.entrypoints.a2a.wire import Shown
-from services.gateway.entrypoints.edge.body import Call
-from services.gateway.entrypoints.edge.door import let_in
 from services.gateway.ports.identity import Caller
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import JsonObject
-from shared.domain.words import Dialect, Role
+from shared.domain.words import Role
 
 LIMITS = "urn:purple-agent:tenant-limits:1"
-_PRIVATE = {"Cache-Control": "private, no-store"}
 
 
 class ExtendedCard:
-    def __init__(self, card: AgentCard, calls: A2aCalls, book: TenantBook, *, offered: bool) -> None:
-        self._card, self._calls, self._book, self._offered = card, calls, book, offered
+    def __init__(self, card: AgentCard, book: TenantBook) -> None:
+        self._card, self._book = card, book
 
-    def methods(self) -> Mapping[str, Method]:
-        return {
-            "GetExtendedAgentCard": Method(Dialect.A2A_1_0, self._get),
-            "agent/getAuthenticatedExtendedCard": Method(Dialect.A2A_0_3, self._get_0_3),
-        }
-
-    def routes(self) -> APIRouter:
-        router = APIRouter()
-        router.add_api_route("/extendedAgentCard", self.get, methods=["GET"], response_class=JSONResponse)
-        router.add_api_route("/v1/card", self.get_0_3, methods=["GET"], response_class=JSONResponse)
-        return router
-
-    async def get(self, request: Request) -> Response:
-        """GetExtendedAgentCard of protocol 1.0: the card for the caller's own tenant."""
-
-        async def act() -> Response:
-            return JSONResponse(_new(await self._of({}, request)), headers=_PRIVATE, media_type=MEDIA_TYPE)
-
-        return await answered(REST_1_0, request, act)
-
-    async def get_0_3(self, request: Request) -> Response:
-        """agent/getAuthenticatedExtendedCard of protocol 0.3."""
-
-        async def act() -> Response:
-            return JSONResponse(_old(await self._of({}, request)), headers=_PRIVATE)
-
-        return await answered(REST_0_3, request, act)
-
-    async def _get(self, call: Call, request: Request) -> Response:
-        return result(call, _new(await self._of(call.params, request)))
-
-    async def _get_0_3(self, call: Call, request: Request) -> Response:
-        return result(call, _old(await self._of(call.params, request)))
-
-    async def _of(self, params: JsonObject, request: Request) -> AgentCard:
-        if not self._offered:
-            raise Unsupported(NO_EXTENDED_CARD)
-        caller = self._calls.caller(params, let_in(request))
-        if not caller.principal.verified:
-            raise NoExtendedCard("the extended card is for callers who have shown who they are")
+    async def card_for(self, caller: Caller) -> AgentCard:
+        """The card for the caller's own tenant; may raise ``StoreUnavailable``."""
         facts = await self._book.facts(caller.tenant)
         card = AgentCard()
         card.CopyFrom(self._card)
@@ -94,14 +39,6 @@ def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:
         yield _learned(facts.processes)
     if Role.APPROVER in caller.principal.roles:
         yield _deciding(caller)
-
-
-def _new(card: AgentCard) -> Shown:
-    return dict(MessageToDict(card))
-
-
-def _old(card: AgentCard) -> Shown:
-    return dict(to_compat_agent_card(card).model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 def _connected(connection: Connection) -> AgentSkill:

@@ -1,200 +1,168 @@
-"""The REST bindings of protocols 1.0 and 0.3 on the task desk."""
+"""The REST bindings of protocols 1.0 and 0.3: each path with the method behind it."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import NamedTuple
 
 import structlog
-from a2a.types.a2a_pb2 import Message, Task
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
+from a2a.types import a2a_pb2 as new
 from fastapi import APIRouter, Request
+from google.protobuf.message import Message
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.core.errors import InvalidField, Refusal
-from services.gateway.core.tasks.message import from_rest_0_3
-from services.gateway.entrypoints.a2a.calls import A2aCalls, Sent
-from services.gateway.entrypoints.a2a.faults import failed, rest_fault, rest_fault_0_3
-from services.gateway.entrypoints.a2a.replies import Fault
-from services.gateway.entrypoints.a2a.versions import MEDIA_TYPE, check_0_3, check_1_0, version_of
-from services.gateway.entrypoints.a2a.wire import (
-    Shown,
-    listed,
-    rest_0_3,
-    rest_sent_0_3,
-    sent_1_0,
-    shown_0_3,
-    shown_1_0,
-)
+from services.gateway.core.errors import Refusal
+from services.gateway.entrypoints.a2a.faults import rest_fault, rest_fault_0_3
+from services.gateway.entrypoints.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer
+from services.gateway.entrypoints.a2a.schema import read_by_schema, read_query
+from services.gateway.entrypoints.a2a.schema_0_3 import read_rest_send, read_rest_webhook
+from services.gateway.entrypoints.a2a.streams import BARE, last_event_id, sse
+from services.gateway.entrypoints.a2a.versions import check_0_3, check_1_0, media_type_for, version_of
+from services.gateway.entrypoints.a2a.wire import NEW, OLD, OLD_REST, Wording
 from services.gateway.entrypoints.edge.body import BadCall, check_content_type, read_object
 from services.gateway.entrypoints.edge.door import let_in
 from services.gateway.entrypoints.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.ports.tasks import StoreUnavailable
-from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import Dialect
+from shared.domain.exact_json import JsonObject
 
 log = structlog.get_logger()
-Handler = Callable[..., Awaitable[Response]]
+_TASK = "/tasks/{task_id}"
+_WEBHOOKS = _TASK + "/pushNotificationConfigs"
+_WEBHOOK = _WEBHOOKS + "/{config_id}"
+_PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is the caller's alone
 
 
-class Binding(NamedTuple):
-    """How one protocol's REST is spoken: its check of the version, its media type, its words for a refusal."""
+class Path(NamedTuple):
+    """``schema``: what the query is read by, and the body, unless ``read`` has that to do."""
 
-    dialect: Dialect
-    check: Callable[[str, str], None]
-    media_type: str
-    refused: Callable[[Fault | BadCall], JSONResponse]
+    verb: str
+    path: str
+    schema: type[Message]
+    act: Act
+    read: Callable[[JsonObject], JsonObject] | None = None
+
+    @property
+    def is_old(self) -> bool:
+        return self.path.startswith("/v1/")
+
+    @property
+    def description(self) -> str:
+        return f"{self.act.__doc__} Protocol {'0.3' if self.is_old else '1.0'}."
 
 
-REST_1_0 = Binding(Dialect.A2A_1_0, check_1_0, MEDIA_TYPE, rest_fault)
-REST_0_3 = Binding(Dialect.A2A_0_3, check_0_3, "application/json", rest_fault_0_3)
+def paths_of(methods: A2aMethods) -> tuple[Path, ...]:
+    return (
+        Path("POST", "/message:send", new.SendMessageRequest, methods.send),
+        Path("POST", "/message:stream", new.SendMessageRequest, methods.stream),
+        Path("GET", "/tasks", new.ListTasksRequest, methods.tasks),
+        Path("POST", f"{_TASK}:cancel", new.CancelTaskRequest, methods.cancel),
+        Path("GET", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        Path("POST", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        Path("POST", _WEBHOOKS, new.TaskPushNotificationConfig, methods.set_webhook),
+        Path("GET", _WEBHOOKS, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
+        Path("GET", _WEBHOOK, new.GetTaskPushNotificationConfigRequest, methods.webhook),
+        Path("DELETE", _WEBHOOK, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        Path("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.extended_card),
+        Path("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_send),
+        Path("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_send),
+        Path("GET", "/v1/tasks", new.ListTasksRequest, methods.tasks),
+        Path("POST", f"/v1{_TASK}:cancel", old.CancelTaskRequest, methods.cancel),
+        Path("GET", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        Path("POST", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        Path("POST", f"/v1{_WEBHOOKS}", old.PushNotificationConfig, methods.set_webhook, read_rest_webhook),
+        Path("GET", f"/v1{_WEBHOOKS}", old.ListTaskPushNotificationConfigRequest, methods.webhooks),
+        Path("GET", f"/v1{_WEBHOOK}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
+        Path("DELETE", f"/v1{_WEBHOOK}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        Path("GET", "/v1/card", old.GetAgentCardRequest, methods.extended_card),
+        Path("GET", f"/v1{_TASK}", old.GetTaskRequest, methods.task),  # last: it fits ``{task_id}:subscribe`` too
+    )
 
 
 class A2aRest:
-    """The paths of both protocols that answer with one JSON value."""
-
-    def __init__(self, calls: A2aCalls, max_body: int) -> None:
-        self._calls, self._max_body = calls, max_body
+    def __init__(self, methods: A2aMethods, max_body: int) -> None:
+        self._methods, self._max_body = methods, max_body
+        self._task = Path("GET", _TASK, new.GetTaskRequest, methods.task)
 
     def routes(self) -> APIRouter:
         router = APIRouter()
-        table: Mapping[tuple[str, str], Handler] = {
-            ("POST", "/message:send"): self.send,
-            ("GET", "/tasks"): self.listed,
-            ("POST", "/tasks/{task_id}:cancel"): self.cancel,
-            ("POST", "/v1/message:send"): self.send_0_3,
-            ("GET", "/v1/tasks"): self.listed_0_3,
-            ("GET", "/v1/tasks/{task_id}"): self.task_0_3,
-            ("POST", "/v1/tasks/{task_id}:cancel"): self.cancel_0_3,
-        }
-        for (method, path), handler in table.items():
-            router.add_api_route(path, handler, methods=[method], response_class=JSONResponse)
+        for path in paths_of(self._methods):
+            router.add_api_route(
+                path.path,
+                self._endpoint(path),
+                methods=[path.verb],
+                response_class=Response,
+                name=f"{path.verb.lower()}_{path.act.__name__}",
+                description=path.description,
+            )
         return router
 
-    async def send(self, request: Request) -> Response:
-        """SendMessage of protocol 1.0: one message; its answer is the task once its turn is over."""
+    async def task(self, request: Request) -> Response:
+        """GetTask of protocol 1.0, whose path is shared with our own record."""
+        return await self._answer(self._task, request)
 
-        async def act() -> Response:
-            params = await self._params(request)
-            return self._answered(await self._calls.submit(params, Dialect.A2A_1_0, let_in(request)), sent_1_0)
+    def _endpoint(self, path: Path) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await self._answer(path, request)
 
-        return await answered(REST_1_0, request, act)
+        return endpoint
 
-    async def task(self, task_id: str, request: Request) -> Response:
-        """GetTask of protocol 1.0."""
-
-        async def act() -> Response:
-            params = {**query_of(request), "id": task_id}
-            return _shown(REST_1_0, shown_1_0(await self._calls.task(params, Dialect.A2A_1_0, let_in(request))))
-
-        return await answered(REST_1_0, request, act)
-
-    async def listed(self, request: Request) -> Response:
-        """ListTasks of protocol 1.0: the tasks that the caller may see, the last changed first, page by page."""
-
-        async def act() -> Response:
-            return _shown(REST_1_0, listed(shown_1_0, *await self._calls.tasks(query_of(request), let_in(request))))
-
-        return await answered(REST_1_0, request, act)
-
-    async def cancel(self, task_id: str, request: Request) -> Response:
-        """CancelTask of protocol 1.0."""
-
-        async def act() -> Response:
-            params = {**await self._params(request, may_be_empty=True), "id": task_id}
-            return _shown(REST_1_0, shown_1_0(await self._calls.cancel(params, let_in(request))))
-
-        return await answered(REST_1_0, request, act)
-
-    async def send_0_3(self, request: Request) -> Response:
-        """message/send of protocol 0.3; whoever words the message with ``parts`` is answered likewise."""
-
-        async def act() -> Response:
-            body = await self._params(request)
-            sent = await self._calls.submit(from_rest_0_3(body), Dialect.A2A_0_3, let_in(request))
-            return self._answered(sent, shown_0_3 if _has_parts(body) else rest_sent_0_3)
-
-        return await answered(REST_0_3, request, act)
-
-    async def task_0_3(self, task_id: str, request: Request) -> Response:
-        """tasks/get of protocol 0.3."""
-
-        async def act() -> Response:
-            params = {**query_of(request), "id": task_id}
-            return _shown(REST_0_3, rest_0_3(await self._calls.task(params, Dialect.A2A_0_3, let_in(request))))
-
-        return await answered(REST_0_3, request, act)
-
-    async def listed_0_3(self, request: Request) -> Response:
-        """tasks/list of protocol 0.3, which has it over REST alone; pages and filters are those of 1.0."""
-
-        async def act() -> Response:
-            return _shown(REST_0_3, listed(rest_0_3, *await self._calls.tasks(query_of(request), let_in(request))))
-
-        return await answered(REST_0_3, request, act)
-
-    async def cancel_0_3(self, task_id: str, request: Request) -> Response:
-        """tasks/cancel of protocol 0.3."""
-
-        async def act() -> Response:
-            params = {**await self._params(request, may_be_empty=True), "id": task_id}
-            return _shown(REST_0_3, rest_0_3(await self._calls.cancel(params, let_in(request))))
-
-        return await answered(REST_0_3, request, act)
-
-    async def _params(self, request: Request, *, may_be_empty: bool = False) -> JsonObject:
-        check_content_type(request)
-        return await read_object(request, self._max_body, may_be_empty=may_be_empty)
-
-    def _answered(self, sent: Sent, word: Callable[[Task | Message], Shown]) -> Response:
-        media_type = MEDIA_TYPE if word is sent_1_0 else "application/json"
-        return KeptAlive(self._answer(sent, word), media_type, JSON_BEAT)
-
-    async def _answer(self, sent: Sent, word: Callable[[Task | Message], Shown]) -> AsyncGenerator[bytes, None]:
-        """The status has gone out: if the end cannot be followed, the task is shown as it was accepted."""
+    async def _answer(self, path: Path, request: Request) -> Response:
+        """The method's answer, or its refusal in the words of the protocol."""
         try:
-            shown = word(await self._calls.answer(sent))
-        except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
-            log.exception("answer_not_followed", task_id=sent.ticket.record.task_id)
-            shown = word(await self._calls.answer(sent._replace(options=sent.options._replace(wait=False))))
-        yield json.dumps(shown, ensure_ascii=False).encode()
+            check = check_0_3 if path.is_old else check_1_0
+            check(version_of(request), f"{request.method} {request.url.path}")
+            body = await self._body(request) if path.verb == "POST" else {}
+            wording = _wording(path, body)
+            call = MethodCall(lambda: _params(path, request, body), let_in(request), last_event_id(request))
+            return _response(await path.act(call, wording), request, wording)
+        except Exception as fault:  # the outermost edge of a request
+            if not isinstance(fault, BadCall | Refusal | StoreUnavailable):
+                log.exception("request_failed", path=request.url.path)
+            return rest_fault_0_3(fault) if path.is_old else rest_fault(fault)
+
+    async def _body(self, request: Request) -> JsonObject:
+        check_content_type(request)
+        return await read_object(request, self._max_body, may_be_empty=True)
 
 
-async def answered(binding: Binding, request: Request, act: Callable[[], Awaitable[Response]]) -> Response:
-    """The answer of ``act``, or its refusal in the words of the protocol."""
-    try:
-        binding.check(version_of(request), f"{request.method} {request.url.path}")
-        return await act()
-    except (BadCall, Refusal, StoreUnavailable) as fault:
-        return binding.refused(fault)
-    except Exception:  # the outermost edge of a request
-        log.exception("request_failed", path=request.url.path)
-        return failed()
+def _params(path: Path, request: Request, body: JsonObject) -> JsonObject:
+    """What the path names counts before the query, and the query before the body."""
+    schema = path.schema.DESCRIPTOR
+    said = path.read(body) if path.read else read_by_schema(body, schema)
+    return {**said, **read_query(request.query_params.multi_items(), schema), **_named(request)}
 
 
-def _shown(binding: Binding, value: Shown) -> Response:
-    return JSONResponse(value, media_type=binding.media_type)
+def _named(request: Request) -> JsonObject:
+    task_id, config_id = request.path_params.get("task_id"), request.path_params.get("config_id")
+    if "/pushNotificationConfigs" not in request.url.path:
+        return {"id": task_id} if task_id else {}
+    return {"taskId": task_id, "id": config_id} if config_id else {"taskId": task_id}
 
 
-_NUMBERS = frozenset({"historyLength", "pageSize"})
-_FLAGS = {"true": True, "false": False}
-
-
-def query_of(request: Request) -> JsonObject:
-    """The query's parameters as the values that JSON would have."""
-    return {key: _typed(key, value) for key, value in request.query_params.items()}
-
-
-def _typed(key: str, value: str) -> Json:
-    if key in _NUMBERS:
-        if not value.removeprefix("-").isdecimal() or not value.isascii() or len(value) > 12:
-            raise InvalidField(key, "must be a whole number")
-        return int(value)
-    if key == "includeArtifacts":
-        if value.lower() not in _FLAGS:
-            raise InvalidField(key, "must be true or false")
-        return _FLAGS[value.lower()]
-    return value
-
-
-def _has_parts(body: JsonObject) -> bool:
+def _wording(path: Path, body: JsonObject) -> Wording:
+    """Clients of 0.3 that word their message as JSON-RPC does, with ``parts``, are answered likewise."""
     message = body.get("message")
-    return isinstance(message, dict) and "parts" in message
+    if path.verb == "POST" and path.path == "/v1/message:send" and isinstance(message, dict) and "parts" in message:
+        return OLD
+    return OLD_REST if path.is_old else NEW
+
+
+def _response(answer: Answer, request: Request, wording: Wording) -> Response:
+    media_type = media_type_for(request) if wording is NEW else "application/json"
+    match answer:
+        case StreamAnswer(stream, shape):
+            return sse(stream, shape, BARE)
+        case PendingAnswer():
+            return KeptAlive(_await_answer(answer), media_type, JSON_BEAT)
+        case _:
+            return JSONResponse(answer, media_type=media_type, headers=_PRIVATE)
+
+
+async def _await_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
+    """The status has gone out: if the end cannot be followed, the task is shown as it was accepted."""
+    try:
+        shown = await answer.answer()
+    except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
+        log.exception("answer_not_followed")
+        shown = answer.accepted()
+    yield json.dumps(shown, ensure_ascii=False).encode()

@@ -1,7 +1,7 @@
 """Streams as server-sent events, in every dialect, for JSON-RPC and REST alike.
 
 A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that what is refused is an ordinary error reply.
-Then ``sse(stream, shape_of(stream, dialect, notice), RpcEnvelope(call_id))`` answers with it; REST has ``BARE``.
+Then ``sse(stream, shape_of(stream, wording, notice), RpcEnvelope(call_id))`` answers with it; REST has ``BARE``.
 """
 
 import json
@@ -18,7 +18,7 @@ from services.gateway.core.errors import Refusal
 from services.gateway.core.streaming.positions import HEADER
 from services.gateway.core.streaming.streams import Stream, Told
 from services.gateway.core.streaming.updates import Snapshot
-from services.gateway.entrypoints.a2a.replies import CODES, FAILED, INTERNAL_ERROR
+from services.gateway.entrypoints.a2a.replies import fault_error
 from services.gateway.entrypoints.a2a.updates import Shape
 from services.gateway.entrypoints.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.ports.tasks import StoreUnavailable
@@ -27,33 +27,39 @@ log = structlog.get_logger()
 
 
 class Envelope(Protocol):
-    """What stands around each update in the data of an event."""
+    """What stands around each update in the data of an event. ``detailed``: errors say their reason too."""
+
+    @property
+    def detailed(self) -> bool: ...
 
     def result(self, value: dict[str, JsonValue]) -> JsonValue: ...
 
-    def error(self, code: int, message: str) -> JsonValue: ...
+    def error(self, error: dict[str, JsonValue]) -> JsonValue: ...
 
 
 class RpcEnvelope(NamedTuple):
     """A JSON-RPC response for each update."""
 
     call_id: str | int | None
+    detailed: bool = False
 
     def result(self, value: dict[str, JsonValue]) -> JsonValue:
         return {"jsonrpc": "2.0", "id": self.call_id, "result": value}
 
-    def error(self, code: int, message: str) -> JsonValue:
-        return {"jsonrpc": "2.0", "id": self.call_id, "error": {"code": code, "message": message}}
+    def error(self, error: dict[str, JsonValue]) -> JsonValue:
+        return {"jsonrpc": "2.0", "id": self.call_id, "error": error}
 
 
 class Bare(NamedTuple):
     """The update alone, as REST has it."""
 
+    detailed: bool = False
+
     def result(self, value: dict[str, JsonValue]) -> JsonValue:
         return value
 
-    def error(self, code: int, message: str) -> JsonValue:
-        return {"error": {"code": code, "message": message}}
+    def error(self, error: dict[str, JsonValue]) -> JsonValue:
+        return {"error": error}
 
 
 BARE = Bare()
@@ -83,10 +89,10 @@ async def _frames(stream: Stream, shape: Shape, envelope: Envelope) -> AsyncGene
                 yield _frame(told, envelope.result(shape(told)))
     except (Refusal, StoreUnavailable) as fault:
         log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
-        yield _error(envelope.error(CODES.get(type(fault), INTERNAL_ERROR), str(fault)))
-    except Exception:  # the outermost edge of a request: the status has gone out already
+        yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
+    except Exception as fault:  # the outermost edge of a request: the status has gone out already
         log.exception("stream_failed", task_id=stream.record.task_id)
-        yield _error(envelope.error(INTERNAL_ERROR, FAILED))
+        yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
 
 
 def _frame(told: Told, data: JsonValue) -> bytes:

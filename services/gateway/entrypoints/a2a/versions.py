@@ -21,6 +21,11 @@ def version_of(request: Request) -> str:
     return request.headers.get(HEADER) or request.query_params.get(HEADER) or ""
 
 
+def says_1(request: Request) -> bool:
+    """Whether the client is one of a generation that begins with 1, of whatever version."""
+    return version_of(request).startswith("1")
+
+
 def is_1_0(version: str) -> bool:
     """Major and minor part count; a patch version makes no difference."""
     return _1_0.fullmatch(version) is not None
@@ -45,3 +50,9 @@ def asks_for_1_0(request: Request) -> bool:
     """Of a path that more than one protocol shares: whether this request is one of 1.0."""
     accepted = request.headers.get("accept", "")
     return is_1_0(version_of(request)) or (MEDIA_TYPE in accepted and not version_of(request))
+
+
+def media_type_for(request: Request) -> str:
+    """With which of the two types REST of 1.0 answers: plain JSON for a client that accepts that and not the other."""
+    accepted = request.headers.get("accept", "").lower()
+    return "application/json" if "application/json" in accepted and MEDIA_TYPE not in accepted else MEDIA_TYPE

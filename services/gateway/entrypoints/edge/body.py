@@ -18,11 +18,13 @@ MAX_VALUES = 100_000  # reading a million would hold all others up for a second
 
 
 class BadCall(Exception):
-    """Bytes that are no JSON-RPC call. ``call_id`` is the call's id where it could be read."""
+    """Bytes that are no JSON-RPC call. ``call_id`` and ``method`` are the call's where they could be read."""
 
-    def __init__(self, code: int, message: str, call_id: str | int | None = None, status: int = 400) -> None:
+    def __init__(
+        self, code: int, message: str, call_id: str | int | None = None, status: int = 400, method: str = ""
+    ) -> None:
         super().__init__(message)
-        self.code, self.message, self.call_id, self.status = code, message, call_id, status
+        self.code, self.message, self.call_id, self.status, self.method = code, message, call_id, status, method
 
 
 class Call(NamedTuple):
@@ -67,28 +69,23 @@ def parse_call(body: bytes) -> Call:
         raise BadCall(INVALID_REQUEST, "batches are not supported; send one call a request")
     if not isinstance(value, dict):
         raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {kind_of(value)}")
-    call_id = _call_id(value)
+    method, params = value.get("method"), value.get("params")
+    named = method if isinstance(method, str) else ""
+    call_id = _call_id(value, named)
     if value.get("jsonrpc") != "2.0":
-        raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id)
-    method = value.get("method")
-    if not isinstance(method, str) or not method:
+        raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id, method=named)
+    if not named:
         raise BadCall(INVALID_REQUEST, "method: must be the name of a method", call_id)
-    return Call(call_id, method, _params(value, call_id))
+    if not isinstance(params, dict | None):
+        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {kind_of(params)}", call_id, method=named)
+    return Call(call_id, named, params or {})
 
 
-def _params(value: JsonObject, call_id: str | int | None) -> JsonObject:
-    params = value.get("params")
-    if params is None:
-        return {}
-    if not isinstance(params, dict):
-        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {kind_of(params)}", call_id)
-    return params
-
-
-def _call_id(value: JsonObject) -> str | int | None:
+def _call_id(value: JsonObject, method: str) -> str | int | None:
     call_id = value.get("id")
     if isinstance(call_id, bool) or not isinstance(call_id, str | int | None):
-        raise BadCall(INVALID_REQUEST, f"id: must be a string, a whole number or null, not {kind_of(call_id)}")
+        cause = f"id: must be a string, a whole number or null, not {kind_of(call_id)}"
+        raise BadCall(INVALID_REQUEST, cause, method=method)
     return call_id
 
 

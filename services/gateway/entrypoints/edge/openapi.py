@@ -1,5 +1,6 @@
 """What ``/openapi.json`` says: each path with its parameters, bodies and every answer it gives."""
 
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import cast
@@ -67,7 +68,7 @@ def _described(app: FastAPI) -> Schema:
 
 def _path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
     return {
-        method: _operation(OPERATIONS.get((method.upper(), path), OWN), method, deepcopy(dict(operation)))
+        method: _operation(OPERATIONS.get((method.upper(), path), OWN), method, _with_names(path, dict(operation)))
         for method, operation in operations.items()
     }
 
@@ -82,6 +83,17 @@ def _operation(said: Operation, method: str, found: Schema) -> Schema:
         content: JsonValue = {"application/json": {"schema": reference(said.body)}}
         described["requestBody"] = {"required": said.body_needed, "content": content}
     return described
+
+
+def _with_names(path: str, found: Schema) -> Schema:
+    """With the parameters of the path, also where its endpoint reads them off the request."""
+    if "parameters" in found:
+        return deepcopy(found)
+    names = re.findall(r"{(\w+)}", path)
+    parameters: list[JsonValue] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    return {**deepcopy(found), "parameters": parameters}
 
 
 def _parameter(place: Place) -> JsonValue:

@@ -77,7 +77,8 @@ OWN = Operation((Answer(200, {_JSON: ("Anything",)}),), refusals=(409,))
 
 def _new(schema: str, body: str = "Anything", query: tuple[Place, ...] = ()) -> Operation:
     needed = body not in ("", "Anything")
-    return Operation((Answer(200, {MEDIA_TYPE: (schema,)}),), Errors.NEW, body, needed, query, (_NEW,))
+    answers = (Answer(200, {MEDIA_TYPE: (schema,), _JSON: (schema,)}),)
+    return Operation(answers, Errors.NEW, body, needed, query, (_NEW,))
 
 
 def _old(*schemas: str, body: str = "Anything", query: tuple[Place, ...] = ()) -> Operation:

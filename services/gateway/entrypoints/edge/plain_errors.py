@@ -1,9 +1,11 @@
-"""What the framework itself refuses, in the words of the other refusals: ``{"error": ...}``."""
+"""What the framework itself refuses: on paths of the protocols in their words, else as ``{"error": ...}``."""
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+
+from services.gateway.entrypoints.a2a.faults import no_such_path
 
 
 def speak_plainly(app: FastAPI) -> None:
@@ -15,8 +17,11 @@ async def _http(request: Request, error: Exception) -> Response:
     """A path or method that there is not."""
     if not isinstance(error, HTTPException):
         raise error
-    message = f"{error.detail}: {request.method} {request.url.path}"
-    return JSONResponse({"error": message}, error.status_code, error.headers)
+    verb, path = request.method, request.url.path
+    reply = no_such_path(verb, path, error.status_code, error.detail)
+    reply = reply or JSONResponse({"error": f"{error.detail}: {verb} {path}"}, error.status_code)
+    reply.headers.update(error.headers or {})
+    return reply
 
 
 async def _invalid(_: Request, error: Exception) -> Response:

@@ -22,7 +22,7 @@ from services.gateway.ports.tasks import Readiness, StoreUnavailable
 from shared.domain.version import VERSION
 
 _STATUS: Statuses = {UnknownTask: 404, InvalidField: 400, StoreUnavailable: 503}
-TaskOf1_0 = Callable[[str, Request], Awaitable[Response]]
+TaskOf1_0 = Callable[[Request], Awaitable[Response]]
 
 
 class RestEndpoints:
@@ -43,7 +43,7 @@ class RestEndpoints:
     async def task(self, task_id: str, request: Request) -> Response:
         """The task's record as JSON; a client that says protocol 1.0 gets the task in the words of that protocol."""
         if asks_for_1_0(request):
-            return await self._task_of_1_0(task_id, request)
+            return await self._task_of_1_0(request)
         try:
             record = await self._desk.read(task_id, self._caller(request))
         except kinds(_STATUS) as fault:

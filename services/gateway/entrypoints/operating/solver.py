@@ -59,7 +59,7 @@ class SolverEndpoint:
 
     async def _solved(self, ask: Ask, caller: Caller) -> JSONResponse:
         ticket = await self._desk.submit(ask.message, caller)
-        record = await self._desk.wait(ticket, caller)
+        record = await self._desk.wait(ticket)
         await self._desk.answered(ticket, record)
         return _reply(ask, record)
 

@@ -1,20 +1,16 @@
 """News of a task as the body that a webhook of each dialect expects."""
 
 import json
-from typing import cast
 
-from a2a.compat.v0_3.conversions import to_compat_task
-from google.protobuf.json_format import MessageToDict
 from pydantic import JsonValue
 from typing_extensions import override
 
 from services.gateway.core.push.courier import Bodies
 from services.gateway.core.push.news import News
-from services.gateway.core.streaming.streams import Told
 from services.gateway.core.streaming.updates import StatusUpdate, Update
 from services.gateway.core.tasks.views import legacy_view
-from services.gateway.entrypoints.a2a.updates import stream_response
-from services.gateway.entrypoints.a2a.view import a2a_view
+from services.gateway.entrypoints.a2a.view import task_view, update_view
+from services.gateway.entrypoints.a2a.wire import OLD
 from services.gateway.ports.push import HookWork
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect
@@ -36,11 +32,9 @@ class DialectBodies(Bodies):
             case Dialect.LEGACY:
                 return legacy_view(record, work.webhook.shown_id or record.task_id, None, self._notice)
             case Dialect.A2A_0_3:
-                task = to_compat_task(a2a_view(record, self._notice))
-                return cast("dict[str, JsonValue]", task.model_dump(mode="json", by_alias=True, exclude_none=True))
+                return OLD.task(task_view(record, self._notice))
             case Dialect.A2A_1_0:
-                told = Told(news.name, news.update)
-                return cast("dict[str, JsonValue]", MessageToDict(stream_response(told, work.record, self._notice)))
+                return update_view(news.update, news.name, work.record, self._notice)
 
 
 def _as_of(record: TaskRecord, update: Update) -> TaskRecord:

@@ -1,0 +1,95 @@
+"""Tasks and updates as JSON of 1.0: what the official types would have written, made without them."""
+
+import json
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import pytest
+from a2a.types.a2a_pb2 import StreamResponse, Task
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.message import Message
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.gateway.core.streaming.updates import ArtifactUpdate, Reply, Snapshot, StatusUpdate, Update
+from services.gateway.entrypoints.a2a.view import Shown, task_view, update_view
+from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
+from shared.domain.words import Dialect, TaskState
+
+_Any = TypeVar("_Any")
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
+_TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | _TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXT, inner, max_size=2),
+    max_leaves=4,
+)
+_OBJECTS = st.dictionaries(_TEXT, _VALUES, max_size=3)
+
+
+def _maybe(values: st.SearchStrategy[_Any]) -> st.SearchStrategy[_Any | None]:
+    return st.none() | values
+
+
+_FILES = st.one_of(
+    st.builds(File, name=_maybe(_TEXT), media_type=_maybe(_TEXT), content=st.sampled_from(["", "YWJj"])),
+    st.builds(File, name=_maybe(_TEXT), media_type=_maybe(_TEXT), url=st.just("https://example.com/f")),
+)
+_ARTIFACTS = st.one_of(
+    st.builds(Artifact, name=_TEXT, text=_TEXT, data=_maybe(_OBJECTS), media_type=_maybe(_TEXT)),
+    st.builds(Artifact, name=_TEXT, file=_FILES),
+)
+_PARTS = st.lists(st.builds(lambda data: {"data": data}, _OBJECTS), max_size=2).map(tuple)
+_SAID = st.builds(
+    HistoryMessage,
+    role=st.sampled_from(["user", "agent"]),
+    text=_TEXT,
+    message_id=st.just("m"),
+    at=_TIMES,
+    parts=_PARTS,
+)
+_RECORDS = st.builds(
+    TaskRecord,
+    tenant=st.just("acme"),
+    task_id=st.just("t"),
+    session_id=st.just("s"),
+    dialect=st.sampled_from(Dialect),
+    requester=st.just(Principal(id="clerk")),
+    request=st.just(TaskRequest(text="go")),
+    state=st.sampled_from(TaskState),
+    reason=_maybe(_TEXT),
+    answer=_maybe(_TEXT),
+    metadata=st.dictionaries(st.sampled_from(["process_type", "waits_until", "x"]), _VALUES, max_size=2),
+    artifacts=st.lists(_ARTIFACTS, max_size=2).map(tuple),
+    history=st.lists(_SAID, max_size=2).map(tuple),
+    accepted_at=_TIMES,
+    updated_at=_TIMES,
+)
+
+
+@pytest.mark.promise("gateway.task_json")
+@settings(max_examples=40, deadline=None)
+@given(_RECORDS, _maybe(st.integers(0, 3)), st.booleans())
+def test_a_task_is_written_as_the_official_type_writes_it(
+    record: TaskRecord, length: int | None, artifacts: bool
+) -> None:
+    _check(task_view(record, "a notice", length, artifacts=artifacts), Task())
+
+
+@pytest.mark.promise("gateway.task_json")
+@settings(max_examples=40, deadline=None)
+@given(_RECORDS, _ARTIFACTS, _maybe(_TEXT), st.booleans(), st.sampled_from(["snapshot", "reply", "status", "artifact"]))
+def test_an_update_is_written_as_the_official_type_writes_it(
+    record: TaskRecord, artifact: Artifact, text: str | None, flag: bool, kind: str
+) -> None:
+    updates: dict[str, Update] = {
+        "snapshot": Snapshot(record, "1-0" if flag else None),
+        "reply": Reply(record),
+        "status": StatusUpdate(record.state, record.updated_at, text, record=record if flag else None),
+        "artifact": ArtifactUpdate(1, artifact, append=flag, last_chunk=not flag),
+    }
+    _check(update_view(updates[kind], "2-0", record, ""), StreamResponse())
+
+
+def _check(shown: Shown, kind: Message) -> None:
+    assert json.loads(json.dumps(shown)) == MessageToDict(ParseDict(shown, kind))
