@@ -34,6 +34,7 @@ class Books:
     def __init__(self, database: Path, clock: Clock) -> None:
         self._clock = clock
         self.renamed: Mapping[str, str] = {}  # "table.column" to the name under which it is shown now
+        self.pretends = False  # whether writes are only pretended: answered like any other, and taken back
         self._connection = sqlite3.connect(database, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
         for pragma in _PRAGMAS:
@@ -84,7 +85,7 @@ class Books:
         except BaseException:
             self.execute("ROLLBACK")
             raise
-        self.execute("COMMIT")
+        self.execute("ROLLBACK" if self.pretends else "COMMIT")
         self.checkpoint()
         return result
 

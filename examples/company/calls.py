@@ -67,7 +67,11 @@ class Calls:
         return reply  # noqa: RET504 - the type checker holds that the scope may swallow
 
     async def _with_fault(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: Fault) -> Reply:
+        self._books.pretends = fault.lie
         reply = Reply(Outcome.REFUSED, fault.fail) if fault.fail else self._reply(tool, raw, key)
+        self._books.pretends = False
+        if fault.twice and reply.outcome is Outcome.DONE:
+            self._reply(tool, raw, None)
         if fault.delay_after_ms:
             await anyio.sleep(fault.delay_after_ms / 1000)
         if fault.lose_reply:

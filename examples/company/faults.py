@@ -24,6 +24,8 @@ class Fault(BaseModel):
     ignore_disconnect: bool = False  # go on although the caller has hung up
     fail: str | None = None  # refuse with this sentence, changing nothing
     lose_reply: bool = False  # do the work, then cut the connection
+    lie: bool = False  # answer as if it were done, changing nothing
+    twice: bool = False  # do the work once more, whatever key came with the call
     claim_read_only: bool = False  # publish the tool as one that reads only
     times: int | None = Field(default=None, ge=1)
 

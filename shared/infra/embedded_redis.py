@@ -97,6 +97,10 @@ class EmbeddedRedis:
 
     def start(self) -> None:
         """Return when the server answers. Raises ``NoRedisServer``: the folder is in use, or the end of its log."""
+        self._await_ready(self.launch())
+
+    def launch(self) -> "subprocess.Popen[bytes]":
+        """Start the server, and wait for nothing but its folder's lock; raises ``NoRedisServer`` without it."""
         self._directory.mkdir(parents=True, exist_ok=True)
         with self._lock() as lock, self.log.open("ab") as log:
             self._socket.unlink(missing_ok=True)
@@ -109,7 +113,7 @@ class EmbeddedRedis:
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509  # started before any thread that holds a lock
                 start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
             )
-        self._await_ready(self._process)
+        return self._process
 
     def kill(self) -> None:
         """End the server at once, as a crash does."""

@@ -1,7 +1,7 @@
 """A TCP proxy that misbehaves when told to: cuts, pauses, delays, refuses. For faults in tests and in chaos runs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 _PIECE = 65_536
@@ -14,6 +14,7 @@ class Way:
     def __init__(self) -> None:
         self.delay = 0.0
         self.swallowed = 0
+        self.pieces = 0  # that ever came, whether they went on or not
         self._open = asyncio.Event()
         self._open.set()
         self._until_cut: int | None = None
@@ -29,8 +30,13 @@ class Way:
         """Swallow the n-th piece that comes from now on, and cut the connection that it came on; once."""
         self._until_cut = piece
 
+    def cut_never(self) -> None:
+        """Take back what ``cut_at`` asked for and has not happened."""
+        self._until_cut = None
+
     async def lets_through(self) -> bool:
         """Whether a piece that has come goes on; else its connection is to be cut."""
+        self.pieces += 1
         if self.delay:
             await asyncio.sleep(self.delay)
         await self._open.wait()
@@ -47,10 +53,18 @@ class Way:
 class TcpProxy:
     """Listens on TCP and passes everything on to ``upstream``: ``host:port`` or ``unix:///path``.
 
-    Use it as an async context manager. Everything may be called at any time while it runs.
+    Use it as an async context manager. Everything may be called at any time while it runs. ``listen`` makes, for each
+    connection, what is called with every piece of its requests before the piece goes on, or is swallowed.
     """
 
-    def __init__(self, upstream: str, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        upstream: str,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        listen: Callable[[], Callable[[bytes], None]] | None = None,
+    ) -> None:
+        self._listen = listen
         self.upstream = upstream  # may be changed: it is where the next connection goes
         self.host, self.port = host, port
         self.requests, self.answers = Way(), Way()
@@ -62,6 +76,10 @@ class TcpProxy:
     def address(self) -> str:
         """``host:port``."""
         return f"{self.host}:{self.port}"
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._open)
 
     async def __aenter__(self) -> "TcpProxy":
         await self.accept()
@@ -129,7 +147,7 @@ class TcpProxy:
         """Both ways, until one of them ends."""
         async with asyncio.TaskGroup() as group:
             ways = [
-                group.create_task(_pump(reader, server_writer, self.requests)),
+                group.create_task(_pump(reader, server_writer, self.requests, self._listen and self._listen())),
                 group.create_task(_pump(server_reader, writer, self.answers)),
             ]
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -149,9 +167,13 @@ class TcpProxy:
             writer.close()
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
+async def _pump(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way, hear: Callable[[bytes], None] | None = None
+) -> None:
     try:
         while piece := await reader.read(_PIECE):
+            if hear:
+                hear(piece)
             if not await way.lets_through():
                 return
             writer.write(piece)

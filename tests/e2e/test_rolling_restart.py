@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import loads_object
 from tests.e2e.commands import purple
-from tools.chaos.findings import Harm
+from tools.chaos.evidence import Harm
 
 _EVERYBODY = {
     "executor-1",

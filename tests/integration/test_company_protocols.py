@@ -124,6 +124,25 @@ async def test_faults_act_the_same(tmp_path: Path, served: Protocol, spoken: Pro
 
 
 @over_each
+async def test_a_company_may_lie_and_may_do_twice_what_it_was_asked_once(
+    tmp_path: Path, served: Protocol, spoken: Protocol
+) -> None:
+    """A lie is answered like a deed and leaves nothing; a doubling is answered once, and is there twice."""
+    refund: JsonObject = {"order_id": "ORD-2006", "amount": 5, "reason": "late"}
+    async with stage(tmp_path, served, spoken) as on:
+        on.company.faults.replace({"approve_expense": Fault(lie=True, times=1), "create_refund": Fault(twice=True)})
+        lie = await on.record("approve_expense", expense_id="EXP-1001")
+        shown = await on.record("get_expense", expense_id="EXP-1001")
+        done = await on.call("create_refund", **refund)
+        truly = await on.record("approve_expense", expense_id="EXP-1001")
+
+    assert (lie["status"], shown["status"], truly["status"]) == ("approved", "pending", "approved")
+    assert not done.is_error
+    told = [write.tool for write in ledger.writes(on.company.database)]
+    assert told == ["create_refund", "create_refund", "approve_expense"]
+
+
+@over_each
 @pytest.mark.promise("company.drift")
 async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
     """In what describes, in what queries, in records of reads and writes; the old name is refused."""

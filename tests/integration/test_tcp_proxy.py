@@ -1,7 +1,7 @@
 """The proxy that makes networks fail on purpose."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import cast
 
 import pytest
@@ -89,3 +89,31 @@ async def test_a_delay_is_waited_out(proxy: TcpProxy, client: Redis) -> None:
     began = loop.time()
     await client.ping()
     assert loop.time() - began >= 0.05
+
+
+async def test_what_was_to_be_lost_may_be_taken_back(proxy: TcpProxy, client: Redis) -> None:
+    proxy.answers.cut_at(1)
+    proxy.answers.cut_never()
+    assert await client.ping()
+    assert proxy.open_connections == 1
+
+
+async def test_who_listens_hears_each_request_although_it_goes_nowhere(proxy: TcpProxy) -> None:
+    """Before it goes on, each connection by itself; what is swallowed counts as what came."""
+    heard: list[bytearray] = []
+
+    def listen() -> Callable[[bytes], None]:
+        heard.append(bytearray())
+        return heard[-1].extend
+
+    async with TcpProxy(proxy.upstream, listen=listen) as line:
+        line.requests.cut_at(1)
+        for command in (b"PING\r\n", b"ECHO x\r\n"):
+            reader, writer = await asyncio.open_connection(line.host, line.port)
+            writer.write(command)
+            async with asyncio.timeout(PATIENCE):
+                await reader.read(5)
+            writer.close()
+        assert line.requests.pieces == 2
+
+    assert [bytes(one) for one in heard] == [b"PING\r\n", b"ECHO x\r\n"]

@@ -104,6 +104,12 @@ PROMISES = (
     Promise("chaos.nothing_lost", "Whatever is killed or cut, every accepted task ends and counts once", "I5"),
     Promise("chaos.nothing_twice", "Whatever is killed or cut, no write is made twice or falsely called proved", "I3"),
     Promise("chaos.finds_harm", "A chaos run finds each harm where there is one, and none where there is none", "I5"),
+    Promise(
+        "chaos.judges_itself",
+        "A chaos run fails that sent too little, struck a listed fault too seldom or recovered too late",
+        "quality",
+    ),
+    Promise("chaos.finds_seeded_bugs", "A chaos run finds each bug that was planted in its own stack", "quality"),
     Promise("chaos.given_up_tells", "A task given up after crashes tells of each write that was begun", "I4"),
     Promise("redis.awaited_at_start", "A process that starts while Redis restarts waits for it a little", "I5"),
     Promise("dlq.repeats_no_write", "A dead task that wrote is begun anew only where an operator insists", "I3"),

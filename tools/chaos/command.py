@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated
@@ -16,12 +17,16 @@ from cli.launcher import stop_on_signals
 from cli.starting import Starting
 from shared.domain.exact_json import dumps
 from shared.infra.archive_key import key_of
+from tools.chaos.errands import Kind
+from tools.chaos.evidence import Evidence
 from tools.chaos.excerpts import excerpt
-from tools.chaos.findings import Evidence, findings
+from tools.chaos.findings import findings
+from tools.chaos.judgement import worst_of
 from tools.chaos.progress import follow
-from tools.chaos.report import Report, report_json, report_table
-from tools.chaos.run import Run, carry_out, stack_of
-from tools.chaos.schedule import Schedule, schedule
+from tools.chaos.report import JudgedRun, Report, report_json, report_table
+from tools.chaos.run import Run, at_own_pace, carry_out, course_of, stack_of
+from tools.chaos.schedule import MOST_A_SECOND, Schedule, schedule
+from tools.chaos.strikes import BY_NAME, ListedFault
 from tools.chaos.wiring import LEAVING, Wiring
 
 # The run's stack is its own: nothing of the caller's installation may be struck.
@@ -38,7 +43,7 @@ _EXECUTORS = 3
 
 
 def chaos(
-    minutes: Annotated[float, typer.Option(help="How long the load and the strikes last.", min=0.1, max=1440)] = 3.0,
+    minutes: Annotated[float, typer.Option(help="How long the load and the strikes last.", min=0.05, max=1440)] = 3.0,
     seed: Annotated[int, typer.Option(help="Tasks and strikes are a function of it.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the table.")] = False,
     folder: Annotated[Path | None, typer.Option("--dir", help="Keep data and logs there (a new folder).")] = None,
@@ -46,62 +51,105 @@ def chaos(
         bool, typer.Option("--rolling", help="Kill nothing: restart every service, one after another, as upgrades do.")
     ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print the seed's tasks and strikes, and run nothing.")] = False,
+    faults: Annotated[str, typer.Option(help="Only these, commas between; `none` for none. All by default.")] = "",
+    tasks: Annotated[str, typer.Option(help="Only these kinds of tasks, such as refund,claim. All by default.")] = "",
+    rate: Annotated[
+        float | None, typer.Option(help="Tasks a second. Half of what the stack carries by default.", min=0.05, max=50)
+    ] = None,
+    patience: Annotated[float, typer.Option(help="Seconds that everything has at the end to settle.", min=1)] = 150.0,
+    check: Annotated[bool, typer.Option("--check", help="Several seeds one after another, with every figure.")] = False,
+    seeds: Annotated[str, typer.Option(help="The seeds of --check, commas between.")] = "1,2,3",
 ) -> None:
-    """Kill anything at any moment: is anything lost, does anything happen twice? Exit code 0 only if not.
-
-    With --rolling nothing is killed: then no request and no task may fail either.
+    """Kill anything at any moment: is anything lost, does anything happen twice?
 
     A stack of its own (two gateways, three executors, policy, learner, planner, two companies, Redis) does business
-    tasks while its processes are killed and stopped, its lines cut and its Redis restarted. Afterwards every task,
-    every write in the companies' databases and every outcome is accounted for.
+    tasks while its processes are killed and stopped, its lines cut, its servers lie and its Redis is restarted.
+    Afterwards every task, every write in the companies' databases, every call on their lines and every outcome is
+    accounted for.
+
+    Exit code 0 if nothing was harmed and the run was worth something: at least nine tenths of the rate sent and ended
+    as asked, killed turns owned again in time, each listed fault struck twice. 1 if not. 2, "not judged", where nothing
+    was harmed and the machine is so busy that an undisturbed task takes over two seconds.
+
+    With --rolling nothing is killed: then no request and no task may fail either.
 
     Examples:
 
       purple chaos
 
-      purple chaos --minutes 3 --seed 2 --json
+      purple chaos --check --seeds 1,2,3 --json
 
       purple chaos --seed 2 --plan
 
+      purple chaos --faults kill-executor,lying-tool --minutes 0.5
+
       purple chaos --rolling
     """
-    planned = schedule(seed, minutes * 60, _EXECUTORS, rolling=rolling)
+    chosen = _faults(faults)
+    kinds = _kinds(tasks)
+    numbers = _seeds(seeds) if check else (seed,)
+    options = Options(folder, rate, patience, quiet=as_json)
+    most = max(rate or 0.0, MOST_A_SECOND)
+    planned = [
+        schedule(number, minutes * 60, _EXECUTORS, rolling=rolling, rate=most, faults=chosen, kinds=kinds)
+        for number in numbers
+    ]
     if plan:
-        say_json(dumps(planned.as_json()))
+        say_json(dumps([one.as_json() for one in planned] if check else planned[0].as_json()))
         return
+    reports = [_run_one(one, options, check=check) for one in planned]
+    if as_json:
+        said = [report_json(report) for report in reports]
+        say_json(dumps([*said] if check else said[0]))
+    raise typer.Exit(worst_of([report.code for report in reports]))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller chose beside the schedule."""
+
+    folder: Path | None
+    rate: float | None
+    patience: float
+    quiet: bool
+
+
+def _run_one(planned: Schedule, options: Options, *, check: bool) -> Report:
+    """One run to its end, and what is to be said of it."""
+    folder = options.folder / f"seed-{planned.seed}" if options.folder and check else options.folder
     try:
-        report = asyncio.run(_chaos(planned, folder, quiet=as_json))
+        report = asyncio.run(_chaos(planned, replace(options, folder=folder)))
     except Complaint as complaint:
         give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         give_up(Complaint("Stopped before the end."))
-    if as_json:
-        say_json(dumps(report_json(report)))
-    else:
+    if not options.quiet:
         out.print(report_table(report))
     _explain(report)
-    raise typer.Exit(0 if report.ok else 1)
+    return report
 
 
-async def _chaos(planned: Schedule, folder: Path | None, quiet: bool) -> Report:
+async def _chaos(planned: Schedule, options: Options) -> Report:
     stop_on_signals()
     began = time.monotonic()
-    place = _folder(folder)
+    place = _folder(options.folder)
     environ = {**_environ(), **(LEAVING if planned.rolling else {})}
     wiring = Wiring.of(place, environ, _EXECUTORS, key_of(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
-        with Starting(err, quiet) as starting:
-            async with stack_of(planned, wiring, starting) as run:
-                evidence = await _watched(run, quiet)
-        report = Report(run, evidence, findings(evidence), time.monotonic() - began)
+        with Starting(err, options.quiet) as starting:
+            async with stack_of(planned, wiring, starting, options.patience) as ready:
+                run = await at_own_pace(ready, options.rate)
+                evidence = await _watched(run, options.quiet)
+                judged = JudgedRun(evidence, findings(evidence), course_of(run, evidence))
+        report = Report(run, judged, time.monotonic() - began)
         kept = not report.ok
         return report
     except asyncio.CancelledError:
         kept = False
         raise
     finally:
-        if folder is None and not kept:
+        if options.folder is None and not kept:
             shutil.rmtree(place)
         else:
             err.print(f"Data and logs are kept in {place}.", style="dim")
@@ -114,6 +162,31 @@ async def _watched(run: Run, quiet: bool) -> Evidence:
         if showing:
             showing.cancel()
     return evidence
+
+
+def _faults(names: str) -> tuple[ListedFault, ...] | None:
+    """The faults of these names; None for those of any run. ``none`` is a run in which nothing is struck."""
+    if not names:
+        return None
+    wanted = [name.strip() for name in names.split(",") if name.strip() != "none"]
+    if unknown := [name for name in wanted if name not in BY_NAME]:
+        give_up(Complaint(f"There is no fault {unknown[0]!r}; there are: {', '.join(BY_NAME)}."))
+    return tuple(BY_NAME[name] for name in wanted)
+
+
+def _kinds(names: str) -> tuple[Kind, ...]:
+    known = {kind.name.lower(): kind for kind in Kind}
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if unknown := [name for name in wanted if name not in known]:
+        give_up(Complaint(f"There is no kind of task {unknown[0]!r}; there are: {', '.join(known)}."))
+    return tuple(known[name] for name in wanted) or tuple(Kind)
+
+
+def _seeds(numbers: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in numbers.split(","))
+    except ValueError:
+        give_up(Complaint(f"--seeds takes whole numbers with commas between, and not {numbers!r}."))
 
 
 def _folder(folder: Path | None) -> Path:
@@ -130,10 +203,13 @@ def _environ() -> Mapping[str, str]:
 
 
 def _explain(report: Report) -> None:
-    """Each finding with its task, the seed, and what the logs say about it."""
+    """Each finding with its task, the seed, and what the logs say about it; then each rule that was not met."""
     for finding in report.findings:
         told = f"{finding.harm.value}: task {finding.task_id} (seed {report.run.schedule.seed}): {finding.sentence}"
         err.print(told, markup=False, style="red", soft_wrap=True)
         sessions = [task.session_id for _, task in report.run.load.accepted() if task.task_id == finding.task_id]
         for line in excerpt(report.run.wiring.options.folder / "logs", (finding.task_id, *sessions)):
             err.print(f"  {line}", markup=False, style="dim", soft_wrap=True)
+    for shortfall in report.shortfalls:
+        told = f"{shortfall.rule} (seed {report.run.schedule.seed}): {shortfall.sentence}"
+        err.print(told, markup=False, style="red", soft_wrap=True)

@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,8 +138,6 @@ class Crew:
 
 
 def _start(server: EmbeddedRedis) -> None:
-    """Start a server again; one that cannot start yet is tried at the next look."""
-    try:
-        server.start()
-    except NoRedisServer:
-        server.stop()
+    """Start a server again; one that cannot start yet is tried at the next look. Nobody waits: all lines pass here."""
+    with suppress(NoRedisServer):
+        server.launch()

@@ -9,7 +9,7 @@ from tools.chaos.errands import Kind
 from tools.chaos.load import Sent
 
 _LONGEST = 300
-_NOT_DONE = frozenset({Kind.REJECTED_CLAIM, Kind.REJECTED_REFUND, Kind.BLOCKED_CLAIM})
+_NOT_DONE = frozenset({Kind.REJECTED_CLAIM, Kind.REJECTED_REFUND, Kind.BLOCKED_CLAIM, Kind.SIBLINGS})
 
 
 class Unforeseen(NamedTuple):
@@ -38,13 +38,23 @@ def expected_end(sent: Sent) -> str:
     kind = sent.planned.errand.kind
     if kind is Kind.LEFT_WAITING:
         return TaskState.INPUT_REQUIRED.value
+    if kind is Kind.CANCELED_CLAIM:
+        return TaskState.CANCELED.value
     return (TaskState.REJECTED if kind in _NOT_DONE else TaskState.COMPLETED).value
 
 
+def is_expected_end(sent: Sent, state: str) -> bool:
+    """A task that its client canceled may end so; one whose record or plan was changed under it may come to nothing."""
+    if state == TaskState.CANCELED and sent.planned.canceled_after is not None:
+        return True
+    if state in (TaskState.FAILED, TaskState.REJECTED) and sent.planned.errand.meanwhile is not None:
+        return True
+    return state == expected_end(sent)
+
+
 def ended_otherwise(ended: Iterable[tuple[Sent, TaskView]]) -> Iterator[Otherwise]:
-    """One that its client canceled may have ended before."""
+    """Each with what it says of why."""
     for sent, view in ended:
-        expected = expected_end(sent)
-        canceled = sent.planned.canceled_after is not None and view.state == TaskState.CANCELED
-        if view.state != expected and not canceled:
+        if not is_expected_end(sent, view.state):
+            expected = expected_end(sent)
             yield Otherwise(view.id, sent.planned.errand.text, expected, view.state, view.answer[:_LONGEST])

@@ -1,7 +1,8 @@
 """What chaos asks of the worker: errands over rows of their own, so that every write can be told apart by content."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from random import Random
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from shared.domain.exact_json import Json, JsonObject
 
 _FIRST_ROW = 20_000
+_ORDER_CENTS = 900_000
 _STAFF = ("EMP-118", "EMP-203", "EMP-219", "EMP-305", "EMP-311", "EMP-352", "EMP-447", "EMP-451", "EMP-460")
 _CATEGORIES = ("meals", "training", "travel", "equipment", "software")
 _REASONS = ("it arrived late", "it arrived broken", "a part was missing", "the colour was wrong")
@@ -31,6 +33,10 @@ class Kind(StrEnum):
     BLOCKED_CLAIM = "a claim that the policy blocks"
     QUESTION = "a question"
     LEFT_WAITING = "a claim that nobody decides"
+    CANCELED_CLAIM = "a claim that is canceled while it waits, and approved after that"
+    FULL_REFUND = "a refund in full that a manager approves, of an order that changes meanwhile"
+    SIBLINGS = "two claims, one of which a manager rejects"
+    ALTERED_PLAN = "a refund whose stored plan somebody alters while a manager's approval waits"
 
 
 class Row(NamedTuple):
@@ -40,25 +46,62 @@ class Row(NamedTuple):
     cells: Mapping[str, str | int]
 
 
+class RowChange(NamedTuple):
+    """What somebody else does to a row while an approval waits."""
+
+    table: str
+    key: str
+    cells: Mapping[str, str | int]
+
+
+class Alteration(NamedTuple):
+    """What somebody who can write to Redis puts for a text of the stored plan while its approval waits."""
+
+    before: str
+    after: str
+
+
 class Intended(NamedTuple):
-    """One write that the errand asks for: its tool, and the arguments that tell it from every other write."""
+    """One write that the errand asks for: its tool, and the arguments that tell it from every other write.
+
+    ``others``: the arguments that do not tell it apart, and must be these all the same. ``begins``: how a text must
+    begin that the worker may add its own sentence to, as to a notice whose change is only acknowledged.
+    """
 
     tool: str
     telling: tuple[tuple[str, str], ...]
+    others: tuple[tuple[str, str], ...] = ()
+    begins: tuple[tuple[str, str], ...] = ()
 
     def is_made_by(self, tool: str, arguments: JsonObject) -> bool:
+        """Whether a write is this one, right or wrong in the rest."""
         return tool == self.tool and all(_names(arguments.get(key), value) for key, value in self.telling)
+
+    def differences(self, arguments: JsonObject) -> tuple[str, ...]:
+        """Every argument that is not as asked for: another value, none, or one that nobody asked for."""
+        opening = dict(self.begins)
+        wanted = {**dict(self.telling), **dict(self.others)}
+        exact = {key: value for key, value in wanted.items() if key not in opening}
+        given = {key: value for key, value in arguments.items() if value is not None}
+        wrong = [key for key, value in exact.items() if not equal_values(given.get(key), value)]
+        wrong += [key for key, value in opening.items() if not str(given.get(key)).startswith(value)]
+        wrong += [key for key in given if key not in exact and key not in opening]
+        return tuple(f"{key}: {given.get(key)!r} for {({**exact, **opening}).get(key)!r}" for key in wrong)
 
 
 @dataclass(frozen=True)
 class Errand:
-    """``decision``: what an approver answers; None where nobody should be asked, "" where nobody answers."""
+    """``decision``: what an approver answers; None where nobody should be asked, "" where nobody answers.
+
+    ``meanwhile``: what is changed right before the approver's first answer.
+    """
 
     kind: Kind
     text: str
     rows: tuple[Row, ...]
     writes: tuple[Intended, ...] = ()
     decision: str | None = None
+    meanwhile: RowChange | Alteration | None = None
 
 
 Maker = Callable[[int, Random], Errand]
@@ -67,6 +110,29 @@ Maker = Callable[[int, Random], Errand]
 def errand(kind: Kind, number: int, random: Random) -> Errand:
     """The errand of that kind; ``number`` names its rows, which no other errand touches."""
     return _MAKERS[kind](number, random)
+
+
+def equal_values(value: Json, wanted: Json) -> bool:
+    """Whether two arguments are the same; an amount may be a number or a text with decimals."""
+    if value == wanted:
+        return True
+    first, second = _number(value), _number(wanted)
+    return first is not None and first == second
+
+
+def equal_arguments(arguments: JsonObject, wanted: JsonObject) -> bool:
+    """Whether two calls have the same arguments; one that is null is none."""
+    first, second = ({key: value for key, value in one.items() if value is not None} for one in (arguments, wanted))
+    return first.keys() == second.keys() and all(equal_values(first[key], second[key]) for key in first)
+
+
+def _number(value: Json) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        return None
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        return None
 
 
 def _names(value: Json, wanted: str) -> bool:
@@ -96,7 +162,7 @@ def _order(key: str, random: Random) -> Row:
         "customer_email": "orders@brightcafe.example",
         "item": "Grinder",
         "quantity": random.randint(2, 9),
-        "total_cents": 900_000,
+        "total_cents": _ORDER_CENTS,
         "refunded_cents": 0,
         "status": "delivered",
         "placed_at": "2026-03-02T09:00:00.000+00:00",
@@ -120,8 +186,8 @@ def _approval(key: str) -> Intended:
     return Intended("approve_expense", (("expense_id", key),))
 
 
-def _refund_of(key: str) -> Intended:
-    return Intended("create_refund", (("order_id", key),))
+def _refund_of(key: str, amount: str, reason: str) -> Intended:
+    return Intended("create_refund", (("order_id", key),), (("amount", amount), ("reason", reason)))
 
 
 def _claim(kind: Kind, decision: str | None, *, over: bool, category: str = "") -> Maker:
@@ -142,7 +208,8 @@ def _claim_and_notice(number: int, random: Random) -> Errand:
     key, whom = _id("EXP", number), random.choice(_STAFF)
     text = f"Approve expense claim {key} and notify {whom} that claim {key} is approved."
     row = _expense(key, _within(random), random.choice(_CATEGORIES), random)
-    notice = Intended("notify_employee", (("employee_id", whom), ("message", key)))
+    said = (("message", f"claim {key} is approved"),)
+    notice = Intended("notify_employee", (("employee_id", whom), ("message", key)), begins=said)
     return Errand(Kind.CLAIM_AND_NOTICE, text, (row,), (_approval(key), notice))
 
 
@@ -157,8 +224,9 @@ def _refund(kind: Kind, decision: str | None, *, over: bool) -> Maker:
     def make(number: int, random: Random) -> Errand:
         key = _id("ORD", number)
         amount = _money(_over(random) if over else _within(random))
-        text = f"Refund {amount} of order {key} because {random.choice(_REASONS)}."
-        writes = () if decision == "reject" else (_refund_of(key),)
+        reason = random.choice(_REASONS)
+        text = f"Refund {amount} of order {key} because {reason}."
+        writes = () if decision == "reject" else (_refund_of(key, amount, reason),)
         return Errand(kind, text, (_order(key, random),), writes, decision)
 
     return make
@@ -166,9 +234,51 @@ def _refund(kind: Kind, decision: str | None, *, over: bool) -> Maker:
 
 def _two_refunds(number: int, random: Random) -> Errand:
     keys = (_id("ORD", number), _id("ORD", number, 1))
-    asked = (f"Refund {_money(_within(random))} of order {key} because {random.choice(_REASONS)}." for key in keys)
+    wanted = [(key, _money(_within(random)), random.choice(_REASONS)) for key in keys]
     rows = tuple(_order(key, random) for key in keys)
-    return Errand(Kind.TWO_REFUNDS, " ".join(asked), rows, tuple(_refund_of(key) for key in keys))
+    asked = (f"Refund {amount} of order {key} because {reason}." for key, amount, reason in wanted)
+    return Errand(Kind.TWO_REFUNDS, " ".join(asked), rows, tuple(_refund_of(*one) for one in wanted))
+
+
+def _full_refund(number: int, random: Random) -> Errand:
+    """What is to be written is what is left when the approver has said yes to exactly that."""
+    key, reason = _id("ORD", number), random.choice(_REASONS)
+    total, meanwhile = _over(random) + 10_000, random.randint(1_000, 9_000)
+    row = _order(key, random)
+    row = row._replace(cells={**row.cells, "total_cents": total})
+    text = f"Refund order {key} in full because {reason}."
+    write = _refund_of(key, _money(total - meanwhile), reason)
+    change = RowChange("orders", key, {"refunded_cents": meanwhile})
+    return Errand(Kind.FULL_REFUND, text, (row,), (write,), "approve", change)
+
+
+def _altered_plan(number: int, random: Random) -> Errand:
+    """What stands in the plan then is the whole of the order, which is a figure that was read.
+
+    The approver said yes to less: whoever is asked again about the altered plan says no.
+    """
+    key, reason = _id("ORD", number), random.choice(_REASONS)
+    amount = _money(_over(random) // 10 * 10 + 7)  # a figure that is written in one way only
+    text = f"Refund {amount} of order {key} because {reason}."
+    write, row = _refund_of(key, amount, reason), _order(key, random)
+    alteration = Alteration(amount, _money(_ORDER_CENTS))
+    return Errand(Kind.ALTERED_PLAN, text, (row,), (write,), "approve", alteration)
+
+
+def _canceled_claim(number: int, random: Random) -> Errand:
+    """Nothing is to be written, although somebody says yes: the client took the task back before."""
+    asked = _claim(Kind.CANCELED_CLAIM, "approve", over=True)(number, random)
+    return replace(asked, writes=())
+
+
+def _siblings(number: int, random: Random) -> Errand:
+    """The first claim needs nobody, the second a manager, who says no to the plan."""
+    first, second = _id("EXP", number), _id("EXP", number, 1)
+    rows = (
+        _expense(first, _within(random), random.choice(_CATEGORIES), random),
+        _expense(second, _over(random), random.choice(_CATEGORIES), random),
+    )
+    return Errand(Kind.SIBLINGS, f"Approve expense claims {first} and {second}.", rows, (), "reject")
 
 
 def _phone(number: int, random: Random) -> Errand:
@@ -181,8 +291,9 @@ def _phone(number: int, random: Random) -> Errand:
         "title": "Temp",
         "department": random.choice(("Operations", "Product", "Engineering")),
     }
-    text = f"Change the phone number of employee {key} to +1 555 {random.randint(1000, 9999)}."
-    changed = Intended("update_employee_phone", (("employee_id", key),))
+    phone = f"+1 555 {random.randint(1000, 9999)}"
+    text = f"Change the phone number of employee {key} to {phone}."
+    changed = Intended("update_employee_phone", (("employee_id", key),), (("phone", phone),))
     return Errand(Kind.PHONE, text, (Row("employees", cells),), (changed,))
 
 
@@ -207,5 +318,9 @@ _MAKERS: Mapping[Kind, Maker] = MappingProxyType(
         Kind.BLOCKED_CLAIM: _claim(Kind.BLOCKED_CLAIM, None, over=False, category="alcohol"),
         Kind.QUESTION: _question,
         Kind.LEFT_WAITING: _claim(Kind.LEFT_WAITING, "", over=True),
+        Kind.CANCELED_CLAIM: _canceled_claim,
+        Kind.FULL_REFUND: _full_refund,
+        Kind.SIBLINGS: _siblings,
+        Kind.ALTERED_PLAN: _altered_plan,
     }
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.domain.exact_json import JsonObject, loads_object
-from tools.chaos.errands import Intended, Row
+from tools.chaos.errands import Intended, Row, RowChange
 
 _PATIENCE = 5.0
 
@@ -38,7 +38,11 @@ class CompanyLedger:
 
     def times(self, intended: Intended) -> int:
         """How often the write took hold."""
-        return sum(intended.is_made_by(*write) for write in self._by_tool[intended.tool])
+        return len(self.applications_of(intended))
+
+    def applications_of(self, intended: Intended) -> tuple[Applied, ...]:
+        """Each time that the write took hold, right or wrong in its other arguments."""
+        return tuple(write for write in self._by_tool[intended.tool] if intended.is_made_by(*write))
 
 
 def plant(database: Path, rows: Iterable[Row]) -> None:
@@ -50,3 +54,11 @@ def plant(database: Path, rows: Iterable[Row]) -> None:
             places = ", ".join("?" for _ in row.cells)
             sql = f"INSERT INTO {row.table} ({names}) VALUES ({places})"  # noqa: S608  our own names
             connection.execute(sql, tuple(row.cells.values()))
+
+
+def change_row(database: Path, change: RowChange) -> None:
+    """Change one row behind everybody's back, as another user of the company's system does."""
+    columns = ", ".join(f"{name} = ?" for name in change.cells)
+    sql = f"UPDATE {change.table} SET {columns} WHERE id = ?"  # noqa: S608  our own names
+    with closing(sqlite3.connect(database, timeout=_PATIENCE)) as connection, connection:
+        connection.execute(sql, (*change.cells.values(), change.key))

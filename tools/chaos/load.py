@@ -1,21 +1,28 @@
 """The clients of a run: each sends its task, again until it is accepted, and does what else its errand says."""
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cli.gateway.messages import Speaker, Utterance
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tools.chaos.doors import Accepted, Doors, Refused
 from tools.chaos.followers import Followers
 from tools.chaos.schedule import Planned
 
 CLERK = Speaker("casey")
-MOST_OPEN = 24
-_LATE = 1.0
 _FOLLOWED = 3  # every third task is watched by a stream, where streams are
-_LOOK_EVERY = 0.1
 ENDED = frozenset(state.value for state in TaskState if state.is_terminal)
+
+
+class Approved(NamedTuple):
+    """A yes. ``at``: monotonic time right before it was sent. ``calls``: tools and arguments as the approver saw."""
+
+    at: float
+    calls: tuple[tuple[str, JsonObject], ...]
 
 
 @dataclass
@@ -27,7 +34,9 @@ class Sent:
     refused: str = ""
     twice: str = ""
     cancel_said: str = ""
+    cancel_taken_at: float | None = None  # monotonic time at which a cancel was answered, unless it was refused
     decisions: set[str] = field(default_factory=set)
+    approvals: list[Approved] = field(default_factory=list)
     state: str = ""
     looked_at: float = 0.0  # when somebody last looked at it because it waited
 
@@ -60,28 +69,26 @@ class Load:
         return ((sent, sent.accepted) for sent in self.sent if sent.accepted is not None)
 
     async def run(self, tasks: Sequence[Planned]) -> None:
-        """Returns when every client has done its part; it is for the caller to bound that.
+        """Send each task at its time, however much is open; returns when every client has done its part.
 
-        Nobody sends while too much is open: on a slow machine a queue would grow, and its length be measured. What
-        was not sent by the time of the last task is not sent any more.
+        It is for the caller to bound that. A load that waited for the worker would be as light as the worker is slow.
         """
         clock = asyncio.get_running_loop().time
         began = clock()
-        over = began + tasks[-1].at + _LATE
         async with asyncio.TaskGroup() as group:
             for planned in tasks:
                 await asyncio.sleep(max(0.0, began + planned.at - clock()))
-                self.lasted = clock() - began
-                while self._open() >= MOST_OPEN and clock() < over:  # noqa: ASYNC110  # Redis is looked at by polling
-                    await asyncio.sleep(_LOOK_EVERY)
-                if self._stopped or clock() >= over:
+                if self._stopped:
                     return
-                sent = Sent(planned)
-                self.sent.append(sent)
-                group.create_task(self._client(sent))
+                self.lasted = clock() - began
+                group.create_task(self.send(planned))
 
-    def _open(self) -> int:
-        return sum(not (sent.refused or sent.has_ended or sent.waits) for sent in self.sent)
+    async def send(self, planned: Planned) -> Sent:
+        """Send one task, and do what else its client does; returns when that is done."""
+        sent = Sent(planned)
+        self.sent.append(sent)
+        await self._client(sent)
+        return sent
 
     async def _client(self, sent: Sent) -> None:
         planned = sent.planned
@@ -114,6 +121,7 @@ class Load:
         await asyncio.sleep(seconds)
         try:
             sent.cancel_said = (await self._doors.cancel(accepted.task_id, CLERK)).state
+            sent.cancel_taken_at = time.monotonic()
         except Refused as refusal:  # it had ended
             sent.cancel_said = str(refusal)
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cli.gateway.messages import Speaker, TaskView, Utterance
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Level, TaskState
 from tools.chaos.doors import Accepted, Doors, Refused
 from tools.chaos.endings import Unforeseen
-from tools.chaos.errands import Intended
-from tools.chaos.ledgers import CompanyLedger
-from tools.chaos.load import Load, Sent
+from tools.chaos.errands import Alteration, Intended, Kind, RowChange
+from tools.chaos.evidence import arguments_of
+from tools.chaos.ledgers import CompanyLedger, change_row
+from tools.chaos.load import Approved, Load, Sent
 from tools.chaos.sight import Sight
+from tools.chaos.writes import IN_HAND_SECONDS
 
 APPROVER = Speaker("dana", ("approver",), tuple(level.word for level in Level))
 OPERATOR = Speaker("otto", ("operator",))
@@ -51,7 +53,7 @@ class People:
 
     def _is_due(self, sent: Sent, now: float) -> bool:
         """Whether somebody looks at a waiting task now: not all the time, and never where nobody is there."""
-        if sent.planned.errand.decision == "" or now < sent.looked_at + _AGAIN:
+        if sent.planned.errand.decision == "" or now < sent.looked_at + _AGAIN or _is_too_soon(sent, now):
             return False
         sent.looked_at = now
         return True
@@ -71,15 +73,27 @@ class People:
 
     async def _decide(self, sent: Sent, accepted: Accepted, view: TaskView) -> None:
         approval = str(view.metadata.get("approval_id"))
-        word = sent.planned.errand.decision
+        word = _word(sent, view)
         if approval in sent.decisions:
             return
         utterance = Utterance(word or "reject", APPROVER, task_id=accepted.task_id)
+        if not sent.decisions:
+            await self._meddle(sent, accepted)
+        if word == "approve":
+            sent.approvals.append(Approved(time.monotonic(), _calls_shown(view)))
         await self._doors.send(utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}")
         sent.decisions.add(approval)
         if word is None:
             told = f"{sent.planned.errand.text} needs an approval: {view.answer}"
             self.unforeseen.append(Unforeseen(accepted.task_id, told))
+
+    async def _meddle(self, sent: Sent, accepted: Accepted) -> None:
+        """What somebody else does right before the approver answers what was shown."""
+        match sent.planned.errand.meanwhile:
+            case RowChange() as change:
+                change_row(self._books[sent.planned.protocol], change)
+            case Alteration(before, after):
+                await self._sight.alter_plan(accepted, before, after)
 
     async def _resolve(self, sent: Sent, accepted: Accepted, doubts: list[JsonObject]) -> None:
         """Done if the company has applied the write, else to be left undone: what a person would look up."""
@@ -100,6 +114,30 @@ def _intended(sent: Sent, doubt: JsonObject) -> list[Intended]:
     arguments = doubt.get("arguments")
     known = arguments if isinstance(arguments, dict) else {}
     return [one for one in sent.planned.errand.writes if one.is_made_by(str(doubt.get("tool")), known)]
+
+
+def _word(sent: Sent, view: TaskView) -> str | None:
+    """What the approver answers: no to calls of a plan that somebody altered."""
+    errand = sent.planned.errand
+    asked = {(tool, dumps(arguments)) for tool, arguments in _calls_shown(view)}
+    known = {(tool, dumps(arguments)) for one in sent.approvals for tool, arguments in one.calls}
+    is_other = bool(known) and asked != known
+    return "reject" if is_other and isinstance(errand.meanwhile, Alteration) else errand.decision
+
+
+def _is_too_soon(sent: Sent, now: float) -> bool:
+    """Where a claim is canceled while it waits, the approver says yes only once the cancel was taken in."""
+    if sent.planned.errand.kind is not Kind.CANCELED_CLAIM:
+        return False
+    return sent.cancel_taken_at is None or now < sent.cancel_taken_at + IN_HAND_SECONDS
+
+
+def _calls_shown(view: TaskView) -> tuple[tuple[str, JsonObject], ...]:
+    """What the approver sees of the plan: its calls with their arguments."""
+    asked = view.metadata.get("approval_request")
+    listed = asked.get("calls") if isinstance(asked, dict) else None
+    calls = [call for call in _list(listed) if isinstance(call, dict)]
+    return tuple((str(call.get("tool")), arguments_of(call)) for call in calls)
 
 
 def _list(value: Json) -> list[Json]:

@@ -46,6 +46,12 @@ class Recoveries:
             found = await self._sight.held_by(pid)
             self._lost |= {held: _Lost(since, everything_was_dead) for held in found}
 
+    def count_from(self, moment: float) -> None:
+        """Everything was dead until that moment (monotonic): what still waits for an owner waits since then."""
+        self._lost = {
+            held: lost._replace(since=moment) if lost.everything_was_dead else lost for held, lost in self._lost.items()
+        }
+
     async def serve(self) -> None:
         """Until cancelled."""
         while True:

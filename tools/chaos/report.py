@@ -1,44 +1,90 @@
 """What came of a run: as a table for people, as JSON for machines."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from types import MappingProxyType
 
 from rich.table import Table
 
 from shared.domain.exact_json import Json, JsonObject
 from tools.chaos.endings import Otherwise
-from tools.chaos.findings import Evidence, Finding, Harm, harms_of, untold_writes
+from tools.chaos.evidence import Evidence, Finding, Harm, harms_of
+from tools.chaos.findings import untold_writes
+from tools.chaos.judgement import RECOVERY_SECONDS, ExitCode, RunCourse, Shortfall, exit_code, shortfalls
 from tools.chaos.recovery import Recovered, percentile
 from tools.chaos.rolled import Rolled
 from tools.chaos.run import Run
 
 
 @dataclass(frozen=True)
-class Report:
-    run: Run
+class JudgedRun:
+    """What was found at the end of a run, and how it went."""
+
     evidence: Evidence
     findings: tuple[Finding, ...]
+    course: RunCourse
+
+
+@dataclass(frozen=True)
+class Report:
+    run: Run
+    judged: JudgedRun
     seconds: float
 
     @property
+    def evidence(self) -> Evidence:
+        return self.judged.evidence
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.judged.findings
+
+    @property
+    def shortfalls(self) -> tuple[Shortfall, ...]:
+        """None of a run in which everything was restarted: there, any failure is a harm."""
+        return () if self.run.schedule.rolling else shortfalls(self.judged.course)
+
+    @property
+    def code(self) -> ExitCode:
+        if self.run.schedule.rolling:
+            return ExitCode.BROKEN if self.findings else ExitCode.HELD
+        return exit_code(self.judged.course, harmed=bool(self.findings))
+
+    @property
     def ok(self) -> bool:
-        return not self.findings
+        return self.code is ExitCode.HELD
 
     @property
     def harms(self) -> Counter[Harm]:
         return Counter(finding.harm for finding in self.findings)
 
 
+_TITLES: Mapping[ExitCode, str] = MappingProxyType(
+    {
+        ExitCode.HELD: "all held",
+        ExitCode.BROKEN: "NOT all held",
+        ExitCode.NOT_JUDGED: "no harm, and NOT JUDGED: the machine is too busy",
+    }
+)
+
+
 def report_json(report: Report) -> JsonObject:
-    run, evidence = report.run, report.evidence
+    run, evidence, course = report.run, report.evidence, report.judged.course
     return {
         "ok": report.ok,
+        "judged": report.code is not ExitCode.NOT_JUDGED,
         "seed": run.schedule.seed,
         "seconds_of_load": _number(run.load.lasted),
         "seconds": _number(report.seconds),
-        "not_sent": 0 if evidence.rolled else len(run.schedule.tasks) - len(evidence.sent),
+        "undisturbed_task_seconds": _optional(course.undisturbed),
+        "carried_undisturbed": _optional(run.pace.carried if run.pace else None),
+        "stated_rate": _number(run.schedule.rate),
+        "planned": course.planned,
+        "sent": course.sent,
+        "ended_as_asked": course.ended_as_asked,
+        "calls_sent": len(evidence.calls),
         "accepted": len(evidence.views),
         "refused": [sent.refused for sent in evidence.sent if sent.refused],
         "ended": len(evidence.ended),
@@ -57,11 +103,14 @@ def report_json(report: Report) -> JsonObject:
         "rolling": None if evidence.rolled is None else rolling_json(run, evidence.rolled),
         "kills": sum(run.crew.killed.values()),
         "kills_by_victim": _counts(run.crew.killed),
-        "strikes": _counts(run.striker.carried_out),
-        "strikes_that_met_nobody": run.striker.missed,
+        "strikes": dict(course.struck),
+        "strikes_that_met_nobody": _counts(run.striker.missed),
+        "faults_not_tried": [*run.without],
         "ended_by_themselves": _counts(Counter(run.crew.ended_by_themselves)),
         "recovery_of_a_killed_executors_turns": recovery_json(run.recoveries.known, run.recoveries.outstanding),
         "recoveries": [[_number(one.died - run.began), _number(one.seconds)] for one in run.recoveries.known],
+        "recovery_bound": _number(RECOVERY_SECONDS),
+        "shortfalls": [{"rule": one.rule, "sentence": one.sentence} for one in report.shortfalls],
         "findings": [_finding(finding) for finding in report.findings],
     }
 
@@ -70,11 +119,11 @@ def recovery_json(known: Sequence[Recovered], outstanding: int) -> JsonObject:
     """Seconds from the kill until another owner. Doubts wait out their call's time first: they are told apart."""
     plain = [one.seconds for one in known if not one.doubtful and not one.everything_was_dead]
     doubts = [one.seconds for one in known if one.doubtful and not one.everything_was_dead]
-    power = [one.seconds for one in known if one.everything_was_dead]
+    all_dead = [one.seconds for one in known if one.everything_was_dead]
     return {
         **_spread(plain),
         "with_a_write_in_doubt": _spread(doubts),
-        "after_the_power_cut": _spread(power),
+        "after_every_executor_died": _spread(all_dead),
         "not_recovered": outstanding,
     }
 
@@ -96,36 +145,52 @@ def rolling_json(run: Run, rolled: Rolled) -> JsonObject:
 
 def report_table(report: Report) -> Table:
     run = report.run
-    table = Table("", "", title=f"chaos, seed {run.schedule.seed}: {'all held' if report.ok else 'NOT all held'}")
+    table = Table("", "", title=f"chaos, seed {run.schedule.seed}: {_TITLES[report.code]}")
     for name, value in _rows(report):
         table.add_row(name, value)
     for harm in harms_of(rolling=report.evidence.rolled is not None):
         count = report.harms[harm]
         table.add_row(f"[bold]{harm.value}[/]", f"[{'bold red' if count else 'green'}]{count}[/]")
+    for shortfall in report.shortfalls:
+        table.add_row(f"[bold red]{shortfall.rule}[/]", f"[bold red]{shortfall.sentence}[/]")
     return table
 
 
 def _rows(report: Report) -> list[tuple[str, str]]:
-    run, evidence = report.run, report.evidence
+    run, evidence, course = report.run, report.evidence, report.judged.course
     known = run.recoveries.known
     rolled = [] if evidence.rolled is None else _rolling_rows(run, evidence.rolled)
     plain = [one.seconds for one in known if not one.doubtful and not one.everything_was_dead]
     return [
         ("time", f"{run.load.lasted:.0f} s of load, {report.seconds:.0f} s altogether"),
-        ("tasks accepted", f"{len(evidence.views)} of {len(evidence.sent)} sent"),
+        ("undisturbed", _pace(run, course)),
+        ("stated rate", f"{run.schedule.rate:.2f} a second: {course.planned} tasks, {course.sent} sent"),
+        ("  of them ended as asked", f"{course.ended_as_asked} ({_share(course)})"),
+        ("tasks accepted", f"{len(evidence.views)} of {len(evidence.sent)} sent, with those before the load"),
         ("ended", f"{len(evidence.ended)} ({_listed(evidence.states())})"),
         ("writes applied", ", ".join(f"{len(books.writes)} over {name}" for name, books in evidence.books.items())),
         ("kills (SIGKILL)", f"{sum(run.crew.killed.values())} ({_listed(run.crew.killed)})"),
-        ("strikes", _listed(run.striker.carried_out)),
+        ("strikes", _listed(Counter(course.struck))),
+        ("  that met nobody", _listed(run.striker.missed) or "none"),
+        *[("  not tried here", told) for told in run.without],
         *rolled,
         ("recovery of a killed executor's turns", _told(plain)),
         ("  with a write in doubt", _told([one.seconds for one in known if one.doubtful])),
-        ("  after the power cut", _told([one.seconds for one in known if one.everything_was_dead])),
+        ("  after every executor had died", _told([one.seconds for one in known if one.everything_was_dead])),
         ("doubts escalated to the operator", f"{len(run.people.resolved)} {_bracketed(run.people.resolved)}"),
         ("approvals that no errand foresaw", str(len(run.people.unforeseen))),
         ("tasks that ended otherwise than asked", _by_state(evidence.ended_otherwise)),
         ("writes that took hold and were not told", str(len(untold_writes(evidence)))),
     ]
+
+
+def _pace(run: Run, course: RunCourse) -> str:
+    carried = "" if run.pace is None or run.pace.carried is None else f", {run.pace.carried:.2f} tasks a second at once"
+    return f"{course.undisturbed or 0.0:.2f} s a task alone{carried}"
+
+
+def _share(course: RunCourse) -> str:
+    return f"{100 * course.ended_as_asked / course.planned:.0f} %" if course.planned else "of none"
 
 
 def _told(seconds: Sequence[float]) -> str:

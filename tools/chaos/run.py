@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -18,23 +18,28 @@ from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.balancer import Balancer
 from tools.chaos.crew import Crew
 from tools.chaos.doors import Doors
-from tools.chaos.findings import Evidence, is_settled
+from tools.chaos.evidence import Evidence
+from tools.chaos.findings import is_settled
 from tools.chaos.followers import Followers
+from tools.chaos.full_disk import Disk, NoDisk
+from tools.chaos.judgement import RunCourse, count_as_asked
 from tools.chaos.ledgers import CompanyLedger, plant
 from tools.chaos.load import CLERK, Load
+from tools.chaos.pace import BURST_TASKS, LONE_TASKS, Pace, measure_pace
 from tools.chaos.people import People
 from tools.chaos.recovery import Recoveries
 from tools.chaos.rolled import Rolled
 from tools.chaos.roller import Roller
-from tools.chaos.schedule import LONGEST_ROUND, Schedule
+from tools.chaos.schedule import LONGEST_ROUND, MOST_A_SECOND, WARM_UP_FROM, Planned, Schedule, warm_up
+from tools.chaos.sent_calls import CallTap
 from tools.chaos.sight import Sight
 from tools.chaos.striker import Striker
+from tools.chaos.strikes import BY_NAME, Blow
 from tools.chaos.visitors import Visitors
-from tools.chaos.wiring import CALLED_BY_NAME, GATEWAYS, QUEUE, REST, Wiring
+from tools.chaos.wiring import CALLED_BY_NAME, GATEWAYS, MCP, QUEUE, REST, Wiring
 
 READY_SECONDS = 90.0
 SETTLE_SECONDS = 150.0  # more than a task may take
-COUNT_SECONDS = 30.0
 _LOOK_EVERY = 0.25
 _VIEWS_AT_ONCE = 8
 PROTOCOLS = ("mcp", "rest")
@@ -56,7 +61,11 @@ class Run:
     roller: Roller
     balancer: Balancer
     followers: Followers
+    taps: Mapping[str, CallTap]
+    patience: float
     began: float
+    pace: Pace | None = None
+    without: tuple[str, ...] = ()  # faults that cannot be tried on this machine, with the reason
 
     @property
     def books(self) -> Mapping[str, Path]:
@@ -71,17 +80,25 @@ class Run:
 
 
 @asynccontextmanager
-async def stack_of(schedule: Schedule, wiring: Wiring, tell: Tell) -> AsyncIterator[Run]:
-    """The stack, ready, its books filled. Everything is stopped on leaving, whatever happened."""
+async def stack_of(
+    schedule: Schedule, wiring: Wiring, tell: Tell, patience: float = SETTLE_SECONDS
+) -> AsyncIterator[Run]:
+    """The stack, ready, its books filled. Everything is stopped on leaving, whatever happened.
+
+    ``patience``: seconds that everything has at the end to settle.
+    """
     folder = wiring.options.folder
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as held:
+        disk, without = _disk_for(schedule, folder / "redis", held)
         servers = {"redis": EmbeddedRedis(folder / "redis"), QUEUE: EmbeddedRedis(folder / "queue", durable=False)}
         for server in servers.values():
             held.callback(server.stop)
             server.start()
         ends = wiring.lines(servers["redis"].url, servers[QUEUE].url)
-        lines = {name: await held.enter_async_context(TcpProxy(end)) for name, end in ends.items()}
+        taps = {name: CallTap(protocol) for name, protocol in ((MCP, "mcp"), (REST, "rest"))}
+        made = {name: TcpProxy(end, listen=taps[name].listen if name in taps else None) for name, end in ends.items()}
+        lines = {name: await held.enter_async_context(line) for name, line in made.items()}
         specs = wiring.specs({name: line.address for name, line in lines.items()})
         crew = Crew(specs, folder / "logs", servers)
         held.push_async_callback(crew.stop)
@@ -89,7 +106,21 @@ async def stack_of(schedule: Schedule, wiring: Wiring, tell: Tell) -> AsyncItera
         http = await held.enter_async_context(httpx.AsyncClient(trust_env=False))
         redis = connect(servers["redis"].url)
         held.push_async_callback(redis.aclose)
-        yield _run(schedule, wiring, crew, lines, Sight(redis), http)
+        run = _run(schedule, wiring, crew, lines, taps, Sight(redis), http, disk, patience)
+        yield replace(run, without=without)
+
+
+def _disk_for(schedule: Schedule, folder: Path, held: AsyncExitStack) -> tuple[Disk | None, tuple[str, ...]]:
+    """A disk of its own for Redis where its being full is listed, and why there is none where nobody may mount one."""
+    if not any(BY_NAME[name].blow is Blow.DISK for name in schedule.faults):
+        return None, ()
+    disk = Disk(folder)
+    try:
+        disk.mount()
+    except NoDisk as problem:
+        return None, (f"full-disk: {problem}",)
+    held.callback(disk.unmount)
+    return disk, ()
 
 
 def _run(
@@ -97,12 +128,16 @@ def _run(
     wiring: Wiring,
     crew: Crew,
     lines: Mapping[str, TcpProxy],
+    taps: Mapping[str, CallTap],
     sight: Sight,
     http: httpx.AsyncClient,
+    disk: Disk | None,
+    patience: float,
 ) -> Run:
     books = {protocol: wiring.database(protocol) for protocol in PROTOCOLS}
+    tasks = (*schedule.tasks, *_warm_up(schedule))
     for protocol, database in books.items():
-        plant(database, (row for task in schedule.tasks if task.protocol == protocol for row in task.errand.rows))
+        plant(database, (row for task in tasks if task.protocol == protocol for row in task.errand.rows))
     recoveries = Recoveries(sight)
     gateways = [crew.url(name) for name in GATEWAYS]
     balancer = Balancer(gateways, http)
@@ -110,10 +145,45 @@ def _run(
     doors = Doors(gateways, http, balancer if schedule.rolling else None)
     load = Load(doors, schedule.seed, f"http://{lines[REST].address}", followers if schedule.rolling else None)
     people = People(doors, load, sight, books, schedule.seed)
-    striker = Striker(crew, lines, recoveries, http)
+    striker = Striker(crew, lines, tuple(taps.values()), recoveries, sight, http, disk)
     roller = Roller(crew, {name: lines[name] for name in CALLED_BY_NAME})
-    parts = (crew, striker, recoveries, load, people, sight, doors, roller, balancer, followers)
+    parts = (crew, striker, recoveries, load, people, sight, doors, roller, balancer, followers, taps, patience)
     return Run(schedule, wiring, *parts, time.monotonic())
+
+
+def _warm_up(schedule: Schedule) -> tuple[Planned, ...]:
+    return warm_up(schedule.seed, LONE_TASKS + BURST_TASKS)
+
+
+async def at_own_pace(run: Run, rate: float | None) -> Run:
+    """The run at the rate that was stated, else at half of what its stack carries while nothing is struck."""
+    tasks = _warm_up(run.schedule)
+    async with run.crew.supervised():
+        pace = await measure_pace(run.load, run.doors, tasks if rate is None else tasks[:LONE_TASKS])
+    half = MOST_A_SECOND if pace.carried is None else min(MOST_A_SECOND, pace.carried / 2)
+    schedule = run.schedule.at_rate(rate or half)
+    if run.without:
+        unlisted = {told.partition(":")[0] for told in run.without}
+        kept = tuple(name for name in schedule.faults if name not in unlisted)
+        strikes = tuple(one for one in schedule.strikes if one.fault.name not in unlisted)
+        schedule = replace(schedule, faults=kept, strikes=strikes)
+    return replace(run, schedule=schedule, pace=pace, began=time.monotonic())
+
+
+def course_of(run: Run, evidence: Evidence) -> RunCourse:
+    """How the run went, for whoever judges it."""
+    sent = sum(one.accepted is not None for one in evidence.sent if one.planned.number < WARM_UP_FROM)
+    struck = {name: run.striker.carried_out[name] for name in run.schedule.faults}
+    return RunCourse(
+        planned=len(run.schedule.tasks),
+        sent=sent,
+        ended_as_asked=count_as_asked(evidence),
+        recoveries=tuple(run.recoveries.known),
+        outstanding=run.recoveries.outstanding,
+        struck=struck,
+        undisturbed=run.pace.undisturbed if run.pace else None,
+        unreadable=sum(tap.unreadable for tap in run.taps.values()),
+    )
 
 
 async def carry_out(run: Run) -> Evidence:
@@ -124,8 +194,7 @@ async def carry_out(run: Run) -> Evidence:
         await _struck(run)
         await run.striker.heal()
         await _bounded(_ready(run), READY_SECONDS)
-        await _bounded(_settled(run), SETTLE_SECONDS)
-        await _bounded(_all_counted(run), COUNT_SECONDS)
+        await _bounded(_settled_and_counted(run), run.patience)
         evidence = await _evidence(run)
         for task in attending:
             task.cancel()
@@ -134,7 +203,7 @@ async def carry_out(run: Run) -> Evidence:
 
 async def _struck(run: Run) -> None:
     """Until the last strike is over and every client is done, or has waited too long for an answer."""
-    patience = run.schedule.seconds + SETTLE_SECONDS + (LONGEST_ROUND if run.schedule.rolling else 0.0)
+    patience = run.schedule.seconds + run.patience + (LONGEST_ROUND if run.schedule.rolling else 0.0)
     async with asyncio.TaskGroup() as group:
         group.create_task(_bounded(run.load.run(run.schedule.tasks), patience))
         group.create_task(_restarts(run) if run.schedule.rolling else run.striker.run(run.schedule.strikes))
@@ -164,6 +233,11 @@ async def _ready(run: Run) -> None:
         await asyncio.sleep(_LOOK_EVERY)
 
 
+async def _settled_and_counted(run: Run) -> None:
+    await _settled(run)
+    await _all_counted(run)
+
+
 async def _settled(run: Run) -> None:
     while run.unsettled():  # noqa: ASYNC110  # Redis is looked at by polling
         await asyncio.sleep(_LOOK_EVERY)
@@ -180,7 +254,9 @@ async def _evidence(run: Run) -> Evidence:
     views = await _views(run)
     books = {protocol: CompanyLedger.read(database) for protocol, database in run.books.items()}
     seen = (await run.sight.counted(), await run.sight.known_tasks())
-    return Evidence(run.load.sent, views, books, *seen, await _rolled(run) if run.schedule.rolling else None)
+    rolled = await _rolled(run) if run.schedule.rolling else None
+    calls = sorted((call for tap in run.taps.values() for call in tap.calls), key=lambda call: call.at)
+    return Evidence(run.load.sent, views, books, *seen, rolled, calls)
 
 
 async def _rolled(run: Run) -> Rolled:

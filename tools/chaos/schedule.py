@@ -1,19 +1,21 @@
 """The plan of a run: which errands when, and which strikes when. A pure function of the seed and the time."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
 from types import MappingProxyType
 
 from shared.domain.exact_json import JsonObject
 from tools.chaos.errands import Errand, Kind, errand
-from tools.chaos.strikes import Strike, strikes
+from tools.chaos.strikes import ListedFault, Strike, listed_faults, strikes
 
-TASKS_A_SECOND = 1.8
+MOST_A_SECOND = 1.8  # tasks; a machine that carries less is sent less
+WARM_UP_FROM = 50_000  # the number of the first task that is sent before anything is struck
 LONGEST_ROUND = 300.0  # seconds: more than any restart of everything takes
 QUIET_SHARE = 0.05  # of the time, at the end: work goes on, nothing is struck
 
+_OF_WARM_UP = (Kind.REFUND, Kind.CLAIM, Kind.QUESTION, Kind.PHONE)
 _MIX: Mapping[Kind, int] = MappingProxyType(
     {
         Kind.REFUND: 9,
@@ -29,6 +31,10 @@ _MIX: Mapping[Kind, int] = MappingProxyType(
         Kind.REJECTED_CLAIM: 1,
         Kind.BLOCKED_CLAIM: 1,
         Kind.LEFT_WAITING: 1,
+        Kind.CANCELED_CLAIM: 1,
+        Kind.FULL_REFUND: 1,
+        Kind.SIBLINGS: 1,
+        Kind.ALTERED_PLAN: 1,
     }
 )
 
@@ -55,7 +61,7 @@ class Schedule:
     """Times are seconds from the beginning of the load.
 
     ``rolling``: everything is restarted, and nothing struck. The load lasts until the last restart then, so there are
-    more tasks than will be sent.
+    more tasks than will be sent. ``rate``: tasks a second. ``faults``: the names of those that it lists.
     """
 
     seed: int
@@ -63,35 +69,67 @@ class Schedule:
     tasks: tuple[Planned, ...]
     strikes: tuple[Strike, ...]
     rolling: bool = False
+    rate: float = MOST_A_SECOND
+    faults: tuple[str, ...] = ()
+
+    def at_rate(self, rate: float) -> "Schedule":
+        """The same run with the same tasks in the same order, as many of them as its time then holds."""
+        slower = self.rate / rate
+        spread = (replace(task, at=round(task.at * slower, 3)) for task in self.tasks)
+        kept = tuple(task for task in spread if self.rolling or task.at < self.seconds)
+        return replace(self, tasks=kept, rate=rate)
 
     def as_json(self) -> JsonObject:
         return {
             "seed": self.seed,
             "seconds": _told(self.seconds),
             "rolling": self.rolling,
+            "rate": _told(self.rate),
+            "faults": [*self.faults],
             "tasks": [_task(planned) for planned in self.tasks],
             "strikes": [strike.as_json() for strike in self.strikes],
         }
 
 
-def schedule(seed: int, seconds: float, executors: int = 3, *, rolling: bool = False) -> Schedule:
-    """The same for the same arguments, on every machine."""
+def schedule(
+    seed: int,
+    seconds: float,
+    executors: int = 3,
+    *,
+    rolling: bool = False,
+    rate: float = MOST_A_SECOND,
+    faults: Sequence[ListedFault] | None = None,
+    kinds: Sequence[Kind] = tuple(Kind),
+) -> Schedule:
+    """The same for the same arguments, on every machine; another ``rate`` sends the same tasks at other times."""
     for_tasks, for_strikes = Random(f"tasks {seed}"), Random(f"strikes {seed}")  # noqa: S311  # not a secret
-    struck = () if rolling else strikes(for_strikes, seconds * (1 - QUIET_SHARE), executors)
+    listed = listed_faults(seconds) if faults is None else tuple(faults)
+    struck = () if rolling else strikes(for_strikes, seconds * (1 - QUIET_SHARE), executors, listed)
     lasts = seconds + LONGEST_ROUND if rolling else seconds
-    return Schedule(seed, seconds, tuple(_tasks(for_tasks, lasts)), struck, rolling)
+    names = () if rolling else tuple(fault.name for fault in listed)
+    return Schedule(seed, seconds, tuple(_tasks(for_tasks, lasts, rate, kinds)), struck, rolling, rate, names)
 
 
-def _tasks(random: Random, seconds: float) -> Iterator[Planned]:
-    kinds, weights = list(_MIX), list(_MIX.values())
-    for number in range(int(seconds * TASKS_A_SECOND)):
+def warm_up(seed: int, tasks: int) -> tuple[Planned, ...]:
+    """Tasks that wait for nobody, to measure what the stack carries while nothing is struck; none of the schedule's."""
+    random = Random(f"warm up {seed}")  # noqa: S311  # not a secret
+    numbers = range(WARM_UP_FROM, WARM_UP_FROM + tasks)
+    wanted = ((number, errand(random.choice(_OF_WARM_UP), number, random)) for number in numbers)
+    return tuple(Planned(number, 0.0, one, random.choice(("mcp", "rest"))) for number, one in wanted)
+
+
+def _tasks(random: Random, seconds: float, rate: float, kinds: Sequence[Kind]) -> Iterator[Planned]:
+    weights = [_MIX[kind] for kind in kinds]
+    for number in range(int(seconds * rate)):
         (kind,) = random.choices(kinds, weights)
-        at = (number + random.random()) / TASKS_A_SECOND
+        at = (number + random.random()) / rate
         yield _planned(random, number, at, errand(kind, number, random))
 
 
 def _planned(random: Random, number: int, at: float, wanted: Errand) -> Planned:
-    canceled = wanted.writes and random.random() < 0.06
+    canceled = random.uniform(0.2, 2.5) if random.random() < 0.06 and wanted.writes else None
+    if wanted.kind is Kind.CANCELED_CLAIM:
+        canceled = random.uniform(2.0, 3.0)
     return Planned(
         number=number,
         at=round(at, 3),
@@ -99,7 +137,7 @@ def _planned(random: Random, number: int, at: float, wanted: Errand) -> Planned:
         protocol=random.choice(("mcp", "rest")),
         session=f"shared-{number // 12}" if random.random() < 0.15 else None,
         resent_after=round(random.uniform(0.0, 3.0), 3) if random.random() < 0.1 else None,
-        canceled_after=round(random.uniform(0.2, 2.5), 3) if canceled else None,
+        canceled_after=None if canceled is None else round(canceled, 3),
     )
 
 

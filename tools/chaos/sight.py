@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar, cast
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
-from shared.domain.exact_json import loads_object
+from shared.domain.exact_json import dumps, loads, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.lua import answering
@@ -16,6 +16,7 @@ from tools.chaos.doors import Accepted
 
 TENANT = "default"
 _AGAIN = 0.05
+_CHECKPOINT = "checkpoint"
 _SENDING = WriteStatus.SENDING.value
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class Counted(NamedTuple):
 
 
 class Sight:
-    """Reads only. Each look is repeated until the server answers: it may be dead at any moment."""
+    """Each look is repeated until the server answers: it may be dead by now. Only what alters or limits writes."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -87,6 +88,30 @@ class Sight:
         ids, events, cases = await self._piped(ask)
         kept = tuple(str(loads_object(case).get("case_id")) for case in cast("list[str]", cases))
         return Counted(frozenset(cast("list[str]", ids)), int(str(events or 0)), kept)
+
+    async def alter_plan(self, task: Accepted, before: str, after: str) -> None:
+        """Put another text into a task's stored plan, as somebody could who can write to Redis."""
+        journal = keys.task_keys(TENANT, task.session_id, task.task_id).journal
+        (rows,) = await self._piped(lambda pipe: _each(pipe.xrange, ((journal,),)))
+        found = [row for _, row in cast("list[tuple[str, dict[str, str]]]", rows)]
+        steps = [loads_object(row["data"]) for row in found if row["kind"] == _CHECKPOINT]
+        plan = [step["dossier.plan"] for step in steps if step.get("dossier.plan")][-1]
+        altered = dumps({"dossier.plan": loads(dumps(plan).replace(before, after))})
+
+        def ask(pipe: Pipeline) -> None:
+            pipe.xadd(journal, {"key": "altered", "kind": _CHECKPOINT, "data": altered})
+
+        await self._piped(ask)
+
+    async def limit_memory(self, megabytes: int) -> bool:
+        """Let Redis use so much and no more; 0 is no limit. Whether it was more by then, so that it refuses writes."""
+
+        def ask(pipe: Pipeline) -> None:
+            pipe.config_set("maxmemory", f"{megabytes}mb")
+            pipe.info("memory")
+
+        _, memory = await self._piped(ask)
+        return 0 < megabytes * 1024 * 1024 < cast("dict[str, int]", memory)["used_memory"]
 
     async def _held(self, session: str, pid: int) -> Held | None:
         own = keys.session_keys(TENANT, session)

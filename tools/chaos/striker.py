@@ -4,30 +4,53 @@ import asyncio
 import signal
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
 
 import httpx
 
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.crew import Crew
+from tools.chaos.full_disk import Disk
 from tools.chaos.recovery import Recoveries
+from tools.chaos.sent_calls import CallTap
+from tools.chaos.sight import Sight
 from tools.chaos.strikes import Blow, Strike
+from tools.chaos.wiring import MODEL_LATENCY_MS
 
 _TIMEOUT = httpx.Timeout(2.0)
-_TRIES = 3
-_PAUSE = 0.3
+_TRIES = 6
+_MEETS_WITHIN = 6.0  # seconds for which a struck line, or model, waits for somebody beyond its time
+_PAUSE = 0.5  # until a victim that was dead, or a line that nobody used, is tried again
+_AT_ONCE = frozenset({Blow.KILL, Blow.TERM, Blow.STOP, Blow.CUT, Blow.REFUSE, Blow.MEMORY})  # a miss costs no time
+_SLOW_SECONDS = 0.15  # for which each piece of a slow line is held back
+_HEALTHY_MODEL = dumps({"faults": "", "latency_ms": Decimal(MODEL_LATENCY_MS)})
 
 
 class Striker:
-    """Strikes processes, lines and manners. ``heal`` undoes what lasts."""
+    """Strikes processes, lines and manners. ``heal`` undoes what lasts.
+
+    ``carried_out`` counts by fault what met somebody: a process that lived, a line on which something went, a company
+    that was asked, a model that was called.
+    """
 
     def __init__(
-        self, crew: Crew, lines: Mapping[str, TcpProxy], recoveries: Recoveries, http: httpx.AsyncClient
+        self,
+        crew: Crew,
+        lines: Mapping[str, TcpProxy],
+        taps: Sequence[CallTap],
+        recoveries: Recoveries,
+        sight: Sight,
+        http: httpx.AsyncClient,
+        disk: Disk | None = None,
     ) -> None:
-        self._crew, self._lines, self._recoveries, self._http = crew, lines, recoveries, http
+        self._crew, self._lines, self._taps, self._recoveries, self._http = crew, lines, taps, recoveries, http
+        self._sight, self._disk = sight, disk
         self._stopped: set[str] = set()
         self.carried_out: Counter[str] = Counter()
-        self.missed = 0  # the victim was dead already
+        self.missed: Counter[str] = Counter()  # the victim was dead already, or nobody met the fault
 
     async def run(self, strikes: Sequence[Strike]) -> None:
         """Returns when the last one is over."""
@@ -44,29 +67,45 @@ class Striker:
         for line in self._lines.values():
             await line.accept()
             line.resume()
+            line.requests.delay = line.answers.delay = 0.0
+        if self._disk:
+            self._disk.empty()
+        await self._sight.limit_memory(0)
         for name in self._crew.names:
             if name.startswith("company"):
                 await self._tell(name, "{}")
         await self._tell("planner", '{"faults": "", "latency_ms": 0}')
 
     async def _carry_out(self, strike: Strike) -> None:
-        match strike.blow:
-            case Blow.KILL:
-                hit = await self._kill(strike)
-            case Blow.TERM:
-                hit = self._crew.signal(strike.victim, signal.SIGTERM)
-            case Blow.STOP:
-                hit = await self._stop(strike)
-            case Blow.POWER:
-                hit = await self._power_cut()
-            case Blow.TOOLS | Blow.MODEL:
-                hit = await self._misbehave(strike)
-            case _:
-                hit = await self._strike_line(strike)
-        if hit:
-            self.carried_out[strike.blow.value] += 1
-        else:
-            self.missed += 1
+        blow = self._blow(strike.blow)
+        for attempt in range(_TRIES):
+            if await blow(strike):
+                self.carried_out[strike.fault.name] += 1
+                return
+            if strike.blow not in _AT_ONCE or attempt == _TRIES - 1:
+                break
+            await asyncio.sleep(_PAUSE)
+        self.missed[strike.fault.name] += 1
+
+    def _blow(self, blow: Blow) -> Callable[[Strike], Awaitable[bool]]:
+        """What carries out a blow, and says whether it met anybody."""
+        return {
+            Blow.KILL: self._kill,
+            Blow.AT_WRITE: self._kill_at_write,
+            Blow.TERM: self._terminate,
+            Blow.STOP: self._stop,
+            Blow.CUT: self._cut,
+            Blow.REFUSE: self._refuse,
+            Blow.STALL: self._stall,
+            Blow.ONE_WAY: self._one_way,
+            Blow.SLOW: self._slow,
+            Blow.DROP: self._drop,
+            Blow.TOOLS: self._misbehave_tools,
+            Blow.MODEL: self._misbehave_model,
+            Blow.MEMORY: self._fill_memory,
+            Blow.DISK: self._fill_disk,
+            Blow.POWER: self._power_cut,
+        }[blow]
 
     async def _kill(self, strike: Strike) -> bool:
         pid, now = self._crew.pid(strike.victim), time.monotonic()
@@ -75,17 +114,63 @@ class Striker:
             await self._recoveries.note([pid], now)
         return hit
 
-    async def _power_cut(self) -> bool:
-        executors = [name for name in self._crew.names if name.startswith("executor")]
-        pids, now = [self._crew.pid(name) for name in executors], time.monotonic()
+    async def _kill_at_write(self, strike: Strike) -> bool:
+        """The call that met it goes on to its company; nobody is left who hears the answer."""
+        met = asyncio.Event()
+        dead: list[int] = []
+
+        def kill(_: object) -> None:
+            if not met.is_set():
+                met.set()
+                dead.extend(self._kill_executors())
+
+        for tap in self._taps:
+            tap.on_write = kill
+        with suppress(TimeoutError):
+            await asyncio.wait_for(met.wait(), strike.seconds)
+        for tap in self._taps:
+            tap.on_write = None
+        if dead:
+            await self._note_until_one_is_back(dead)
+        return bool(dead)
+
+    def _kill_executors(self) -> list[int]:
+        pids = {name: self._crew.pid(name) for name in self._executors}
+        return [pid for name, pid in pids.items() if pid is not None and self._crew.kill(name)]
+
+    @property
+    def _executors(self) -> tuple[str, ...]:
+        return tuple(name for name in self._crew.names if name.startswith("executor"))
+
+    async def _terminate(self, strike: Strike) -> bool:
+        return self._crew.signal(strike.victim, signal.SIGTERM)
+
+    async def _power_cut(self, _: Strike) -> bool:
+        pids = [self._crew.pid(name) for name in self._executors]
         hit = [self._crew.kill(name) for name in self._crew.names]
-        await self._recoveries.note([pid for pid in pids if pid is not None], now, everything_was_dead=True)
+        await self._note_until_one_is_back([pid for pid in pids if pid is not None])
         return any(hit)
+
+    async def _note_until_one_is_back(self, pids: Sequence[int]) -> None:
+        """Where no executor is left, recovery counts from the moment at which one answers again."""
+        await self._recoveries.note(pids, time.monotonic(), everything_was_dead=True)
+        await self._until_an_executor_answers()
+        self._recoveries.count_from(time.monotonic())
+
+    async def _until_an_executor_answers(self) -> None:
+        while not any([await self._answers(name) for name in self._executors]):  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(_PAUSE / 5)
+
+    async def _answers(self, name: str) -> bool:
+        try:
+            return (await self._http.get(f"{self._crew.url(name)}/ready", timeout=_TIMEOUT)).is_success
+        except httpx.TransportError:
+            return False
 
     async def _stop(self, strike: Strike) -> bool:
         hit = self._crew.signal(strike.victim, signal.SIGSTOP)
         self._stopped.add(strike.victim)
-        await asyncio.sleep(strike.seconds)
+        await asyncio.sleep(strike.seconds if hit else 0.0)
         self._go_on(strike.victim)
         return hit
 
@@ -93,29 +178,100 @@ class Striker:
         self._stopped.discard(name)
         self._crew.signal(name, signal.SIGCONT)
 
-    async def _strike_line(self, strike: Strike) -> bool:
+    async def _cut(self, strike: Strike) -> bool:
+        return self._lines[strike.victim].cut() > 0
+
+    async def _drop(self, strike: Strike) -> bool:
+        """One answer that somebody waits for; the fault is withdrawn where none comes in time."""
+        answers = self._lines[strike.victim].answers
+        before = answers.swallowed
+        answers.cut_at(1)
+        for _ in range(20):
+            await asyncio.sleep(_PAUSE / 2)
+            if answers.swallowed > before:
+                return True
+        answers.cut_never()
+        return False
+
+    async def _refuse(self, strike: Strike) -> bool:
         line = self._lines[strike.victim]
-        match strike.blow:
-            case Blow.CUT:
-                return line.cut() > 0
-            case Blow.DROP:
-                line.answers.cut_at(1)
-            case Blow.STALL:
-                line.pause()
-                await asyncio.sleep(strike.seconds)
-                line.resume()
-            case _:
-                await line.refuse()
-                await asyncio.sleep(strike.seconds)
-                await line.accept()
+        if not line.open_connections:
+            return False
+        await line.refuse()
+        await asyncio.sleep(strike.seconds)
+        await line.accept()
         return True
 
-    async def _misbehave(self, strike: Strike) -> bool:
-        hit = await self._tell(strike.victim, strike.fault)
-        if strike.blow is Blow.MODEL:
-            await asyncio.sleep(strike.seconds)
-            await self._tell(strike.victim, '{"faults": "", "latency_ms": 150}')
+    async def _stall(self, strike: Strike) -> bool:
+        line = self._lines[strike.victim]
+        line.pause()
+        met = await self._meets(line, strike.seconds)
+        line.resume()
+        return met
+
+    async def _one_way(self, strike: Strike) -> bool:
+        line = self._lines[strike.victim]
+        line.answers.pause()
+        met = await self._meets(line, strike.seconds)
+        line.answers.resume()
+        return met
+
+    async def _slow(self, strike: Strike) -> bool:
+        line = self._lines[strike.victim]
+        line.requests.delay = line.answers.delay = _SLOW_SECONDS
+        met = await self._meets(line, strike.seconds)
+        line.requests.delay = line.answers.delay = 0.0
+        return met
+
+    async def _meets(self, line: TcpProxy, seconds: float) -> bool:
+        """Whether a request comes on the line within so many seconds, or else a little later."""
+        before = line.requests.pieces
+        await asyncio.sleep(seconds)
+        ends = time.monotonic() + _MEETS_WITHIN
+        while line.requests.pieces == before and time.monotonic() < ends:  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(_PAUSE / 5)
+        return line.requests.pieces > before
+
+    async def _fill_memory(self, strike: Strike) -> bool:
+        hit = await self._sight.limit_memory(1)
+        await asyncio.sleep(strike.seconds)
+        await self._sight.limit_memory(0)
         return hit
+
+    async def _fill_disk(self, strike: Strike) -> bool:
+        if self._disk is None:
+            return False
+        with self._disk.full():
+            await asyncio.sleep(strike.seconds)
+        return True
+
+    async def _misbehave_model(self, strike: Strike) -> bool:
+        hit = await self._tell(strike.victim, strike.fault.detail)
+        met = hit and await self._meets(self._lines[strike.victim], strike.seconds)
+        await self._tell(strike.victim, _HEALTHY_MODEL)
+        return met
+
+    async def _misbehave_tools(self, strike: Strike) -> bool:
+        """The company keeps the fault until it was asked, or so many seconds; then it is healthy again."""
+        pid = self._crew.pid(strike.victim)
+        if not await self._tell(strike.victim, strike.fault.detail):
+            return False
+        ends = time.monotonic() + strike.seconds
+        used = False
+        while not used and time.monotonic() < ends and self._crew.pid(strike.victim) == pid:
+            await asyncio.sleep(_PAUSE / 2)
+            used = await self._is_used(strike)
+        await self._tell(strike.victim, "{}")
+        return used
+
+    async def _is_used(self, strike: Strike) -> bool:
+        """Whether a call has met the fault: a company counts down how often it lasts."""
+        try:
+            answer = await self._http.get(f"{self._crew.url(strike.victim)}/faults", timeout=_TIMEOUT)
+            left: JsonObject = loads_object(answer.text)
+        except (httpx.TransportError, ValueError):
+            return False
+        return _calls_left(left) < _calls_left(loads_object(strike.fault.detail))
 
     async def _tell(self, name: str, fault: str) -> bool:
         """Switch faults past the lines; a process that was killed meanwhile has none when it starts again."""
@@ -126,3 +282,9 @@ class Striker:
             except httpx.TransportError:  # it was killed, and is not back yet
                 await asyncio.sleep(_PAUSE)
         return False
+
+
+def _calls_left(faults: JsonObject) -> int:
+    """How many more calls the faults last for."""
+    told = [fault.get("times", 0) for fault in faults.values() if isinstance(fault, dict)]
+    return sum(times for times in told if isinstance(times, int))

@@ -1,123 +1,179 @@
-"""What strikes whom and when: a deck of strikes a minute, shuffled by the seed and dealt out evenly."""
+"""What strikes whom and when: every fault that a run lists, shuffled by the seed and dealt out evenly."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from itertools import count
 from random import Random
 from types import MappingProxyType
-from typing import NamedTuple
 
 from shared.domain.exact_json import JsonObject
 
 LEASE_SECONDS = 5.0  # an executor's lease: a stop is to last longer
-_TOOL_FAULTS = (
-    '{"*": {"delay_before_ms": 600, "times": 12}}',
-    '{"*": {"delay_after_ms": 4000, "ignore_disconnect": true, "times": 3}}',
-    '{"create_refund": {"lose_reply": true, "times": 2}, "approve_expense": {"lose_reply": true, "times": 2}}',
-    '{"create_refund": {"delay_before_ms": 3500, "ignore_disconnect": true, "times": 2}}',
-    '{"approve_expense": {"fail": "The books are being closed.", "times": 2}}',
-    '{"get_expense": {"fail": "Try again later.", "times": 2}, "get_order": {"lose_reply": true, "times": 2}}',
-)
-_MODEL_FAULTS = ('{"latency_ms": 1500}', '{"faults": "truncated"}', '{"faults": "stale_column"}')
+LEAST_STRIKES = 2  # a listed fault that struck less often was not tried
+_SPARE = 1  # more of each are planned than must strike: a victim may be dead already
+_SPARE_FROM = 30.0  # seconds; in a shorter run one more would find nobody left
+_MINUTE = 60.0
+_POWER_FROM = 90.0  # a run that lasts at least so long has its power cut twice, the second time at its end
 
 
 class Blow(StrEnum):
     KILL = "kill"  # SIGKILL; started again at once, or after the strike's seconds
+    AT_WRITE = "kill at a write"  # SIGKILL of every executor at the moment at which a write leaves
     TERM = "term"  # SIGTERM; started again once it has ended
     STOP = "stop"  # SIGSTOP, and SIGCONT after some seconds
     CUT = "cut"  # every connection of a line, at once
     REFUSE = "refuse"  # a line is cut, and nobody listens there for some seconds
     STALL = "stall"  # nothing goes through a line for some seconds
+    ONE_WAY = "one way"  # requests go through a line, answers do not, for some seconds
+    SLOW = "slow"  # every piece of a line is held back a little, for some seconds
     DROP = "drop"  # the next answer of a line is swallowed, and its connection cut
-    TOOLS = "tools"  # the company misbehaves
+    TOOLS = "tools"  # the company misbehaves, once it is asked
     MODEL = "model"  # the model misbehaves for some seconds
+    MEMORY = "memory"  # Redis refuses every write for some seconds
+    DISK = "disk"  # the disk of Redis is full for some seconds
     POWER = "power cut"  # every process and both Redis servers, at once
 
 
 @dataclass(frozen=True)
+class ListedFault:
+    """One listed fault. ``victims``: processes, lines or companies, of which one is struck at a time.
+
+    ``a_minute``: how often at the least, in a long run. ``detail``: what a company or the model is told.
+    """
+
+    name: str
+    blow: Blow
+    victims: tuple[str, ...]
+    a_minute: float = 1.0
+    seconds: tuple[float, float] = (0.0, 0.0)
+    detail: str = ""
+
+
+@dataclass(frozen=True)
 class Strike:
-    """``at``: seconds from the beginning. ``victim``: a process, a line, or a company. ``fault``: what it is told."""
+    """``at``: seconds from the beginning. ``victim``: a process, a line, or a company."""
 
     at: float
-    blow: Blow
+    fault: ListedFault
     victim: str
     seconds: float = 0.0
-    fault: str = ""
+
+    @property
+    def blow(self) -> Blow:
+        return self.fault.blow
 
     def as_json(self) -> JsonObject:
-        told = {"blow": self.blow.value, "victim": self.victim, "fault": self.fault}
+        told = {"fault": self.fault.name, "victim": self.victim, "detail": self.fault.detail}
         return {"at": Decimal(f"{self.at:.3f}"), "seconds": Decimal(f"{self.seconds:.3f}"), **told}
 
 
-class Card(NamedTuple):
-    """One strike without its moment. ``a_minute``: how often it is in the deck."""
+_EXECUTOR = ("executor",)  # whose turn it is
+_COMPANIES = ("company-mcp", "company-rest")
+_TO_REDIS = ("executor-1>redis", "executor-2>redis", "gateway-1>redis", "gateway-2>redis", "learner>redis")
+_SERVICES = ("policy", "planner", *_COMPANIES)
+_UNTIL_MET = (6.0, 6.0)  # seconds that a company's fault waits for a call
+_BEYOND_LEASE = (LEASE_SECONDS + 1.0, LEASE_SECONDS + 2.0)
 
-    blow: Blow
-    victims: tuple[str, ...]
-    a_minute: int
-    seconds: tuple[float, float] = (0.0, 0.0)
+
+def _tool_fault(name: str, detail: str) -> ListedFault:
+    return ListedFault(name, Blow.TOOLS, _COMPANIES, 1, _UNTIL_MET, detail)
 
 
-_EXECUTORS: tuple[Card, ...] = (
-    Card(Blow.KILL, ("executor",), 6),
-    Card(Blow.STOP, ("executor",), 1, (LEASE_SECONDS + 1.0, LEASE_SECONDS + 2.0)),
+def _model_fault(name: str, detail: str) -> ListedFault:
+    return ListedFault(name, Blow.MODEL, ("planner",), 1, (0.5, 1.5), detail)
+
+
+FAULTS: tuple[ListedFault, ...] = (
+    ListedFault("kill-executor", Blow.KILL, _EXECUTOR, 6),
+    ListedFault("stop-executor", Blow.STOP, _EXECUTOR, 1, _BEYOND_LEASE),
+    ListedFault("kill-at-write", Blow.AT_WRITE, ("everything",), 1, (3.0, 3.0)),
+    ListedFault("kill-redis", Blow.KILL, ("redis",), 4, (0.0, 1.0)),
+    ListedFault("kill-queue", Blow.KILL, ("queue",), 2),
+    ListedFault("kill-policy", Blow.KILL, ("policy",), 2),
+    ListedFault("kill-planner", Blow.KILL, ("planner",), 2),
+    ListedFault("kill-company", Blow.KILL, _COMPANIES, 2),
+    ListedFault("kill-gateway", Blow.KILL, ("gateway-1", "gateway-2"), 2),
+    ListedFault("kill-learner", Blow.KILL, ("learner",), 2),
+    ListedFault("end-process", Blow.TERM, ("executor-2", "gateway-1", "learner", "policy")),
+    ListedFault("stop-process", Blow.STOP, ("gateway-1", "learner", "policy", "company-mcp", "redis"), 1, (1.0, 4.0)),
+    ListedFault("cut-redis", Blow.CUT, _TO_REDIS),
+    ListedFault("cut-service", Blow.CUT, _SERVICES),
+    ListedFault("lost-redis-answer", Blow.DROP, _TO_REDIS[:4], 2),
+    ListedFault("lost-service-answer", Blow.DROP, _COMPANIES),
+    ListedFault("refused-line", Blow.REFUSE, ("policy", "planner", "company-rest", "gateway-2>redis"), 1, (0.5, 2.0)),
+    ListedFault("stalled-redis", Blow.STALL, _TO_REDIS[:2], 1, (1.0, LEASE_SECONDS + 2.0)),
+    ListedFault("stalled-service", Blow.STALL, ("company-mcp", "policy", "planner", "queue"), 1, (0.5, 4.0)),
+    ListedFault("one-way-redis", Blow.ONE_WAY, _TO_REDIS, 1, (1.0, 4.0)),
+    ListedFault("one-way-service", Blow.ONE_WAY, _SERVICES, 1, (1.0, 4.0)),
+    ListedFault("slow-redis", Blow.SLOW, _TO_REDIS, 1, (2.0, 4.0)),
+    ListedFault("slow-service", Blow.SLOW, _SERVICES, 1, (2.0, 4.0)),
+    ListedFault("full-memory", Blow.MEMORY, ("redis",), 1, (0.5, 1.5)),
+    ListedFault("full-disk", Blow.DISK, ("redis",), 1, (0.5, 1.5)),
+    _tool_fault("slow-tool", '{"*": {"delay_before_ms": 600, "times": 6}}'),
+    _tool_fault("late-answer", '{"*": {"delay_after_ms": 4000, "ignore_disconnect": true, "times": 1}}'),
+    _tool_fault(
+        "lost-reply", '{"create_refund": {"lose_reply": true, "times": 1}, "*": {"lose_reply": true, "times": 1}}'
+    ),
+    _tool_fault(
+        "late-write",
+        '{"create_refund": {"delay_before_ms": 3500, "ignore_disconnect": true, "times": 1},'
+        ' "approve_expense": {"delay_before_ms": 3500, "ignore_disconnect": true, "times": 1}}',
+    ),
+    _tool_fault(
+        "very-late-write", '{"create_refund": {"delay_before_ms": 15000, "ignore_disconnect": true, "times": 1}}'
+    ),
+    _tool_fault("refusing-tool", '{"approve_expense": {"fail": "The books are being closed.", "times": 1}}'),
+    _tool_fault("failing-read", '{"get_expense": {"fail": "Try again later.", "times": 1}}'),
+    _tool_fault(
+        "lying-tool",
+        '{"create_refund": {"lie": true, "times": 1}, "approve_expense": {"lie": true, "times": 1},'
+        ' "update_employee_phone": {"lie": true, "times": 1}}',
+    ),
+    _tool_fault("doubling-tool", '{"create_refund": {"twice": true, "times": 1}}'),
+    _model_fault("slow-model", '{"latency_ms": 1500}'),
+    _model_fault("cut-model", '{"faults": "truncated"}'),
+    _model_fault("model-of-stale-columns", '{"faults": "stale_column"}'),
+    _model_fault("model-of-unasked-writes", '{"faults": "unasked_write"}'),
+    _model_fault("model-of-wrong-records", '{"faults": "wrong_record"}'),
+    _model_fault("model-of-repeated-writes", '{"faults": "repeated_write"}'),
+    _model_fault("model-against-policy", '{"faults": "ignored_policy"}'),
+    ListedFault("power-cut", Blow.POWER, ("everything",)),
 )
-_OTHERS: tuple[Card, ...] = (
-    Card(Blow.KILL, ("redis",), 4, (0.0, 1.0)),
-    Card(Blow.KILL, ("queue",), 2),
-    Card(Blow.KILL, ("policy",), 3),
-    Card(Blow.KILL, ("planner",), 2),
-    Card(Blow.KILL, ("company-mcp", "company-rest"), 3),
-    Card(Blow.KILL, ("gateway-1", "gateway-2"), 2),
-    Card(Blow.KILL, ("learner",), 2),
-    Card(Blow.TERM, ("executor-2", "gateway-1", "learner", "policy"), 1),
-    Card(Blow.STOP, ("gateway-1", "learner", "policy", "company-mcp", "redis"), 2, (1.0, 4.0)),
-    Card(Blow.CUT, ("executor-1>redis", "executor-2>redis", "gateway-1>redis", "learner>redis"), 2),
-    Card(Blow.CUT, ("company-mcp", "company-rest", "planner"), 2),
-    Card(Blow.DROP, ("executor-1>redis", "executor-2>redis", "gateway-1>redis", "gateway-2>redis"), 2),
-    Card(Blow.DROP, ("company-mcp", "company-rest"), 1),
-    Card(Blow.REFUSE, ("policy", "planner", "company-rest", "gateway-2>redis"), 1, (0.5, 2.0)),
-    Card(Blow.STALL, ("executor-1>redis", "executor-2>redis"), 1, (1.0, LEASE_SECONDS + 2.0)),
-    Card(Blow.STALL, ("company-mcp", "policy", "planner", "queue", "learner>redis"), 1, (0.5, 4.0)),
-    Card(Blow.TOOLS, ("company-mcp", "company-rest"), 4),
-    Card(Blow.MODEL, ("planner",), 1, (1.0, 3.0)),
-)
-_MINUTE = 60.0
-_POWER_FROM = 90.0  # a run that lasts at least so long ends with a power cut
+BY_NAME: Mapping[str, ListedFault] = MappingProxyType({fault.name: fault for fault in FAULTS})
 _SPREAD: Mapping[bool, float] = MappingProxyType({True: 0.25, False: 0.9})  # of a slot, how far a strike may move
 
 
-def strikes(random: Random, seconds: float, executors: int) -> tuple[Strike, ...]:
+def strikes(
+    random: Random, seconds: float, executors: int, faults: Sequence[ListedFault] = FAULTS
+) -> tuple[Strike, ...]:
     """All strikes of a run in their order. Those on executors go round, so that one is left whenever possible."""
     named = tuple(f"executor-{number + 1}" for number in range(executors))
-    dealt = [*_dealt(random, _EXECUTORS, seconds, named), *_dealt(random, _OTHERS, seconds, ())]
-    if seconds >= _POWER_FROM:
-        dealt.append(Strike(round(seconds, 3), Blow.POWER, "everything"))
+    ours = [fault for fault in faults if fault.victims == _EXECUTOR]
+    others = [fault for fault in faults if fault.victims != _EXECUTOR and fault.blow is not Blow.POWER]
+    dealt = [*_dealt(random, ours, seconds, named), *_dealt(random, others, seconds, ())]
+    for fault in faults:
+        if fault.blow is Blow.POWER:
+            dealt += [Strike(round(at, 3), fault, fault.victims[0]) for at in (seconds / 2, seconds)]
     return tuple(sorted(dealt, key=lambda strike: strike.at))
 
 
-def _dealt(random: Random, deck: Sequence[Card], seconds: float, in_turn: Sequence[str]) -> Iterator[Strike]:
-    """As much of the deck, again and again, as the time allows."""
-    slot = _MINUTE / sum(card.a_minute for card in deck)
-    cards = _shuffled(random, deck)
-    for turn in count():
+def listed_faults(seconds: float) -> tuple[ListedFault, ...]:
+    """Those of a run of that length for which nobody chose any."""
+    return FAULTS if seconds >= _POWER_FROM else tuple(fault for fault in FAULTS if fault.blow is not Blow.POWER)
+
+
+def _dealt(random: Random, faults: Sequence[ListedFault], seconds: float, in_turn: Sequence[str]) -> Iterator[Strike]:
+    """Each fault as often as it must strike, and at least as often as the time holds."""
+    deck = [fault for fault in faults for _ in range(_times(fault, seconds))]
+    random.shuffle(deck)
+    slot = seconds / max(1, len(deck))
+    for turn, fault in enumerate(deck):
         moment = slot * (turn + 0.5 + _SPREAD[bool(in_turn)] * (random.random() - 0.5))
-        if moment >= seconds:
-            return
-        victim = in_turn[turn % len(in_turn)] if in_turn else ""
-        yield _strike(random, next(cards), moment, victim)
+        victim = in_turn[turn % len(in_turn)] if in_turn else random.choice(fault.victims)
+        yield Strike(round(moment, 3), fault, victim, round(random.uniform(*fault.seconds), 3))
 
 
-def _shuffled(random: Random, deck: Sequence[Card]) -> Iterator[Card]:
-    while True:
-        cards = [card for card in deck for _ in range(card.a_minute)]
-        random.shuffle(cards)
-        yield from cards
-
-
-def _strike(random: Random, card: Card, at: float, victim: str) -> Strike:
-    fault = {Blow.TOOLS: _TOOL_FAULTS, Blow.MODEL: _MODEL_FAULTS}.get(card.blow, ("",))
-    seconds = round(random.uniform(*card.seconds), 3)
-    return Strike(round(at, 3), card.blow, victim or random.choice(card.victims), seconds, random.choice(fault))
+def _times(fault: ListedFault, seconds: float) -> int:
+    spare = _SPARE if seconds >= _SPARE_FROM else 0
+    return max(LEAST_STRIKES + spare, round(fault.a_minute * seconds / _MINUTE))

@@ -13,15 +13,17 @@ QUEUE = "queue"
 GATEWAYS = ("gateway-1", "gateway-2")
 CALLED_BY_NAME = ("policy", "planner")  # of a single line each, whoever serves behind it
 _SERVED: Mapping[str, str] = MappingProxyType({MCP: "mcp", REST: "rest"})
+MODEL_LATENCY_MS = 150  # so that there are turns in hand when an executor dies
 _SETTINGS: Mapping[str, str] = MappingProxyType(
     {
         "TOOL_TIMEOUT": "3",  # a write in doubt waits out its call's time
         "ALLOW_FAULTS": "true",
         "PLANNER_ALLOW_FAULTS": "true",
-        "PLANNER_LATENCY_MS": "150",  # so that there are turns in hand when an executor dies
+        "PLANNER_LATENCY_MS": str(MODEL_LATENCY_MS),
         "EXECUTOR_CAPACITY": "16",  # what is begun is done before its executor dies again
     }
 )
+_OPEN_SETTINGS = ("PLANNER_LATENCY_MS",)  # which the caller may have otherwise: more is in hand with a slower model
 # As an installation has it; the launcher's own are shorter, since nobody chooses among replicas there.
 LEAVING: Mapping[str, str] = MappingProxyType({"DRAIN_SECONDS": "3", "GRACE_SECONDS": "10"})
 
@@ -38,7 +40,8 @@ class Wiring:
     @classmethod
     def of(cls, folder: Path, environ: Mapping[str, str], executors: int, archive_key: str = "") -> "Wiring":
         gateway, second_gateway, second_company, *rest = free_ports(3 + Ports.needed(executors))
-        told = {**environ, **_SETTINGS}
+        slower = {name: environ[name] for name in _OPEN_SETTINGS if name in environ}
+        told = {**environ, **_SETTINGS, **slower}
         options = StackOptions(
             folder, told, port=gateway, executors=executors, company_faults=True, archive_key=archive_key
         )

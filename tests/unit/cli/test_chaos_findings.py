@@ -9,32 +9,38 @@ from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
 from tools.chaos.doors import Accepted
 from tools.chaos.errands import Errand, Intended, Kind, Row
-from tools.chaos.findings import Evidence, Harm, findings, untold_writes
+from tools.chaos.evidence import Evidence, Harm
+from tools.chaos.findings import findings, untold_writes
 from tools.chaos.ledgers import Applied, CompanyLedger
 from tools.chaos.load import Sent
 from tools.chaos.recovery import percentile
 from tools.chaos.schedule import Planned
 from tools.chaos.sight import Counted
 
-_REFUND = Applied("create_refund", {"order_id": "ORD-1", "amount": "5.00"})
-_OTHER = Applied("create_refund", {"order_id": "ORD-9", "amount": "5.00"})
-_REPORTED: JsonObject = {"tool": "create_refund", "arguments": {"order_id": "ORD-1", "amount": 5}, "status": "verified"}
+_REASON = "it arrived late"
+_REFUND = Applied("create_refund", {"order_id": "ORD-1", "amount": "5.00", "reason": _REASON})
+_OTHER = Applied("create_refund", {"order_id": "ORD-9", "amount": "5.00", "reason": _REASON})
+REPORTED: JsonObject = {
+    "tool": "create_refund",
+    "arguments": {"order_id": "ORD-1", "amount": 5, "reason": _REASON},
+    "status": "verified",
+}
 
 
-def _sent() -> Sent:
-    intended = Intended("create_refund", (("order_id", "ORD-1"),))
+def sent_refund() -> Sent:
+    intended = Intended("create_refund", (("order_id", "ORD-1"),), (("amount", "5.00"), ("reason", _REASON)))
     wanted = Errand(Kind.REFUND, "Refund 5.00 of order ORD-1.", (Row("orders", {"id": "ORD-1"}),), (intended,))
     return Sent(Planned(0, 0.0, wanted, "mcp"), accepted=Accepted("t1", "s1"))
 
 
-def _view(state: str = "completed", writes: tuple[Json, ...] = (_REPORTED,)) -> TaskView:
+def _view(state: str = "completed", writes: tuple[Json, ...] = (REPORTED,)) -> TaskView:
     return TaskView("t1", state, "Done.", {"writes": [*writes]})
 
 
-def _evidence() -> Evidence:
+def intact_evidence() -> Evidence:
     """A run in which all is as it should be."""
     return Evidence(
-        sent=(_sent(),),
+        sent=(sent_refund(),),
         views={"t1": _view()},
         books={"mcp": CompanyLedger((_REFUND,)), "rest": CompanyLedger(())},
         counted=Counted(frozenset({"t1:1"}), 1, ("t1:1",)),
@@ -47,15 +53,15 @@ def _books(*writes: Applied) -> dict[str, CompanyLedger]:
 
 
 def _said_twice(evidence: Evidence) -> Evidence:
-    sent = _sent()
+    sent = sent_refund()
     sent.twice = "the message sent again made a second task"
     return replace(evidence, sent=(sent,))
 
 
 @pytest.mark.promise("chaos.finds_harm")
 def test_nothing_is_found_where_nothing_happened() -> None:
-    assert findings(_evidence()) == ()
-    assert untold_writes(_evidence()) == ()
+    assert findings(intact_evidence()) == ()
+    assert untold_writes(intact_evidence()) == ()
 
 
 @pytest.mark.promise("chaos.finds_harm")
@@ -77,12 +83,12 @@ def test_nothing_is_found_where_nothing_happened() -> None:
 )
 def test_each_harm_is_found_alone(harm: Harm, spoil: Callable[[Evidence], Evidence]) -> None:
     """And named with the task that it befell, where there is one."""
-    assert [finding.harm for finding in findings(spoil(_evidence()))] == [harm]
+    assert [finding.harm for finding in findings(spoil(intact_evidence()))] == [harm]
 
 
 def test_a_write_that_its_task_does_not_tell_of_is_shown() -> None:
     """It is no harm by itself, but somebody should look."""
-    silent = replace(_evidence(), views={"t1": _view("failed", ())})
+    silent = replace(intact_evidence(), views={"t1": _view("failed", ())})
     assert len(untold_writes(silent)) == 1
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from tests.unit.cli.test_chaos_findings import _evidence, _view
+from tests.unit.cli.test_chaos_findings import _view, intact_evidence
 from tools.chaos.balancer import Balancer
 from tools.chaos.endings import Unforeseen, ended_otherwise
 from tools.chaos.errands import Kind
-from tools.chaos.findings import Harm, findings
+from tools.chaos.evidence import Harm
+from tools.chaos.findings import findings
 from tools.chaos.followers import Followers
 from tools.chaos.rolled import Rolled
 from tools.chaos.roller import Restart
@@ -27,7 +28,7 @@ FINE = Rolled(
 
 
 def _harms(rolled: Rolled, state: str = "completed") -> list[Harm]:
-    evidence = replace(_evidence(), rolled=rolled, views={"t1": _view(state)})
+    evidence = replace(intact_evidence(), rolled=rolled, views={"t1": _view(state)})
     return [finding.harm for finding in findings(evidence)]
 
 
@@ -59,7 +60,7 @@ def test_what_a_careful_restart_may_not_cost_is_found(rolled: Rolled, harm: Harm
 @pytest.mark.promise("upgrade.nothing_fails")
 def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
     """Where processes are killed, a task may fail with its reason; it is told, and no harm."""
-    struck = replace(_evidence(), views={"t1": _view("failed")})
+    struck = replace(intact_evidence(), views={"t1": _view("failed")})
 
     assert findings(struck) == ()
     assert [one.sentence for one in struck.ended_otherwise] == [
@@ -83,7 +84,7 @@ def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
 )
 def test_errands_end_as_they_ask(kind: Kind, canceled: float | None, ends: str) -> None:
     """A cancel may come too late; nobody else's task is canceled."""
-    (sent,) = _evidence().sent
+    (sent,) = intact_evidence().sent
     planned = replace(sent.planned, errand=replace(sent.planned.errand, kind=kind), canceled_after=canceled)
 
     assert [*ended_otherwise([(replace(sent, planned=planned), _view(ends))])] == []

@@ -7,8 +7,8 @@ import pytest
 
 from shared.domain.exact_json import dumps
 from tools.chaos.errands import Kind
-from tools.chaos.schedule import schedule
-from tools.chaos.strikes import Blow
+from tools.chaos.schedule import schedule, warm_up
+from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow
 from tools.chaos.wiring import Wiring
 
 THREE_MINUTES = 180.0
@@ -44,8 +44,46 @@ def test_no_two_tasks_touch_the_same_row() -> None:
 def test_what_a_person_or_a_rule_forbids_is_no_intended_write() -> None:
     """A write of such a task would be found as one that nobody asked for."""
     refused = {Kind.REJECTED_CLAIM, Kind.REJECTED_REFUND, Kind.BLOCKED_CLAIM, Kind.LEFT_WAITING, Kind.QUESTION}
+    refused |= {Kind.CANCELED_CLAIM, Kind.SIBLINGS}
     for task in schedule(1, THREE_MINUTES).tasks:
         assert bool(task.errand.writes) is (task.errand.kind not in refused)
+
+
+@pytest.mark.promise("chaos.judges_itself")
+@pytest.mark.parametrize("seconds", [20.0, THREE_MINUTES])
+def test_every_listed_fault_is_planned_as_often_as_it_must_strike(seconds: float) -> None:
+    """In a long run once more, lest a victim is dead already; the power is cut twice, where the run lists that."""
+    planned = schedule(1, seconds)
+    times = Counter(strike.fault.name for strike in planned.strikes)
+
+    assert times.keys() == set(planned.faults)
+    assert all(times[name] >= LEAST_STRIKES + (seconds > 30) for name in times.keys() - {"power-cut"})
+    assert times["power-cut"] == (2 if seconds == THREE_MINUTES else 0)
+
+
+def test_a_run_lists_the_faults_that_were_chosen_and_no_others() -> None:
+    planned = schedule(1, 20.0, faults=(BY_NAME["lying-tool"],), kinds=(Kind.REFUND,))
+
+    assert {strike.fault.name for strike in planned.strikes} == {"lying-tool"} == set(planned.faults)
+    assert {task.errand.kind for task in planned.tasks} == {Kind.REFUND}
+
+
+def test_a_slower_rate_sends_the_same_tasks_at_other_times() -> None:
+    """As many as the time holds, so that a seed stays the same run on a slower machine."""
+    full = schedule(1, 60.0)
+    half = full.at_rate(full.rate / 2)
+
+    assert 50 <= len(half.tasks) <= 55
+    assert [task.errand for task in half.tasks] == [task.errand for task in full.tasks[: len(half.tasks)]]
+    assert all(task.at < 60.0 for task in half.tasks)
+    assert half.strikes == full.strikes
+
+
+def test_tasks_before_the_load_touch_no_row_of_the_load() -> None:
+    rows = [row.cells["id"] for task in schedule(1, THREE_MINUTES).tasks for row in task.errand.rows]
+    before = [row.cells["id"] for task in warm_up(1, 40) for row in task.errand.rows]
+
+    assert not set(rows) & set(before)
 
 
 def test_a_line_that_can_fail_lies_between_any_two_processes(tmp_path: Path) -> None:

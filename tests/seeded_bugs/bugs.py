@@ -1,0 +1,288 @@
+"""Bugs that the product must not have, each as a small change to one service's running code.
+
+A bug that no longer finds what it changes stops its process: a test that plants it fails, and cannot pass by mistake.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from importlib import import_module
+from pkgutil import walk_packages
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from shared.domain.exact_json import JsonObject
+
+Planting = Callable[[], None]
+
+
+class SeededBug(NamedTuple):
+    """``service``: the module whose processes have it."""
+
+    service: str
+    plant: Planting
+
+
+class NoSuchCode(Exception):
+    """The code that a bug changes is not there any more."""
+
+
+def plant_bug(name: str, service: str) -> None:
+    """Change the running code of this process, if it is one of those that have the bug."""
+    bug = BUGS[name]
+    if bug.service == service:
+        bug.plant()
+
+
+def _replace_function(package: str, name: str, make: Callable[[Callable[..., object]], Callable[..., object]]) -> None:
+    """Replace the one function of that name in a package, wherever it was imported to by name."""
+    original = cast("Callable[..., object]", _find(package, name))
+    changed = make(original)
+    for module in tuple(sys.modules.values()):
+        if vars(module).get(name) is original:
+            setattr(module, name, changed)
+
+
+def _find(package: str, name: str) -> object:
+    """What one module of a package defines under that name, whichever folder it lies in. Raises ``NoSuchCode``."""
+    modules = [import_module(found.name) for found in walk_packages(import_module(package).__path__, f"{package}.")]
+    owners = [module for module in modules if getattr(vars(module).get(name), "__module__", None) == module.__name__]
+    if len(owners) != 1:
+        raise NoSuchCode(f"{len(owners)} modules of {package} define {name}")
+    return cast("object", vars(owners[0])[name])
+
+
+def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
+    """Replace text in Lua scripts; "" stands for every one of them."""
+    from shared.infra import lua
+
+    original = lua.source
+
+    def source(name: str, *, again: bool = False) -> str:
+        text = original(name, again=again)
+        for before, after in {**changes.get("", {}), **changes.get(name, {})}.items():
+            if before not in text:
+                raise NoSuchCode(f"{name}.lua has no {before!r}")
+            text = text.replace(before, after)
+        return text
+
+    lua.source = source  # type: ignore[assignment]  # a plain function in place of a cached one
+
+
+def _leave_intents_unflushed() -> None:
+    """An intent is kept in the process's memory, and stored with what came of its call."""
+    from services.executor.adapters.redis_turns import RedisTurnStore
+    from services.executor.ports.turns import Pulse
+    from shared.contracts.ledger import LedgerEntry
+
+    stored, settled = RedisTurnStore._open, RedisTurnStore._settle
+    kept: dict[str, tuple[LedgerEntry, float]] = {}
+
+    async def _open(self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float) -> tuple[Pulse, bool]:
+        kept[entry.key] = (entry, hold_seconds)
+        return await self.pulse(), True
+
+    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, events: Sequence[object] = ()) -> Pulse:
+        if entry.key in kept:
+            await stored(self, *kept.pop(entry.key))
+        return await settled(self, entry, before, events)  # type: ignore[arg-type]
+
+    RedisTurnStore._open = _open  # type: ignore[method-assign]
+    RedisTurnStore._settle = _settle  # type: ignore[method-assign]
+
+
+def _check_no_fence() -> None:
+    """An executor that was frozen beyond its lease works on by the ledger as it knows it, over what others store."""
+    _keep_the_ledger_in_memory()
+    own = "if held[1] == owner and held[2] == fence then"
+    _change_scripts(
+        {
+            "": {"return held[1] == owner and held[2] == fence": "return true"},
+            "extend": {own: "if true then"},
+            "open_write": {"then return {'conflict'} end": "then known = false end"},
+            "settle_write": {
+                "if not known or string.match(known, '^[^\\n]*') ~= before then return {'conflict'} end": ""
+            },
+            "finish": {"if known[1] ~= version then return {'conflict'} end": ""},
+        }
+    )
+
+
+def _keep_the_ledger_in_memory() -> None:
+    from services.executor.adapters.redis_turns import RedisTurnStore
+    from services.executor.ports.turns import JournalEntry, Pulse
+    from shared.contracts.ledger import LedgerEntry
+
+    journal, ledger = RedisTurnStore.journal, RedisTurnStore.ledger
+    stored, settled = RedisTurnStore._open, RedisTurnStore._settle
+    known: dict[int, dict[str, LedgerEntry]] = {}
+
+    async def read_journal(self: RedisTurnStore) -> tuple[JournalEntry, ...]:
+        known[id(self)] = dict(await ledger(self))
+        return await journal(self)
+
+    async def read_ledger(self: RedisTurnStore) -> Mapping[str, LedgerEntry]:
+        return known[id(self)] if id(self) in known else await ledger(self)
+
+    async def _open(self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float) -> tuple[Pulse, bool]:
+        known.setdefault(id(self), {})[entry.key] = entry
+        return await stored(self, entry, hold_seconds)
+
+    async def _settle(self: RedisTurnStore, entry: LedgerEntry, *more: object) -> Pulse:
+        known.setdefault(id(self), {})[entry.key] = entry
+        return await settled(self, entry, *more)  # type: ignore[arg-type]
+
+    RedisTurnStore.journal = read_journal  # type: ignore[method-assign]
+    RedisTurnStore.ledger = read_ledger  # type: ignore[method-assign]
+    RedisTurnStore._open = _open  # type: ignore[method-assign]
+    RedisTurnStore._settle = _settle  # type: ignore[method-assign, assignment]
+
+
+def _acknowledge_before_the_effect() -> None:
+    """The learner acknowledges what it has read, and learns from it a little later."""
+    from services.learner.adapters.redis_outcomes import RedisOutcomes
+    from services.learner.ports.outcomes import Taken
+
+    original = RedisOutcomes.take
+
+    async def take(self: RedisOutcomes, partitions: Sequence[int]) -> Taken:
+        taken = await original(self, partitions)
+        if taken.deliveries:
+            await self.settle(taken.deliveries, ())
+            await asyncio.sleep(2.0)
+        return taken
+
+    RedisOutcomes.take = take  # type: ignore[method-assign, assignment]
+
+
+def _keep_the_reaper_off() -> None:
+    """Nobody looks for sessions whose owner is gone."""
+    from services.executor.adapters.redis_upkeep import RedisUpkeep
+    from services.executor.ports.upkeep import Overdue
+
+    async def overdue(self: RedisUpkeep) -> Overdue:
+        return Overdue((), (), (), 0)
+
+    RedisUpkeep.overdue = overdue  # type: ignore[method-assign]
+
+
+def _ignore_cancels() -> None:
+    """A cancel is taken in, and nothing comes of it."""
+    from services.executor.adapters.redis_turns import RedisTurnStore
+
+    RedisTurnStore._cancel = lambda self, signals: None  # type: ignore[method-assign]
+    _replace_function("services.executor.core", "_canceled", lambda _: lambda turn: None)
+
+
+def _prove_every_write() -> None:
+    """Whatever is read back, the write counts as shown."""
+    from shared.domain.words import WriteStatus
+
+    def proves(original: Callable[..., object]) -> Callable[..., object]:
+        def judge(evidence: object) -> object:
+            found = original(evidence)
+            return found._replace(status=WriteStatus.VERIFIED, note="read back", contradicted=False)  # type: ignore[attr-defined]
+
+        return judge
+
+    _replace_function("services.executor.core", "judge", proves)
+
+
+def _change_amounts_after_the_approval() -> None:
+    """A cent is added on the way to the server."""
+    from services.executor.adapters.tool_servers import DetectingToolServers
+
+    original = DetectingToolServers.call
+
+    async def call(self: DetectingToolServers, *words: object) -> object:
+        connection, tool, arguments, *rest = words
+        sent = dict(cast("JsonObject", arguments))
+        if "amount" in sent:
+            sent["amount"] = Decimal(str(sent["amount"])) + Decimal("0.01")
+        return await original(self, connection, tool, sent, *rest)  # type: ignore[arg-type]
+
+    DetectingToolServers.call = call  # type: ignore[method-assign, assignment]
+
+
+def _hash_part_of_the_plan() -> None:
+    """What an approval is bound to are a plan's tools, and neither what they are called with nor what was read."""
+    from shared.contracts.plan import WritePlan
+    from shared.domain.exact_json import digest
+
+    def hash_(self: WritePlan) -> str:
+        return digest([[call.call_id, call.tool] for call in self.calls])
+
+    WritePlan.hash = property(hash_)  # type: ignore[method-assign, assignment]
+    _replace_function("services.executor.core", "binding_hash", lambda _: lambda verdict: verdict.policy_hash)
+
+
+def _reserve_no_budget() -> None:
+    """A model call is made whether or not it still fits under its task's ceiling."""
+    core = "services.executor.core"
+    spending, reservation, amount = (
+        cast("Callable[..., object]", _find(core, name)) for name in ("Spending", "Reservation", "Amount")
+    )
+
+    def reserve(self: object, key: str, size: object, output: int, *_: object) -> object:
+        vars(self)["_reserved"] += 1
+        return reservation(f"reserve:{vars(self)['_reserved']}:{key}", amount(), output)
+
+    setattr(spending, "reserve", reserve)  # noqa: B010  # a class that is found by its name
+
+
+def _tell_outcomes_twice() -> None:
+    """A task's outcome is told once more under another name."""
+    from services.executor.adapters.redis_turns import RedisTurnStore
+    from services.executor.ports.turns import TurnEnd
+
+    original = RedisTurnStore.finish
+
+    async def finish(self: RedisTurnStore, end: TurnEnd) -> None:
+        await original(self, end)
+        if end.outcome:
+            again = end.outcome.model_copy(update={"event_id": f"{end.outcome.event_id}:again"})
+            words = ("id", again.event_id, "o", again.model_dump_json())
+            await self._scripts.command("XADD", self._partition.outcomes, "*", *words)
+
+    RedisTurnStore.finish = finish  # type: ignore[method-assign]
+
+
+def _judge_by_a_sibling() -> None:
+    """A rule sees, in place of the record that a call names, the first one of its kind that was read."""
+
+    def sees_first(original: Callable[..., object]) -> Callable[..., object]:
+        def view_of(tool: str, arguments: JsonObject, facts: Sequence[object]) -> object:
+            named = {key: _first_of_kind(value, facts) for key, value in arguments.items()}
+            return original(tool, named, facts)
+
+        return view_of
+
+    _replace_function("services.executor.core", "view_of", sees_first)
+
+
+def _first_of_kind(value: object, facts: Sequence[object]) -> object:
+    """The first identifier with the same beginning that anything read was asked for."""
+    if not isinstance(value, str) or "-" not in value:
+        return value
+    stem = value.rpartition("-")[0]
+    asked = [text for fact in facts for text in str(getattr(fact, "arguments_json", "")).split('"')]
+    return next((text for text in asked if text.startswith(f"{stem}-")), value)
+
+
+_EXECUTOR, _LEARNER = "services.executor", "services.learner"
+BUGS: Mapping[str, SeededBug] = MappingProxyType(
+    {
+        "intent-unflushed": SeededBug(_EXECUTOR, _leave_intents_unflushed),
+        "approval-of-a-part": SeededBug(_EXECUTOR, _hash_part_of_the_plan),
+        "no-fence": SeededBug(_EXECUTOR, _check_no_fence),
+        "acknowledged-before-effect": SeededBug(_LEARNER, _acknowledge_before_the_effect),
+        "reaper-off": SeededBug(_EXECUTOR, _keep_the_reaper_off),
+        "cancel-ignored": SeededBug(_EXECUTOR, _ignore_cancels),
+        "read-back-always-true": SeededBug(_EXECUTOR, _prove_every_write),
+        "argument-changed": SeededBug(_EXECUTOR, _change_amounts_after_the_approval),
+        "budget-unreserved": SeededBug(_EXECUTOR, _reserve_no_budget),
+        "outcome-twice": SeededBug(_EXECUTOR, _tell_outcomes_twice),
+        "rule-by-a-sibling": SeededBug(_EXECUTOR, _judge_by_a_sibling),
+    }
+)

@@ -1,0 +1,137 @@
+"""What a run finds wrong with a write: each argument, each call on the line, each approval and cancel."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from shared.domain.exact_json import JsonObject
+from tests.unit.cli.test_chaos_findings import REPORTED, intact_evidence, sent_refund
+from tools.chaos.errands import Kind, equal_arguments, errand
+from tools.chaos.evidence import Evidence, Harm
+from tools.chaos.findings import findings
+from tools.chaos.ledgers import Applied, CompanyLedger
+from tools.chaos.load import Approved, Sent
+from tools.chaos.sent_calls import SentCall
+
+_ASKED: JsonObject = {"order_id": "ORD-1", "amount": "5.00", "reason": "it arrived late"}
+
+
+def _call(at: float = 10.0, **changes: str) -> SentCall:
+    return SentCall(at, "mcp", "create_refund", {**_ASKED, **changes})
+
+
+def _evidence(sent: Sent, *calls: SentCall, applied: tuple[JsonObject, ...] = (_ASKED,)) -> Evidence:
+    books = {
+        "mcp": CompanyLedger(Applied("create_refund", one) for one in applied),
+        "rest": CompanyLedger(()),
+    }
+    return replace(intact_evidence(), sent=(sent,), calls=calls, books=books)
+
+
+def _approved(*amounts: str, at: float = 5.0) -> Sent:
+    """A refund that needs an approval, and what its approver saw."""
+    sent = sent_refund()
+    sent.planned = replace(sent.planned, errand=replace(sent.planned.errand, decision="approve"))
+    sent.approvals = [Approved(at, (("create_refund", {**_ASKED, "amount": amount}),)) for amount in amounts]
+    return sent
+
+
+def _canceled(taken_at: float, said: str) -> Sent:
+    sent = sent_refund()
+    sent.cancel_taken_at, sent.cancel_said = taken_at, said
+    return sent
+
+
+def _harms(evidence: Evidence) -> list[Harm]:
+    return [finding.harm for finding in findings(evidence)]
+
+
+@pytest.mark.promise("chaos.finds_harm")
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        _evidence(sent_refund(), _call()),
+        _evidence(_approved("5.00"), _call()),
+        _evidence(_approved("9.00", "5.00"), _call()),
+        _evidence(_canceled(10.5, "canceled"), _call()),
+        _evidence(_canceled(9.0, "working"), _call()),
+    ],
+    ids=["asked", "approved", "approved again", "sent before its cancel", "in hand when its cancel came"],
+)
+def test_a_write_as_it_should_be_is_no_finding(evidence: Evidence) -> None:
+    assert _harms(evidence) == []
+
+
+@pytest.mark.promise("chaos.finds_harm")
+@pytest.mark.parametrize(
+    ("evidence", "harm"),
+    [
+        (_evidence(_approved("5.00", at=10.2), _call()), Harm.BEFORE_APPROVAL),
+        (_evidence(_approved(), _call()), Harm.BEFORE_APPROVAL),
+        (_evidence(_approved("4.00"), _call()), Harm.NOT_AS_APPROVED),
+        (_evidence(_canceled(9.9, "canceled"), _call()), Harm.AFTER_CANCEL),
+        (_evidence(_canceled(7.0, "input-required"), _call()), Harm.AFTER_CANCEL),
+        (_evidence(sent_refund(), _call(), _call(12.0), applied=(_ASKED, _ASKED)), Harm.DOUBLE_WRITE),
+        (_evidence(sent_refund(), _call(), applied=(_ASKED, _ASKED)), Harm.DOUBLING_PROVED),
+        (_evidence(sent_refund(), _call(), _call(11.0, order_id="ORD-7")), Harm.UNCALLED_WRITE),
+        (_evidence(sent_refund(), _call(), _call(11.0, amount="6.00")), Harm.WRONG_ARGUMENT),
+    ],
+    ids=[
+        "before its yes",
+        "without a yes",
+        "another amount than approved",
+        "after the client was told",
+        "long after its cancel",
+        "sent and applied twice",
+        "applied twice, called proved",
+        "sent to nobody's order, and refused",
+        "sent with another amount, and refused",
+    ],
+)
+def test_a_write_that_should_not_be_is_found(evidence: Evidence, harm: Harm) -> None:
+    assert _harms(evidence) == [harm]
+
+
+@pytest.mark.promise("chaos.finds_harm")
+@pytest.mark.parametrize(
+    "change",
+    [{"amount": "5.01"}, {"reason": "it arrived broken"}, {"note": "by the way"}],
+    ids=["an amount", "a text", "one more"],
+)
+def test_every_argument_counts(change: JsonObject) -> None:
+    """Also where the company applied it so, and the task tells of it as asked: that proof is false as well."""
+    found = _harms(_evidence(sent_refund(), _call(), applied=({**_ASKED, **change},)))
+
+    assert found == [Harm.WRONG_ARGUMENT, Harm.FALSE_PROOF]
+
+
+def test_a_doubling_by_a_company_that_is_not_called_proved_is_no_harm() -> None:
+    view = replace(intact_evidence().views["t1"], metadata={"writes": [{**REPORTED, "status": "unverified"}]})
+
+    assert _harms(replace(_evidence(sent_refund(), _call(), applied=(_ASKED, _ASKED)), views={"t1": view})) == []
+
+
+@pytest.mark.promise("chaos.finds_harm")
+def test_a_task_that_spent_more_than_its_ceiling_is_found() -> None:
+    told = intact_evidence().views["t1"]
+    spent = replace(told, metadata={**told.metadata, "spend": {"tokens": 1001, "token_limit": 1000}})
+    within = replace(told, metadata={**told.metadata, "spend": {"tokens": 1000, "token_limit": 1000}})
+
+    assert _harms(replace(intact_evidence(), views={"t1": spent})) == [Harm.OVERSPENT]
+    assert _harms(replace(intact_evidence(), views={"t1": within})) == []
+
+
+def test_amounts_are_compared_as_numbers_and_everything_else_as_it_is() -> None:
+    assert equal_arguments({"amount": 5, "note": None}, {"amount": "5.00"})
+    assert not equal_arguments({"amount": True}, {"amount": 1, "note": "x"})
+    assert not equal_arguments({"order_id": "ORD-1"}, {"order_id": "ORD-10"})
+
+
+def test_a_notice_may_end_with_the_workers_own_sentence_and_begin_with_no_other() -> None:
+    """Only the notice's text: what it tells of may be acknowledged, and not proved."""
+    notice = errand(Kind.CLAIM_AND_NOTICE, 1, Random(1)).writes[1]  # noqa: S311  # not a secret
+    told = {**dict(notice.telling), "message": dict(notice.begins)["message"]}
+
+    assert notice.differences({**told, "message": f"{told['message']} It is not confirmed yet."}) == ()
+    assert notice.differences({**told, "message": f"Hello, {told['message']}"})

@@ -1,0 +1,45 @@
+"""What a stack carries while nothing is struck: how long one task takes alone, and how many a second it gets done."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from tools.chaos.doors import Doors
+from tools.chaos.load import CLERK, ENDED, Load
+from tools.chaos.schedule import Planned
+
+LONE_TASKS = 6  # one after another; the first is for the connections, and not counted
+BURST_TASKS = 16
+_LOOK_EVERY = 0.03
+_MOST_SECONDS = 60.0
+
+
+class Pace(NamedTuple):
+    """``undisturbed``: median seconds of a task alone. ``carried``: tasks a second of a burst, if one was sent."""
+
+    undisturbed: float
+    carried: float | None = None
+
+
+async def measure_pace(load: Load, doors: Doors, tasks: Sequence[Planned]) -> Pace:
+    """The first tasks one after another, the others at once. A task that does not end counts for as long as awaited."""
+    alone = [await _seconds(load, doors, task) for task in tasks[:LONE_TASKS]]
+    undisturbed = median(alone[1:])
+    burst = tasks[LONE_TASKS:]
+    if not burst:
+        return Pace(undisturbed)
+    began = time.monotonic()
+    await asyncio.gather(*(_seconds(load, doors, task) for task in burst))
+    return Pace(undisturbed, len(burst) / (time.monotonic() - began))
+
+
+async def _seconds(load: Load, doors: Doors, task: Planned) -> float:
+    began = time.monotonic()
+    sent = await load.send(task)
+    while sent.accepted and not sent.has_ended and time.monotonic() < began + _MOST_SECONDS:
+        sent.state = (await doors.view(sent.accepted.task_id, CLERK)).state
+        if sent.state not in ENDED:
+            await asyncio.sleep(_LOOK_EVERY)
+    return time.monotonic() - began

@@ -1,0 +1,154 @@
+"""What is wrong with a run's writes: by the companies' books, the calls on the line, and what each task tells: pure."""
+
+from collections.abc import Iterator, Sequence
+
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import WriteStatus
+from tools.chaos.errands import Intended, equal_arguments
+from tools.chaos.evidence import NOWHERE, Evidence, Finding, Harm, arguments_of, name_of, reported_writes
+from tools.chaos.ledgers import Applied, CompanyLedger
+from tools.chaos.load import Sent
+from tools.chaos.sent_calls import SentCall
+
+IN_HAND_SECONDS = 2.0  # within which a call that had begun when its cancel was taken in may still leave
+
+
+def judge_writes(evidence: Evidence) -> Iterator[Finding]:
+    """Every harm that a write can be."""
+    for protocol, books in evidence.books.items():
+        sent = [one for one in evidence.sent if one.planned.protocol == protocol]
+        calls = [call for call in evidence.calls if call.protocol == protocol and call.may_write]
+        yield from _of_tasks(sent, calls, books, evidence)
+        yield from _of_nobody(protocol, sent, calls, books)
+    yield from _false_proofs(evidence)
+
+
+def _of_tasks(
+    tasks: Sequence[Sent], calls: Sequence[SentCall], books: CompanyLedger, evidence: Evidence
+) -> Iterator[Finding]:
+    for sent in tasks:
+        own = [call for call in calls if _belongs(call, sent)]
+        yield from _before_approval(sent, own)
+        yield from _after_cancel(sent, own)
+        yield from _not_as_approved(sent, own)
+        for intended in sent.planned.errand.writes:
+            made = [call for call in own if intended.is_made_by(call.tool, call.arguments)]
+            yield from _wrong_arguments(sent, intended, made, books)
+            yield from _double_writes(sent, intended, made, books, evidence)
+
+
+def _before_approval(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]:
+    if sent.planned.errand.decision != "approve":
+        return
+    approved_at = min((one.at for one in sent.approvals), default=None)
+    for call in calls:
+        if approved_at is None or call.at < approved_at:
+            when = "and nobody approved it" if approved_at is None else f"{approved_at - call.at:.2f} s before its yes"
+            yield Finding(Harm.BEFORE_APPROVAL, name_of(sent), f"{_describe(call)} was sent, {when}")
+
+
+def _after_cancel(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]:
+    """After a client was told that its task is canceled, or soon after its cancel was taken in."""
+    if sent.cancel_taken_at is None:
+        return
+    last = sent.cancel_taken_at + (0.0 if sent.cancel_said == "canceled" else IN_HAND_SECONDS)
+    for call in calls:
+        if call.at > last:
+            told = f"{_describe(call)} was sent {call.at - sent.cancel_taken_at:.2f} s after its cancel was taken in"
+            yield Finding(Harm.AFTER_CANCEL, name_of(sent), told)
+
+
+def _not_as_approved(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]:
+    """A call that stands in none of the plans to which somebody said yes before it was sent."""
+    if sent.planned.errand.decision != "approve":
+        return
+    for call in calls:
+        seen = [one for one in sent.approvals if one.at <= call.at]
+        if seen and not any(tool == call.tool and _as_shown(call, shown) for one in seen for tool, shown in one.calls):
+            approved = "; ".join(f"{tool} {dumps(shown)}" for one in seen for tool, shown in one.calls)
+            yield Finding(Harm.NOT_AS_APPROVED, name_of(sent), f"{_describe(call)} was sent, approved was {approved}")
+
+
+def _as_shown(call: SentCall, shown: JsonObject) -> bool:
+    return equal_arguments(call.arguments, shown)
+
+
+def _wrong_arguments(
+    sent: Sent, intended: Intended, made: Sequence[SentCall], books: CompanyLedger
+) -> Iterator[Finding]:
+    """In what was sent as in what was applied; told once for each write."""
+    applied = [write.arguments for write in books.applications_of(intended)]
+    wrong = [found for one in (*applied, *(call.arguments for call in made)) if (found := intended.differences(one))]
+    if wrong:
+        yield Finding(Harm.WRONG_ARGUMENT, name_of(sent), f"{intended.tool}: {', '.join(wrong[0])}")
+
+
+def _double_writes(
+    sent: Sent, intended: Intended, made: Sequence[SentCall], books: CompanyLedger, evidence: Evidence
+) -> Iterator[Finding]:
+    """Applied more than once: by us, if we sent it so; else by the company, which must not pass as proved."""
+    times = books.times(intended)
+    if times < 2:
+        return
+    told = f"{intended.tool} {dict(intended.telling)} was applied {times} times: {sent.planned.errand.text}"
+    if len(made) != 1:
+        yield Finding(Harm.DOUBLE_WRITE, name_of(sent), told)
+    elif WriteStatus.VERIFIED in _statuses(evidence, sent, intended):
+        yield Finding(Harm.DOUBLING_PROVED, name_of(sent), f"{told}; it was sent once")
+
+
+def _statuses(evidence: Evidence, sent: Sent, intended: Intended) -> set[Json]:
+    view = evidence.view_of(sent)
+    writes = reported_writes(view) if view else ()
+    return {one.get("status") for one in writes if intended.is_made_by(str(one.get("tool")), arguments_of(one))}
+
+
+def _of_nobody(
+    protocol: str, tasks: Sequence[Sent], calls: Sequence[SentCall], books: CompanyLedger
+) -> Iterator[Finding]:
+    """Writes of no errand of that company: what was rejected, blocked, left undecided, or never asked."""
+    wanted = [intended for sent in tasks for intended in sent.planned.errand.writes]
+    strangers = [write for write in books.writes if not any(intended.is_made_by(*write) for intended in wanted)]
+    for write in strangers:
+        told = f"{protocol}: {write.tool} {dumps(write.arguments)}"
+        yield Finding(Harm.UNCALLED_WRITE, _task_of(write, tasks), told)
+    for call in calls:
+        write = Applied(call.tool, call.arguments)
+        if any(intended.is_made_by(*write) for intended in wanted):
+            continue
+        if not any(known.tool == call.tool and equal_arguments(known.arguments, call.arguments) for known in strangers):
+            told = f"{protocol}: {_describe(call)} was sent, and the company did not apply it"
+            yield Finding(Harm.UNCALLED_WRITE, _task_of(write, tasks), told)
+
+
+def _false_proofs(evidence: Evidence) -> Iterator[Finding]:
+    for sent in evidence.sent:
+        view = evidence.view_of(sent)
+        for write in reported_writes(view) if view else ():
+            proved = write.get("status") == WriteStatus.VERIFIED
+            if view and proved and not _is_applied(evidence.books[sent.planned.protocol], write):
+                yield Finding(Harm.FALSE_PROOF, view.id, f"{write.get('tool')} {dumps(arguments_of(write))}")
+
+
+def _is_applied(books: CompanyLedger, write: JsonObject) -> bool:
+    """Whether the company has applied a write of that tool with exactly these arguments."""
+    told = arguments_of(write)
+    return any(one.tool == write.get("tool") and equal_arguments(one.arguments, told) for one in books.writes)
+
+
+def _belongs(call: SentCall, sent: Sent) -> bool:
+    write = Applied(call.tool, call.arguments)
+    return any(one.is_made_by(*write) for one in sent.planned.errand.writes) or _touches(write, sent)
+
+
+def _task_of(write: Applied, tasks: Sequence[Sent]) -> str:
+    return next((name_of(sent) for sent in tasks if _touches(write, sent)), NOWHERE)
+
+
+def _touches(write: Applied, sent: Sent) -> bool:
+    keys = {str(row.cells["id"]) for row in sent.planned.errand.rows}
+    return any(isinstance(value, str) and value in keys for value in write.arguments.values())
+
+
+def _describe(call: SentCall) -> str:
+    return f"{call.tool} {dumps(call.arguments)}"
