@@ -1,5 +1,5 @@
 # One image a service:    docker build --build-arg SERVICE=gateway -t purple-agent-gateway .
-# The whole stack:        docker build -t purple-agent .   and   docker run -p 9010:9010 purple-agent
+# The whole stack:        docker build -t purple-agent .   and   docker run -p 127.0.0.1:9010:9010 -e ALLOW_OPEN=yes purple-agent
 # SERVICE is gateway, executor, policy, learner, planner, simulator, assessor, company or all (the default).
 #
 # Two builds of the same files on the same base make the same layers: what is compiled names its source by content,

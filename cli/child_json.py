@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from cli.console import Complaint, err
+from cli.progress import in_progress
 from shared.domain.exact_json import JsonObject, loads_object
 
 _SHOWN = 2000  # characters of what a process complained about
@@ -17,7 +18,7 @@ async def json_of(*arguments: str, doing: str, seconds: float, environ: Mapping[
 
     Raises ``Complaint`` with the process's own sentence if it ends with an error, or not in time.
     """
-    with err.status(f"{doing} ..."):
+    with in_progress(err, doing):
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

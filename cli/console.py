@@ -1,15 +1,24 @@
 """Where the command line speaks: answers and tables on stdout, progress and complaints on stderr."""
 
+import shutil
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import typer
 from rich.console import Console
 
+_NAME = "purple"
 _LOG_WIDTH = 140  # a file has no width of its own
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _LOG_WIDTH)
 err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _LOG_WIDTH)
+
+
+def own_name() -> str:
+    """How this command line is called: by its name where the shell finds it, else as it was called just now."""
+    called = sys.argv[0]
+    return called if Path(called).name == _NAME and shutil.which(_NAME) is None else _NAME
 
 
 class Complaint(Exception):

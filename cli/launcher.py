@@ -16,12 +16,15 @@ from cli.console import Complaint
 from cli.stack.child import Child
 from cli.stack.free_ports import free_ports, is_free
 from cli.stack.plan import HOST, Ports, ProcessSpec, StackOptions, notice_of, plan_stack
-from cli.stack.readiness import Tell, died, tell_nobody, wait_until_ready
+from cli.stack.readiness import Tell, tell_nobody, wait_until_ready
+from cli.stack.supervision import LOOK_EVERY, Say, keep_up
+from cli.stack.unruled_writes import settle_unruled_writes
+from shared.domain.open_binding import why_not_open
 from shared.infra.archive_key import assessment_key_of, key_of, webhook_secret_of
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 
 READY_SECONDS = 45.0
-LOOK_EVERY = 0.2
+_YES = ("yes", "true", "1", "on")
 LONGEST_FOLDER = 90  # the system limits a socket's name to about 100 bytes
 
 
@@ -47,16 +50,24 @@ class Stack:
         """Where the process of that name answers."""
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
-    async def until_one_dies(self) -> Complaint:
-        """Waits for as long as every process runs; says which one ended. The queue's server is started again."""
+    async def keep_up(self, say: Say) -> Complaint:
+        """Starts again whatever process ends; returns only when the Redis that holds everything has ended, and says so.
+
+        The queue's server is started again, too: it held nothing that is not found again.
+        """
+        async with asyncio.TaskGroup() as group:
+            keepers = [group.create_task(keep_up(child, READY_SECONDS, say)) for child in self.children]
+            complaint = await self._wait_for_redis_end()
+            for keeper in keepers:
+                keeper.cancel()
+        return complaint
+
+    async def _wait_for_redis_end(self) -> Complaint:
         while True:
-            for child in self.children:
-                if child.exit_code is not None:
-                    return died(child)
             if self.redis is not None and self.redis.exit_code is not None:
                 return Complaint(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
             if self.queue is not None and self.queue.exit_code is not None:
-                _start(self.queue)  # it held nothing that is not found again
+                _start(self.queue)
             await asyncio.sleep(LOOK_EVERY)
 
 
@@ -78,6 +89,8 @@ async def running(
 ) -> AsyncIterator[Stack]:
     """A stack that is ready; everything is stopped on leaving, whatever happened. Raises ``Complaint``."""
     _check_ports(options)
+    _check_open(options)
+    options = settle_unruled_writes(options)
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     options = replace(
         options,
@@ -101,6 +114,14 @@ def _check_ports(options: StackOptions) -> None:
     for option, (port, host) in wanted.items():
         if port and not is_free(port, host):
             raise Complaint(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
+
+
+def _check_open(options: StackOptions) -> None:
+    """Before anything is started: the gateway itself would refuse it, in the middle of its log."""
+    authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
+    why = why_not_open(options.host, authentication, allow_open=allow_open.lower() in _YES)
+    if options.profile == "embedded" and why:
+        raise Complaint(why)
 
 
 @asynccontextmanager

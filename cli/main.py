@@ -1,11 +1,14 @@
 """The command line of Purple Agent."""
 
+from typing import Annotated
+
 import typer
 
 from cli.approvals import approvals
 from cli.assess.command import assess
 from cli.audit import audit
 from cli.checkout import add_checkout_commands
+from cli.console import out
 from cli.demo.command import demo
 from cli.dlq import dlq
 from cli.keys import keys
@@ -19,6 +22,7 @@ from cli.tenant import tenant
 from cli.tools import tools
 from cli.up import up
 from cli.webhooks import webhooks
+from shared.domain.version import VERSION
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,6 +59,23 @@ app = typer.Typer(
     Without a model's key a rule-based planner does the thinking, and every result says so.
     `purple COMMAND --help` explains a command, with examples.""",
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        out.print(f"purple {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def purple(
+    version: Annotated[  # its callback has said it
+        bool, typer.Option("--version", help="Say the version and end.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the whole command line."""
+
+
 app.command()(demo)
 app.command()(up)
 app.command()(send)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.archived import archive_environ
+from cli.archived import Folder, archive_environ
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -55,9 +55,7 @@ def check(
 def backtest(
     file: _File,
     tenant: Annotated[str, typer.Option(help="Whose tasks; the embedded profile has one tenant.")] = "default",
-    folder: Annotated[
-        Path, typer.Option("--dir", help="Where `purple up` keeps its data, if ARCHIVE_URL is not set.")
-    ] = Path(".purple"),
+    folder: Folder = None,
     as_json: _AsJson = False,
 ) -> None:
     """Decide every archived plan again, with the file's policies in the place of those of the same id.

@@ -1,14 +1,13 @@
 """`purple replay`: an archived task, run again with today's code, calling nothing."""
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.archived import archive_environ
+from cli.archived import Folder, archive_environ
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -20,15 +19,15 @@ _CANNOT = 2
 def replay(
     task: Annotated[str, typer.Argument(help="The id of an ended task.")],
     tenant: Annotated[str, typer.Option(help="Whose task it is; the embedded profile has one tenant.")] = "default",
-    folder: Annotated[
-        Path, typer.Option("--dir", help="Where `purple up` keeps its data, if ARCHIVE_URL is not set.")
-    ] = Path(".purple"),
+    folder: Folder = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
     """Run an archived task again, in memory, with today's code, prompts and templates. Nothing and nobody is called.
 
     Every model reply, tool result and verdict comes from the archive. Shows the steps, and the first one that would
-    differ today. Exit code 0 if the task ends the same, 1 if it differs, 2 if it cannot be replayed.
+    differ today. The archive is that of the stack that runs here, of --dir, or of ARCHIVE_URL.
+
+    Exit code 0 if the task ends the same, 1 if it differs, 2 if it cannot be replayed.
 
     Examples:
 

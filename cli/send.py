@@ -2,25 +2,26 @@
 
 import asyncio
 import os
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
-from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.client import API_KEY, connected
+from cli.console import Complaint, err, give_up, out, own_name, say_json
+from cli.gateway.client import API_KEY, GATEWAY_HELP, connected
 from cli.gateway.live import LiveStory, follow
 from cli.gateway.messages import Speaker, TaskView, Utterance
 from shared.domain.exact_json import dumps
 from shared.domain.words import Level, Role
 
-DEFAULT_URL = "http://127.0.0.1:9010"
+DEFAULT_URL = ""  # that of the stack that runs here (cli/stack/registry.py)
 _DECISIONS = ("approve", "reject")
 
 
 def send(
     text: Annotated[str, typer.Argument(help="What is to be done, or `approve` / `reject` for a task that waits.")],
     session: Annotated[str | None, typer.Option(help="Go on in this session: it remembers.")] = None,
-    url: Annotated[str, typer.Option(help="The gateway.", envvar="PURPLE_URL")] = DEFAULT_URL,
+    url: Annotated[str, typer.Option(help=GATEWAY_HELP, envvar="PURPLE_URL")] = DEFAULT_URL,
     name: Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")] = "",
     role: Annotated[list[Role] | None, typer.Option(help="Roles of the speaker, such as approver.")] = None,
     level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
@@ -28,6 +29,7 @@ def send(
     policy: Annotated[str | None, typer.Option(help="Rules that come with the task: JSON or prose.")] = None,
     tools: Annotated[str | None, typer.Option(help="The tool server of this task.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="All but the writes: the plan is the answer.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Each event, with everything it carries.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
 ) -> None:
     """Send one task, watch it being done, read the answer. Exit code 1 if it failed or was refused.
@@ -45,18 +47,16 @@ def send(
     speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), levels_of(level or []))
     utterance = Utterance(text, speaker, session, task, policy, tools, dry_run)
     try:
-        view = asyncio.run(_send(url, utterance, quiet=as_json))
+        view = asyncio.run(_send(url, utterance, None if as_json else LiveStory(err, verbose=verbose)))
     except Complaint as complaint:
         give_up(complaint)
     _show_json(view) if as_json else _show(view, url)
     raise typer.Exit(0 if view.went_well else 1)
 
 
-async def _send(url: str, utterance: Utterance, quiet: bool) -> TaskView:
+async def _send(url: str, utterance: Utterance, story: LiveStory | None) -> TaskView:
     async with connected(url) as client:
-        if quiet:
-            return (await follow(client, utterance, None))[0]
-        with LiveStory(err) as story:
+        with story or nullcontext():
             return (await follow(client, utterance, story))[0]
 
 
@@ -74,14 +74,14 @@ def _show(view: TaskView, url: str) -> None:
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.went_well else "bold red")
     if view.state == "input-required" and view.metadata.get("doubts"):
-        err.print(f"It waits for an operator: purple task show {view.id}{_at(url)}", soft_wrap=True)
+        err.print(f"It waits for an operator: {own_name()} task show {view.id}{_at(url)}", soft_wrap=True)
     elif view.state == "input-required":
         err.print(f"It waits: {advice(view, url)}", soft_wrap=True)
 
 
 def advice(view: TaskView, url: str) -> str:
     """How it is approved: with keys by another's, where nobody has one under any name."""
-    approve = f"purple approvals approve {view.metadata.get('approval_id')}"
+    approve = f"{own_name()} approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(API_KEY):
         whose = f"an approver's key of level {view.level}" if view.level else "an approver's key"
         return f"{approve}{_at(url)}, with {whose} in {API_KEY}"

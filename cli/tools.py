@@ -82,9 +82,8 @@ def discovered(
     given = ("--endpoint", endpoint, "--protocol", protocol.value)
     tenant = ("--tenant-file", str(tenant_file)) if tenant_file else ()
     file = ("--write-catalogue", str(write_catalogue), *(("--force",) if force else ())) if write_catalogue else ()
-    asking = json_of(
-        "services.executor", "tools", *given, *tenant, *file, "--json", doing="Asking for the tools", seconds=_SECONDS
-    )
+    words = ("services.executor", "tools", *given, *tenant, *file, "--json")
+    asking = json_of(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
     try:
         found = asyncio.run(asking)
     except Complaint as complaint:

@@ -2,19 +2,31 @@
 
 import asyncio
 import os
+import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.prompt import Prompt
 from rich.table import Table
 
-from cli.console import Complaint, err, give_up, out
+from cli.console import Complaint, err, give_up, out, own_name
 from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
+from cli.stack.registry import RunningStack, register_stack
+from cli.stack.unruled_writes import UNRULED_WRITES, WORDS, asks_for_unruled_writes
 from cli.starting import Starting
 
 EXAMPLE = "Which expense claims are pending? Answer with a JSON list of their ids."
+
+_QUESTION = (
+    "{server} is a tool server of your own. What does a write there need that no rule of yours speaks about?\n"
+    "  approve  a person's yes, each time\n"
+    "  allow    nothing: it is made\n"
+    "It is asked once and kept in the stack's folder; UNRULED_WRITES says it without asking."
+)
 
 
 class Profile(StrEnum):
@@ -23,9 +35,11 @@ class Profile(StrEnum):
 
 
 def up(
-    port: Annotated[int, typer.Option(help="The gateway's port.", min=1, max=65535)] = 9010,
+    port: Annotated[int, typer.Option(help="The gateway's port.", min=1, max=65535, envvar="PURPLE_PORT")] = 9010,
     host: Annotated[str, typer.Option(help="The address the gateway listens on.")] = HOST,
-    folder: Annotated[Path, typer.Option("--dir", help="Where data and logs are kept.")] = Path(".purple"),
+    folder: Annotated[Path, typer.Option("--dir", help="Where data and logs are kept.", envvar="PURPLE_DIR")] = Path(
+        ".purple"
+    ),
     executors: Annotated[int, typer.Option(help="How many executors.", min=1, max=32)] = 1,
     profile: Annotated[Profile, typer.Option(help="How callers and tool servers are trusted.")] = Profile.EMBEDDED,
     assessor: Annotated[bool, typer.Option("--assessor", help="Also an assessor, to measure this agent.")] = False,
@@ -35,6 +49,10 @@ def up(
 
     What the environment does not name is supplied: REDIS_URL (an embedded server that keeps its data in --dir),
     GREEN_AGENT_MCP_URL (an example company) and ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL (a rule-based planner).
+
+    With a GREEN_AGENT_MCP_URL of your own, UNRULED_WRITES (approve or allow) says what a write needs that no rule
+    speaks about; at a terminal it is asked for, once. An address other than this machine's own (--host) takes
+    AUTHENTICATION=keys or jwt, or ALLOW_OPEN=yes.
 
     Examples:
 
@@ -51,21 +69,36 @@ def up(
         folder.resolve(), dict(os.environ), port, host, executors, profile.value, assessor_port=measured
     )
     try:
-        asyncio.run(_stay_up(options))
+        asyncio.run(_stay_up(_with_unruled_writes(options)))
     except Complaint as complaint:
         give_up(complaint)
 
 
+def _with_unruled_writes(options: StackOptions) -> StackOptions:
+    """Asks at a terminal, where nobody has said it; elsewhere the launcher says what it lacks."""
+    at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    if not (at_terminal and asks_for_unruled_writes(options)):
+        return options
+    err.print(_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), markup=False, soft_wrap=True)
+    word = Prompt.ask("Unruled writes need", console=err, choices=list(WORDS), default=WORDS[0])
+    return replace(options, environ={**options.environ, UNRULED_WRITES: word})
+
+
 async def _stay_up(options: StackOptions) -> None:
-    """Until a signal, or until a process of the stack ends by itself (``Complaint``)."""
+    """Until a signal, or until the stack's own Redis ends (``Complaint``); any other process is started again."""
     stop_on_signals()
     try:
         with Starting(err) as starting:
             async with running(options, tell=starting) as stack:
-                _show(stack)
-                raise await stack.until_one_dies()
+                with register_stack(RunningStack(stack.url("gateway"), options.folder)):
+                    _show(stack)
+                    raise await stack.keep_up(_say)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         err.print("Stopped.", style="dim")
+
+
+def _say(sentence: str) -> None:
+    err.print(sentence, style="bold yellow", markup=False, soft_wrap=True)
 
 
 def _show(stack: Stack) -> None:
@@ -73,14 +106,15 @@ def _show(stack: Stack) -> None:
     if stack.notice:
         out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
     out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
-    out.print(f'Logs: {stack.logs}   Try: purple send "Which expense claims are pending?" --url {stack.url("gateway")}')
+    out.print(f"Logs: {stack.logs}", soft_wrap=True)
+    out.print(f'Try: {own_name()} send "{EXAMPLE}"', soft_wrap=True)
     if stack.redis and "keys" in os.environ.get("AUTHENTICATION", ""):
-        out.print(f"The first key: REDIS_URL={stack.redis_url} purple keys first NAME", soft_wrap=True)
+        out.print(f"The first key: REDIS_URL={stack.redis_url} {own_name()} keys first NAME", soft_wrap=True)
     if stack.options.assessor_port:
         agent, assessor = stack.url("gateway"), stack.url("assessor")
-        measuring = f"purple assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
-        out.print(f"Measure it: {measuring}", soft_wrap=True)
-    out.print("Ctrl-C stops everything.", style="dim")
+        measured = f"assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
+        out.print(f"Measure it: {own_name()} {measured}", soft_wrap=True)
+    out.print("A process that ends by itself is started again. Ctrl-C stops everything.", style="dim")
 
 
 def _table(stack: Stack) -> Table:

@@ -28,7 +28,8 @@ from cli.starting import Starting
 from shared.domain.exact_json import dumps
 
 # The demo checks the database of the company that it starts itself, with the policy that the project ships.
-_ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
+_STORES = ("REDIS_URL", "QUEUE_REDIS_URL")
+_ITS_OWN = (*_STORES, "GREEN_AGENT_MCP_URL", "TENANT_FILE", "UNRULED_WRITES", "PURPLE_AGENT_CARD_URL")
 _TIERS = ("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL")
 _TOOL_SECONDS = "3"  # a lost reply is settled once a call's time has passed; nobody should wait long for that
 

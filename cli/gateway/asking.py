@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from cli.console import Complaint, give_up
-from cli.gateway.client import GatewayClient, connected
+from cli.gateway.client import GATEWAY_HELP, GatewayClient, connected
 from cli.gateway.messages import Speaker
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 
 Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
-Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
+Gateway = Annotated[str, typer.Option("--url", help=GATEWAY_HELP, envvar="PURPLE_URL")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
 

@@ -12,10 +12,12 @@ from httpx_sse import ServerSentEvent, aconnect_sse
 
 from cli.console import Complaint
 from cli.gateway.messages import Event, TaskView, Utterance, task_view
+from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 API_KEY = "PURPLE_API_KEY"
+GATEWAY_HELP = "The gateway; without it the stack that runs here, or http://127.0.0.1:9010."
 _KEY_NEEDED = "{url} lets nobody in without a good API key in PURPLE_API_KEY: {problem}"
 SILENCE = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
 RECONNECTS = 10  # in a row, before a person is told
@@ -166,10 +168,10 @@ class GatewayClient:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[GatewayClient]:
-    """A client that sends the API key in ``PURPLE_API_KEY``, where one is set."""
+    """A client that sends the API key in ``PURPLE_API_KEY``, where one is set. No URL: the stack that runs here."""
     key = os.environ.get(API_KEY, "")
     async with httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"} if key else None) as http:
-        yield GatewayClient(url, http, keyed=bool(key))
+        yield GatewayClient(url or gateway_url(), http, keyed=bool(key))
 
 
 def _without_claims(value: Json) -> Json:

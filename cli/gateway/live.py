@@ -9,13 +9,14 @@ from rich.text import Text
 
 from cli.gateway.client import GatewayClient
 from cli.gateway.messages import Event, TaskView, Utterance
-from cli.gateway.story import line_of
+from cli.gateway.story import line_of, plain_line_of
 
 
 class LiveStory:
-    """A context in which events appear as they happen; quiet where the console is no terminal's but a file's."""
+    """A context in which events appear as they happen. ``verbose``: all of them, with everything that they carry."""
 
-    def __init__(self, console: Console, indent: str = "") -> None:
+    def __init__(self, console: Console, indent: str = "", *, verbose: bool = False) -> None:
+        self._line_of = line_of if verbose else plain_line_of
         self._console = console
         self._indent = indent
         self._began: datetime | None = None
@@ -34,7 +35,7 @@ class LiveStory:
         self._began = self._began or event.at
         if event.kind in ("phase", "state"):
             self._status.update(str(event.data.get(event.kind, event.kind)))
-        if line := line_of(event):
+        if line := self._line_of(event):
             seconds = (event.at - self._began).total_seconds()
             text = Text(f"{self._indent}{seconds:7.2f}s  {line.kind:<9} ", style="dim")
             self._console.print(text.append(line.text, style=line.style or "none"), soft_wrap=True)

@@ -1,6 +1,6 @@
-"""A task's events as lines for people: which words, which colour, and which phase stands in the spinner."""
+"""A task's events as lines: plain ones for a person, or each event with everything that it carries."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cli.gateway.messages import Event
@@ -37,6 +37,78 @@ def line_of(event: Event) -> Line | None:
     if event.kind in _HIDDEN:
         return None
     return Line(event.kind, _text(event.data), _STYLES.get(event.kind, ""))
+
+
+def plain_line_of(event: Event) -> Line | None:
+    """What a person wants to know of it: what is read, planned, decided and written; None for all the rest."""
+    say = _PLAIN.get(event.kind)
+    text = say(event.data) if say else ""
+    return Line(event.kind, text, _STYLES.get(event.kind, "")) if text else None
+
+
+def _say_state(data: Mapping[str, Json]) -> str:
+    state = str(data.get("state", ""))
+    return "  ".join(filter(None, (state, _STATES.get(state, ""))))
+
+
+def _say_read(data: Mapping[str, Json]) -> str:
+    if refused := data.get("refused"):
+        return f"{data.get('tool')}: refused, {refused}"
+    call = " ".join(filter(None, (str(data.get("tool")), _short(data.get("asked") or ""))))
+    return call if data.get("ok", True) else f"{call}: it failed"
+
+
+def _say_plan(data: Mapping[str, Json]) -> str:
+    calls = data.get("calls")
+    return ", ".join(map(str, calls)) if isinstance(calls, list) else ""
+
+
+def _say_verdict(data: Mapping[str, Json]) -> str:
+    why = data.get("why")
+    if isinstance(why, list) and why:
+        return " ".join(map(str, why))
+    return "the rules allow it" if data.get("passed") else "the rules do not allow it"
+
+
+def _say_approval(data: Mapping[str, Json]) -> str:
+    if data.get("doubts"):
+        return "waits for an operator"
+    if data.get("status") == "waiting":
+        return f"waits for a {data['level']}" if data.get("level") else "waits for an approval"
+    return f"{data.get('status')} by {data['by']}" if data.get("by") else str(data.get("status", ""))
+
+
+def _say_write(data: Mapping[str, Json]) -> str:
+    if silent := data.get("silent"):
+        return f"{data.get('tool')}: {silent}"
+    if data.get("status") == "sent":  # what became of it comes next
+        return ""
+    note = f" ({data['note']})" if data.get("note") else ""
+    return f"{data.get('tool')}: {data.get('status')}{note}"
+
+
+_STATES = {
+    "DECOMPOSE": "understands the task",
+    "ASSESS": "reads what it needs",
+    "COMPUTE": "calculates",
+    "POLICY_CHECK": "asks the rules",
+    "APPROVAL_GATE": "asks whether a person has to decide",
+    "MUTATE": "writes, and reads each write back",
+    "SCHEDULE_NOTIFY": "tells whom it concerns",
+    "COMPLETE": "answers",
+    "ESCALATE": "hands the task to a person",
+    "FAILED": "gives up",
+}
+_PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
+    "state": _say_state,
+    "tool": _say_read,
+    "plan": _say_plan,
+    "verdict": _say_verdict,
+    "approval": _say_approval,
+    "write": _say_write,
+    "note": lambda data: str(data.get("problem") or ""),
+    "status": lambda data: str(data.get("status", "")),
+}
 
 
 def _text(data: Mapping[str, Json]) -> str:

@@ -26,17 +26,11 @@ class Child:
     def start(cls, spec: ProcessSpec, logs: Path) -> "Child":
         """In a session of its own, so that Ctrl-C in the terminal reaches the launcher alone, which stops in order."""
         log = logs / f"{spec.name}.log"
-        with log.open("ab") as sink:
-            process = subprocess.Popen(  # noqa: S603  our own modules, run by our own interpreter
-                [sys.executable, "-m", *spec.arguments],
-                env=dict(spec.environ),
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=dies_with_parent(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
-            )
-        return cls(spec, process, log)
+        return cls(spec, _spawn(spec, log), log)
+
+    def start_again(self) -> None:
+        """Another process in the place of one that ended: the same address, environment and log."""
+        self._process = _spawn(self.spec, self.log)
 
     @property
     def pid(self) -> int:
@@ -61,3 +55,18 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
+
+
+def _spawn(spec: ProcessSpec, log: Path) -> "subprocess.Popen[bytes]":
+    log.touch(mode=0o600)
+    with log.open("ab") as sink:
+        return subprocess.Popen(  # noqa: S603  our own modules, run by our own interpreter
+            [sys.executable, "-m", *spec.arguments],
+            env=dict(spec.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            umask=0o077,  # books, logs and archived tasks are for their owner
+            preexec_fn=dies_with_parent(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
+        )

@@ -106,6 +106,12 @@ def notice_of(options: StackOptions) -> str:
     return PLANNER_NOTICE if options.uses_planner else options.environ.get("MODEL_NOTICE", "")
 
 
+def default_tenant_file(options: StackOptions) -> Path:
+    """The record that comes with the launcher: the example company's, or one without any rule."""
+    name = "company_tenant.json" if options.uses_company else "tenant.json"
+    return Path(__file__).resolve().parents[1] / "defaults" / name
+
+
 def url_of(port: int, host: str = HOST) -> str:
     return f"http://{host}:{port}"
 
@@ -210,7 +216,7 @@ def _brainos(options: StackOptions) -> dict[str, str]:
 
 def _tools(options: StackOptions, ports: Ports) -> dict[str, str]:
     """The tool server, and the tenant whose standing policy speaks about its tools."""
-    told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(_tenant_file(options))}
+    told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
     return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told
 
 
@@ -219,8 +225,3 @@ def _archive(options: StackOptions) -> dict[str, str]:
     if options.uses_own_archive:
         return {"ARCHIVE_URL": folder_url(options.folder), "ARCHIVE_KEY": options.archive_key}
     return {name: options.environ[name] for name in ("ARCHIVE_KEY",) if name in options.environ}
-
-
-def _tenant_file(options: StackOptions) -> Path:
-    name = "company_tenant.json" if options.uses_company else "tenant.json"
-    return Path(__file__).resolve().parents[1] / "defaults" / name

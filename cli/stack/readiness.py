@@ -44,7 +44,7 @@ async def _wait(client: httpx.AsyncClient, child: Child, seconds: float) -> Comp
         async with asyncio.timeout(seconds):
             while True:
                 if child.exit_code is not None:
-                    return died(child)
+                    return _complaint_of_end(child)
                 ready, said = await _ask(client, child)
                 if ready:
                     return None
@@ -62,7 +62,7 @@ async def _ask(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
     return answer.is_success, f"it answered {answer.status_code} {answer.text[:200]}"
 
 
-def died(child: Child) -> Complaint:
+def _complaint_of_end(child: Child) -> Complaint:
     """What to tell a person about a process that ended by itself."""
     return Complaint(
         f"{child.spec.name} ended with exit code {child.exit_code}.", f"{child.log}:\n{child.last_lines()}"

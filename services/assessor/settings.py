@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Self
 
@@ -10,6 +9,7 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.domain.address_ranges import is_loopback_host
 from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
 
@@ -132,7 +132,7 @@ class Settings(GreenAgentConfig, TracingSettings, LogSettings):
 
     @property
     def guarded(self) -> bool:
-        return self.authentication == "key" or (self.authentication is None and not _is_loopback(self.host))
+        return self.authentication == "key" or (self.authentication is None and not is_loopback_host(self.host))
 
 
 def older_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -140,15 +140,6 @@ def older_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     found = os.environ if environ is None else environ
     given = {name.removeprefix(_OLDER): value for name, value in found.items() if name.startswith(_OLDER)}
     return {name.lower(): value for name, value in given.items() if name not in found}
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _wrong(sentence: str) -> PydanticCustomError:

@@ -12,6 +12,7 @@ from services.gateway.door_settings import DoorSettings
 from services.gateway.leaving_settings import LeavingSettings
 from services.gateway.limit_settings import LimitSettings
 from services.gateway.push_settings import PushSettings
+from shared.domain.open_binding import why_not_open
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.host_list import HostList
@@ -53,6 +54,10 @@ class Settings(
         description="embedded believes names in requests and opens loopback; the launcher alone sets it",
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
+    allow_open: bool = Field(
+        default=False,
+        description="yes: in the embedded profile others than this machine are let in without a key",
+    )
     port: int = Field(default=9010, ge=0, le=65535, description="the port to bind")
     metrics_port: int = Field(
         default=0,
@@ -90,6 +95,13 @@ class Settings(
                 "AUTHENTICATION must be set: keys lets in who has an API key, jwt who has a token, and off opens the "
                 "gateway to everybody.",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _is_open_by_name(self) -> Self:
+        why = why_not_open(self.host, self.authentication, allow_open=self.allow_open)
+        if self.profile == "embedded" and why:
+            raise PydanticCustomError("open", "{why}", {"why": why})
         return self
 
     @model_validator(mode="after")

@@ -1,6 +1,5 @@
 """The service's settings, read once at its start."""
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Self
 
@@ -8,6 +7,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
+from shared.domain.address_ranges import is_loopback_host
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
@@ -44,7 +44,7 @@ class Settings(TracingSettings, LogSettings):
     @property
     def on_loopback(self) -> bool:
         """It serves this machine alone."""
-        return _is_loopback(self.host)
+        return is_loopback_host(self.host)
 
     @field_validator("ues_admin_key", mode="before")
     @classmethod
@@ -58,15 +58,6 @@ class Settings(TracingSettings, LogSettings):
         if self.authentication == "off" and not self.on_loopback:
             raise _wrong("AUTHENTICATION cannot be off unless HOST is a loopback address")
         return self
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _wrong(sentence: str) -> PydanticCustomError:

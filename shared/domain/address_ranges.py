@@ -1,7 +1,7 @@
 """What kind of network an IP address belongs to, also where it hides one of another kind in itself."""
 
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -28,6 +28,16 @@ def range_of(address: Address) -> Range:
     if inside is not Range.PUBLIC:
         return inside
     return next((kind for network, kind in _RANGES if address in network), _by_library(address))
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether who binds this host is reached from this machine alone; a name other than localhost is not looked up."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _by_library(address: Address) -> Range:

@@ -1,5 +1,5 @@
 """How a call of the Messages API fails: what may pass, what another model may do, what the request itself is to blame
-for.
+for. A failure is told to clients: the endpoint's own words, which may hold its operator's, go into the log alone.
 """
 
 import math
@@ -9,10 +9,12 @@ from collections.abc import Set
 from email.utils import mktime_tz, parsedate_tz
 
 import anthropic
+import structlog
 
 from shared.infra.anthropic_request import Feature
 from shared.ports.models import ModelAway, ModelUnavailable
 
+log = structlog.get_logger()
 _OVERLOADED = frozenset({408, 409, 429, 529})
 _GATEWAYS = frozenset({502, 503})
 _INVALID = frozenset({400, 422})
@@ -38,24 +40,30 @@ class Absent(ModelUnavailable):
 
 
 class Invalid(ModelUnavailable):
-    """The endpoint does not take the request as it is."""
+    """The endpoint does not take the request as it is. ``said``: its own words, which may name the field."""
+
+    def __init__(self, message: str, said: str) -> None:
+        super().__init__(message)
+        self.said = said
 
 
 def status_failure(model: str, error: anthropic.APIStatusError) -> ModelUnavailable:
+    """What an answer other than 2xx means, in words of ours; the endpoint's own are in the log."""
     said, status = _said(error.body), error.status_code
+    log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
-        return Absent(f"the endpoint has no model {model} ({said})")
+        return Absent(f"the endpoint has no model {model}")
     if status in _OVERLOADED:
-        why = f"the model {model} is overloaded or its rate limit is reached ({status}: {said})"
+        why = f"the model {model} is overloaded or its rate limit is reached ({status})"
         return ModelBusy(why, _retry_after(error))
     if status in _GATEWAYS:
-        return Unreached(f"the model endpoint is away ({status}: {said})", _retry_after(error))
+        return Unreached(f"the model endpoint is away ({status})", _retry_after(error))
     if status >= 500:
-        return ModelBusy(f"the model {model} failed on the endpoint's side ({status}: {said})", _retry_after(error))
+        return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _retry_after(error))
     if status in (401, 403):
-        return ModelUnavailable(f"the model endpoint refused the API key ({status}: {said})")
-    refused = Invalid if status in _INVALID else ModelUnavailable
-    return refused(f"the model endpoint refused the request ({status}: {said})")
+        return ModelUnavailable(f"the model endpoint refused the API key ({status}); its words are in the log")
+    why = f"the model endpoint refused the request ({status}); its words are in the log"
+    return Invalid(why, said) if status in _INVALID else ModelUnavailable(why)
 
 
 def connection_failure(error: BaseException) -> Unreached:

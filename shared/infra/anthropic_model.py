@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import anthropic
 import httpx2
+import structlog
 
 from shared.domain import span_names as names
 from shared.infra.anthropic_failures import (
@@ -24,6 +25,7 @@ from shared.infra.patiently import patiently
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
+log = structlog.get_logger()
 _PATH = "/v1/messages"
 _PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # an overloaded model that wants a longer pause is left to the caller
@@ -113,7 +115,7 @@ class AnthropicModel(Model):
             try:
                 text = await self._send(model, body)
             except Invalid as invalid:
-                refused = feature_named(str(invalid), without)
+                refused = feature_named(invalid.said, without)
                 plainer = without if refused is None else without | {refused}
                 before, body = body, encode_request(model, request, plainer)
                 if body == before:
@@ -137,7 +139,8 @@ class AnthropicModel(Model):
         except (anthropic.APIConnectionError, httpx2.TransportError) as error:
             raise connection_failure(error) from error
         except anthropic.AnthropicError as error:
-            raise ModelUnavailable(f"the model {model} could not be asked: {error}") from error
+            log.warning("model_not_asked", model=model, error=str(error)[:300])
+            raise ModelUnavailable(f"the model {model} could not be asked ({type(error).__name__})") from error
 
     def _note(self, model: str, request: ModelRequest) -> None:
         span = self._tracer.here()

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import cast, get_args
 
+import structlog
+
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.ports.models import (
     ModelRefused,
@@ -22,6 +24,7 @@ from shared.ports.models import (
 
 _ENDS = frozenset(get_args(StopReason))
 _READ = frozenset({"text", "tool_use"})
+log = structlog.get_logger()
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _BETWEEN = re.compile(r"[\s:,]*")
 _scan = json.JSONDecoder().raw_decode
@@ -37,7 +40,8 @@ def read_reply(model: str, text: str, *, is_json: bool = False) -> ModelReply:
         blocks = _blocks(model, body, text)
         reason, usage, name = str(body.get("stop_reason") or ""), _usage(body.get("usage")), str(body["model"])
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-        raise ModelUnavailable(f"the model {model} answered something that is no message: {text[:120]!r}") from error
+        log.warning("model_reply_unreadable", model=model, said=text[:300])
+        raise ModelUnavailable(f"the model {model} answered something that is no message") from error
     if reason == "refusal":
         raise ModelRefused(f"the model {model} refused to answer")
     if reason not in _ENDS:

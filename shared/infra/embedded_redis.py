@@ -19,6 +19,8 @@ from shared.infra.process import dies_with_parent
 _READY_SECONDS = 10.0
 _STOP_SECONDS = 10.0
 _PAUSE_SECONDS = 0.005
+_OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
+_HIDE_FROM_OTHERS = 0o077
 _LOCK_SECONDS = 3.0  # for a server whose starter was killed: it is about to end
 
 
@@ -56,7 +58,7 @@ def _locked(descriptor: int) -> bool:
 
 
 class EmbeddedRedis:
-    """One server in ``directory``, whose data it keeps there. ``url`` is a ``unix://`` URL.
+    """One server in ``directory``, whose data it keeps there, for its owner's eyes alone. ``url`` is a ``unix://`` URL.
 
     ``durable=False`` keeps nothing on disk: for a queue that may be lost. ``more`` are further flags, and win over
     those given here. Start it from the main thread.
@@ -102,6 +104,8 @@ class EmbeddedRedis:
     def launch(self) -> "subprocess.Popen[bytes]":
         """Start the server, and wait for nothing but its folder's lock; raises ``NoRedisServer`` without it."""
         self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.chmod(_OWNERS_FOLDER)  # files of an older version, too, which others could read
+        self.log.touch(_OWNERS_FILE)
         with self._lock() as lock, self.log.open("ab") as log:
             self._socket.unlink(missing_ok=True)
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
@@ -109,6 +113,7 @@ class EmbeddedRedis:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                umask=_HIDE_FROM_OTHERS,
                 pass_fds=[lock],  # the lock lasts for as long as the server, whoever started it
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509  # started before any thread that holds a lock
                 start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
@@ -138,7 +143,9 @@ class EmbeddedRedis:
     def _lock(self) -> Iterator[int]:
         """The folder's lock, as a file descriptor: two servers on the same files would spoil them."""
         until = time.monotonic() + _LOCK_SECONDS
-        with (self._directory / "lock").open("ab") as file:
+        held = self._directory / "lock"
+        held.touch(_OWNERS_FILE)
+        with held.open("ab") as file:
             while not _locked(file.fileno()):
                 if time.monotonic() > until:
                     raise NoRedisServer(

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
 
 
@@ -13,3 +13,8 @@ class LogSettings(BaseSettings):
     log_format: Literal["json", "text"] = Field(
         default="json", description="one JSON object a line, or text for people at a terminal"
     )
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value

@@ -213,13 +213,24 @@ def test_prometheus_asks_the_services_where_they_show_their_metrics() -> None:
 
 @pytest.mark.promise("deploy.one_command")
 def test_with_no_service_the_image_is_the_whole_stack_on_port_9010() -> None:
-    """``docker build -t purple-agent .`` and ``docker run -p 9010:9010 purple-agent``."""
+    """``docker build -t purple-agent .`` and a ``docker run`` that says who may reach it."""
     stack = IMAGES[default_arguments()["SERVICE"]]
 
     assert stack.name == STACK
     assert stack.exposed == 9010
     assert stack.entrypoint + stack.command[:5] == ("purple", "up", "--host", "0.0.0.0", "--port", "9010")  # noqa: S104
     assert stack.user == IMAGES["gateway"].user
+
+
+@pytest.mark.promise("gateway.open_by_name")
+def test_every_documented_run_of_the_image_is_published_to_this_machine_and_says_that_it_is_open() -> None:
+    """Copied as it stands, it starts, and nobody else on the network reaches it."""
+    pages = [ROOT / "README.md", ROOT / "Dockerfile", *(ROOT / "docs").glob("*.md")]
+    runs = [line for page in pages for line in page.read_text().splitlines() if re.search(r"docker run .*-p ", line)]
+
+    assert len(runs) >= 3
+    assert [line for line in runs if "-p 127.0.0.1:9010:9010" not in line or "ALLOW_OPEN=yes" not in line] == []
+    assert [line for line in runs if "GREEN_AGENT_MCP_URL" in line and "UNRULED_WRITES=" not in line] == []
 
 
 def test_the_version_is_written_once() -> None:

@@ -129,7 +129,8 @@ def _environ(image: Image, service: ComposeService | None, place: Place) -> dict
     found = {name: service.on_this_machine(value, place.folder / "data") for name, value in reached.items() if service}
     redis = {"REDIS_URL": place.redis_url} if "REDIS_URL" in found else {}
     paths = {"PATH": f"{place.python.parent}:/usr/bin:/bin", "PYTHONPATH": str(place.folder / "app")}
-    given = {**image.environ, **found, **redis, **paths}
+    opened = {"ALLOW_OPEN": "yes"} if image.name == STACK else {}  # as its documented command says
+    given = {**image.environ, **opened, **found, **redis, **paths}
     del given["PYTHONDONTWRITEBYTECODE"]  # a build compiles what it holds; here the first run does it for the others
     return given
 

@@ -37,6 +37,7 @@ class Up(NamedTuple):
     process: asyncio.subprocess.Process
     url: str
     pids: tuple[int, ...]
+    named: dict[str, int]
 
 
 @asynccontextmanager
@@ -45,8 +46,8 @@ async def _up(folder: Path) -> AsyncIterator[Up]:
     process = await start_purple("up", "--port", str(port), "--dir", str(folder))
     try:
         table = await asyncio.wait_for(_table(process), READY)
-        pids = tuple(int(pid) for pid in re.findall(r"│\s+(\d+)\s+│", table))
-        yield Up(process, f"http://127.0.0.1:{port}", pids)
+        rows = [(name, int(pid)) for name, pid in re.findall(r"│ (\S+)\s+│.*│\s+(\d+)\s+│", table)]
+        yield Up(process, f"http://127.0.0.1:{port}", tuple(pid for _, pid in rows), dict(rows))
     finally:
         if process.returncode is None:
             process.kill()
@@ -62,6 +63,17 @@ async def _table(process: asyncio.subprocess.Process) -> str:
         line = await process.stdout.readline()
         if not line:
             raise AssertionError(f"purple up ended early: {said} {(await process.stderr.read()).decode()}")
+        said += line.decode()
+    return said
+
+
+async def _said_until(process: asyncio.subprocess.Process, words: str) -> str:
+    """What it says on stderr, up to the line with those words."""
+    assert process.stderr is not None
+    said = ""
+    while words not in said:
+        line = await process.stderr.readline()
+        assert line, f"purple up ended: {said}"
         said += line.decode()
     return said
 
@@ -121,6 +133,23 @@ async def test_a_stack_whose_redis_dies_says_so_and_ends(tmp_path: Path) -> None
         assert up.process.stderr is not None
         assert "redis ended with exit code -9" in (await up.process.stderr.read()).decode()
         assert all(is_gone(pid) for pid in up.pids)
+
+
+@pytest.mark.promise("launcher.restarts")
+async def test_a_stack_survives_each_killed_process_and_a_waiting_approval_with_it(tmp_path: Path) -> None:
+    """Each is started again, and said so; the approval that waited is then answered and its task carried out."""
+    async with _up(tmp_path) as up:
+        asked = await purple("send", "Approve expense claim EXP-1001.", "--url", up.url, "--json")
+        approval = str(loads_object(asked.out)["metadata"]["approval_id"])  # type: ignore[call-overload,index]  # JSON
+        for name in ("executor-1", "gateway", "learner", "policy", "planner"):
+            os.kill(up.named[name], signal.SIGKILL)
+            said = await asyncio.wait_for(_said_until(up.process, f"{name} is up again"), READY)
+            assert f"{name} ended with exit code -9" in said
+            assert "started again in" in said
+        answered = await purple("approvals", "approve", approval, "--as", "dana", "--level", "manager", "--url", up.url)
+        assert (answered.code, up.process.returncode) == (0, None), answered.err
+        record = await purple("task", "show", str(loads_object(asked.out)["id"]), "--url", up.url, "--json")
+        assert loads_object(record.out)["state"] == "completed", record.out
 
 
 async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ GATEWAY = 9010
 QUESTION = "Which expense claims are pending? Answer with a JSON list of their ids."
 OF_ONES_OWN = (
     *("--env", "ANTHROPIC_API_KEY=sk-ant-none", "--env", "GREEN_AGENT_MCP_URL=http://mcp-server:9009"),
+    *("--env", "UNRULED_WRITES=approve"),
     *("--read-only", "--tmpfs", "/tmp"),
 )
 _PROJECT = "purple-agent-trial"
@@ -36,12 +37,10 @@ class Container(BaseModel):
 
 
 @contextmanager
-def whole_stack(*environment: str) -> Iterator[str]:
-    """``docker run -p 9010:9010 purple-agent``, ready; the container's id. It is gone afterwards."""
-    given = [word for variable in environment for word in ("--env", variable)]
-    container = docker(
-        "run", "--detach", "--publish", f"127.0.0.1:{GATEWAY}:{GATEWAY}", *given, compose()["demo"].image
-    )
+def whole_stack(*options: str) -> Iterator[str]:
+    """The documented ``docker run`` with further options, ready; the container's id. It is gone afterwards."""
+    published = ("--publish", f"127.0.0.1:{GATEWAY}:{GATEWAY}", "--env", "ALLOW_OPEN=yes")
+    container = docker("run", "--detach", *published, *options, compose()["demo"].image)
     try:
         _await_ready(container.strip())
         yield container.strip()

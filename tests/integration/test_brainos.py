@@ -83,7 +83,7 @@ async def test_a_stream_is_read_to_its_end(stream: Round, said: Said) -> None:
         (events({"answer": {"x": 1}}), "no text"),
         (events({"tool_call": {"params": {}}}), "tool call that is none"),
         (events({"tool_call": {"name": "a", "params": "x"}}), "tool call that is none"),
-        (events({"error": "quota"}), "quota"),
+        (events({"error": "quota"}), "reports an error"),
         (events({"text": "x" * 2_000_000}), "more than"),
     ],
 )

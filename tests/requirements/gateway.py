@@ -78,7 +78,14 @@ PROMISES = (
     Promise("walls.approver", "An approver sees and decides another's task, and does nothing else to it", "I7; I10"),
     Promise("walls.ids", "A client's ids are its own: those that another used first stand in nobody's way", "I10"),
     Promise("identity.brake", "Who guesses is braked by address, told by trusted proxies alone", "bad input"),
-    Promise("identity.own_pages", "Where nobody needs a key, no page of another site sends anything", "bad input"),
+    Promise(
+        "identity.own_pages", "Where nobody needs a key, no page of another site sends or reads anything", "bad input"
+    ),
+    Promise(
+        "gateway.open_by_name",
+        "Others reach a gateway that asks nobody for a key only where AUTHENTICATION or ALLOW_OPEN says so",
+        "bad input",
+    ),
     Promise("gateway.threads_bounded", "What is remembered of one id of a client's stays small", "bad input"),
     Promise("gateway.keep_alive", "Idle connections outlive a balancer's, so that no request meets a dead one", "A2A"),
     Promise("limits.headers", "Each answer says what its caller may ask for and what is left of it", "seed 000, A2A"),
@@ -135,8 +142,21 @@ PROMISES = (
     Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),
     Promise("launcher.notice", "The rule-based planner is never taken for a model", "seed 000, Running"),
     Promise("launcher.explains", "A service that does not start is explained by its last words", "seed 000, Running"),
+    Promise(
+        "launcher.restarts", "A process of the stack that dies is started again, and it is said", "seed 000, Running"
+    ),
+    Promise(
+        "launcher.unruled_writes",
+        "For another's tool server the launcher is told what unruled writes need, and approvers are told that reason",
+        "seed 000, Running",
+    ),
+    Promise("launcher.owners_files", "What the embedded store keeps can be read by its owner alone", "I12"),
     Promise("launcher.no_orphans", "Children die with the launcher, even when it is killed", "seed 000, Running"),
     Promise("secrets.model_key", "The model's key is handed to the process that needs it, and to no other", "I12"),
+    Promise("cli.finds_the_stack", "Commands find the stack that runs here without being told", "seed 000, Running"),
+    Promise("readme.commands", "Each command of the README does what it says, in its order", "seed 000, Running"),
+    Promise("cli.version", "The command line says which version it is", "seed 000, Running"),
+    Promise("cli.progress", "Work that takes a while says what it does", "seed 000, Running"),
     Promise("cli.send", "A task's phases are shown as they happen", "seed 000, Execution Pipeline"),
     Promise("demo.checks", "The demo names each thing in the database that is not as it should be", "seed 000"),
     Promise("demo.end_to_end", "One command does real business tasks end to end and checks the database", "seed 000"),

@@ -21,6 +21,7 @@ PROMISES = (
     Promise("tools.bad_tools_dropped", "Tools that cannot be used are dropped, the others stay", "bad input"),
     Promise("planner.knows_no_company", "The planner knows no company, task or test", "seed 000, Overview"),
     Promise("model.request", "A request is what the API accepts now, its stable part first", "seed 000, Token Budget"),
+    Promise("model.words_in_the_log", "What a provider says of a failure goes into the operator's log alone", "I12"),
     Promise("model.failures", "A model that fails is told apart and named", "bad input"),
     Promise("model.away", "A model that may come back leaves its task at rest, asked again within a deadline", "I5"),
     Promise("model.own_blocks", "A model's own blocks go back to it byte for byte, and to no other", "quality"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
+import structlog
 from typing_extensions import override
 
 from shared.infra.starting import CannotStart
@@ -23,6 +24,7 @@ from shared.ports.models import (
     Usage,
 )
 
+log = structlog.get_logger()
 _PROVIDERS = (
     ("gpt-", "openai:"),
     ("o1", "openai:"),
@@ -68,7 +70,8 @@ class ProviderModel(Model):
         except TimeoutError as error:
             raise ModelUnavailable(f"the model {self._name} did not answer in time") from error
         except (errors.AgentRunError, errors.UserError) as error:
-            raise ModelUnavailable(f"the model {self._name} could not be asked: {str(error)[:300]}") from error
+            log.warning("model_not_asked", model=self._name, error=str(error)[:300])
+            raise ModelUnavailable(f"the model {self._name} could not be asked ({type(error).__name__})") from error
         if answer.finish_reason not in _ENDS:
             raise ModelRefused(f"the model {self._name} did not answer ({answer.finish_reason})")
         used, cached = answer.usage, answer.usage.cache_read_tokens

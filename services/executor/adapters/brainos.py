@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import httpx
+import structlog
 from httpx_sse import EventSource, SSEError, aconnect_sse
 from typing_extensions import override
 
@@ -17,6 +18,7 @@ from services.executor.ports.orchestrators import (
 )
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
+log = structlog.get_logger()
 _PATH = "/api/copilot/chat"
 _DONE = "[DONE]"
 _MOST = 2_000_000  # characters of one reply
@@ -50,7 +52,7 @@ class BrainOS(Orchestrator):
         except (httpx.TimeoutException, TimeoutError) as error:
             raise OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise OrchestratorUnavailable(f"BrainOS cannot be reached: {type(error).__name__}: {error}") from error
+            raise _unusable(f"cannot be reached ({type(error).__name__})", str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -85,7 +87,7 @@ async def _read(source: EventSource) -> Said:
             raise OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
         event = _event(data)
         if "error" in event:
-            raise OrchestratorUnavailable(f"BrainOS reports an error: {dumps(event['error'])[:200]}")
+            raise _unusable("reports an error", dumps(event["error"]))
         if "answer" in event:
             text = _text(event["answer"])
         text += _text(event.get("text", ""))
@@ -99,20 +101,20 @@ async def _data(source: EventSource) -> AsyncIterator[str]:
         async for event in source.aiter_sse():
             yield event.data
     except SSEError as error:
-        raise OrchestratorUnavailable(f"BrainOS answered no event stream: {error}") from error
+        raise _unusable("answered no event stream", str(error)) from error
 
 
 def _event(data: str) -> JsonObject:
     try:
         return loads_object(data)
     except ValueError as error:
-        raise OrchestratorUnavailable(f"BrainOS sent an event that cannot be read: {error}") from error
+        raise _unusable("sent an event that cannot be read", data) from error
 
 
 def _text(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise OrchestratorUnavailable(f"BrainOS sent an answer that is no text: {dumps(value)[:80]}")
+    raise _unusable("sent an answer that is no text", dumps(value))
 
 
 def _call(value: Json) -> ToolAsked:
@@ -121,4 +123,10 @@ def _call(value: Json) -> ToolAsked:
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
             return ToolAsked(name, params)
-    raise OrchestratorUnavailable(f"BrainOS sent a tool call that is none: {dumps(value)[:80]}")
+    raise _unusable("sent a tool call that is none", dumps(value))
+
+
+def _unusable(what: str, said: str) -> OrchestratorUnavailable:
+    """A sentence of ours for clients; what BrainOS said itself goes into the operator's log."""
+    log.warning("brainos_unusable", what=what, said=said[:300])
+    return OrchestratorUnavailable(f"BrainOS {what}")

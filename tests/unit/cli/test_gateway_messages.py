@@ -3,8 +3,10 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import pytest
+
 from cli.gateway.messages import Event, Speaker, Utterance, task_view
-from cli.gateway.story import line_of
+from cli.gateway.story import line_of, plain_line_of
 from shared.domain.exact_json import JsonObject
 
 
@@ -61,3 +63,55 @@ def test_metadata_is_named_as_in_the_gateway_s_own_records() -> None:
     metadata: JsonObject = {"modelNotice": "a planner", "approvalId": "a1", "escalated": True}
     view = task_view({"id": "t", "status": {"state": "completed"}, "metadata": metadata})
     assert view.metadata == {"model_notice": "a planner", "approval_id": "a1", "escalated": True}
+
+
+_ASKED = {"tool": "get_expense", "tool_class": "read", "connection": "default", "asked": '{"id":"E-1"}', "ok": True}
+
+
+@pytest.mark.promise("cli.send")
+@pytest.mark.parametrize(
+    ("kind", "data", "said"),
+    [
+        ("state", {"state": "ASSESS", "process_type": "general"}, "ASSESS  reads what it needs"),
+        ("state", {"state": "OF_TOMORROW"}, "OF_TOMORROW"),
+        ("tool", _ASKED, 'get_expense {"id":"E-1"}'),
+        ("tool", {**_ASKED, "asked": None, "ok": False}, "get_expense: it failed"),
+        ("tool", {"tool": "pay", "state": "ASSESS", "refused": "not offered"}, "pay: refused, not offered"),
+        ("plan", {"calls": ["approve_expense", "notify"], "number": 1}, "approve_expense, notify"),
+        ("verdict", {"passed": True, "why": None}, "the rules allow it"),
+        ("verdict", {"passed": True, "rules": ["R"], "why": ["Over $500."]}, "Over $500."),
+        ("approval", {"status": "waiting", "level": "manager", "deadline": "d"}, "waits for a manager"),
+        ("approval", {"status": "approved", "by": "dana", "approval_id": "a"}, "approved by dana"),
+        ("approval", {"status": "waiting", "doubts": ["c1"]}, "waits for an operator"),
+        (
+            "write",
+            {"status": "verified", "call": "c1", "tool": "pay", "note": "read back"},
+            "pay: verified (read back)",
+        ),
+        ("write", {"call": "c1", "tool": "pay", "silent": "no answer"}, "pay: no answer"),
+        ("note", {"problem": "the archive is away"}, "the archive is away"),
+        ("status", {"status": "input-required", "reason": "Many lines"}, "input-required"),
+    ],
+)
+def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str, data: JsonObject, said: str) -> None:
+    line = plain_line_of(Event("1-0", kind, datetime.now(UTC), data))
+    assert line is not None
+    assert line.text == said
+
+
+@pytest.mark.promise("cli.send")
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("submitted", {"turn_id": "x"}),
+        ("phase", {"phase": "PRIME"}),
+        ("model", {"step": "talk:1", "tier": "haiku"}),
+        ("note", {"strategy": "fsm"}),
+        ("insight", {"parts": 1}),
+        ("write", {"status": "sent", "call": "c1", "tool": "pay", "note": "the server answered"}),
+        ("turn_finished", {}),
+        ("of_tomorrow", {"x": 1}),
+    ],
+)
+def test_what_only_operators_need_has_no_plain_line(kind: str, data: JsonObject) -> None:
+    assert plain_line_of(Event("1-0", kind, datetime.now(UTC), data)) is None

@@ -1,6 +1,7 @@
 """Starting, and refusing to."""
 
 import pytest
+from pydantic import ValidationError
 
 from services.gateway.__main__ import main
 from services.gateway.settings import Settings
@@ -32,6 +33,36 @@ def test_its_process_says_the_same(environ: dict[str, str]) -> None:
     assert refusal_of_process("services.gateway", environ) == refusal_of(lambda: main([]), environ)
 
 
+_EMBEDDED = {"redis_url": "redis://localhost", "profile": "embedded"}
+
+
+@pytest.mark.promise("gateway.open_by_name")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "gateway.example"])  # noqa: S104
+@pytest.mark.parametrize("authentication", ["", "off"])
+def test_where_names_are_believed_others_are_let_in_only_by_name(host: str, authentication: str) -> None:
+    """The embedded profile believes whoever a request says it is from: ``off`` alone does not open that to others."""
+    given = {**_EMBEDDED, "host": host, "authentication": authentication}
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate(given)
+    assert all(name in str(refused.value) for name in ("AUTHENTICATION", "ALLOW_OPEN"))
+    assert Settings.model_validate({**given, "allow_open": "yes"}).host == host
+
+
+@pytest.mark.promise("gateway.open_by_name")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"host": "127.0.0.1"},
+        {"host": "127.0.0.2"},
+        {"host": "localhost"},
+        {"host": "::1"},
+        {"host": "0.0.0.0", "authentication": "keys"},  # noqa: S104
+    ],
+)
+def test_this_machine_alone_and_those_with_keys_are_let_in(given: dict[str, str]) -> None:
+    assert Settings.model_validate({**_EMBEDDED, **given}).host == given["host"]
+
+
 def test_authentication_is_off_only_by_name() -> None:
     settings = Settings.model_validate({"redis_url": "redis://localhost", "authentication": "off"})
     assert settings.profile == "production"
@@ -48,4 +79,5 @@ def test_hosts_are_a_list_with_commas() -> None:
 
 def test_the_card_names_an_address_that_can_be_called() -> None:
     values = {"redis_url": "redis://localhost", "profile": "embedded", "host": "0.0.0.0", "port": 9011}  # noqa: S104
+    values["allow_open"] = "yes"
     assert Settings.model_validate(values).card_url == "http://localhost:9011/"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.gateway.core.identity.origins import is_own_page
+from services.gateway.core.identity.origins import is_own_host, is_own_page
 
 pytestmark = pytest.mark.promise("identity.own_pages")
 PUBLIC = "https://agent.acme.example/"
@@ -48,3 +48,29 @@ def test_the_gateways_own_pages_may(origin: str, host: str) -> None:
 def test_pages_of_others_may_not(origin: str, host: str) -> None:
     """Also where the page's site has its own name lead to the gateway, and so asks it as its own."""
     assert not is_own_page(origin, host, PUBLIC)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:9010",
+        "127.0.0.1",
+        "localhost:80",
+        "gateway:9010",
+        "[::1]:9010",
+        "192.168.1.7",
+        "agent.acme.example",
+        "agent.acme.example:8443",  # the name is what tells whom a browser took us for
+        "a.localhost:9010",
+        "AGENT.acme.example",
+    ],
+)
+def test_a_host_that_nobody_else_can_lead_here_is_our_own(host: str) -> None:
+    assert is_own_host(host, PUBLIC)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:9010", "", "127.0.0.1.evil.example", "a/b", "x@127.0.0.1", "[::1"]
+)
+def test_a_name_that_its_owner_may_lead_anywhere_is_not_our_own(host: str) -> None:
+    assert not is_own_host(host, PUBLIC)

@@ -18,6 +18,7 @@ from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.domain.secrets_in_text import without_secrets
+from shared.infra.log_settings import LogSettings
 from shared.infra.logged_app import LoggedApp
 from tests.deployment.dockerfile import STACK, images
 from tests.unit.executor.stage import Stage, message
@@ -124,3 +125,9 @@ async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it
     named = {key: lines[0][key] for key in ("tenant", "session", "task", "turn")}
     assert named == {"tenant": "acme", "session": "session-1", "task": "task-1", "turn": "turn-1"}
     assert not named.keys() & lines[1].keys()
+
+
+@pytest.mark.promise("logs.one_pipeline")
+@pytest.mark.parametrize("word", ["warning", "WARNING", "Warning"])
+def test_the_level_is_a_word_in_any_case(word: str) -> None:
+    assert LogSettings.model_validate({"log_level": word}).log_level == "warning"

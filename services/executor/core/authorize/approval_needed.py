@@ -19,5 +19,4 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
     who = decider(level)
     asked = (*reasons(verdict), *why_process_asks(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
-    why = "; ".join(asked) or "the tenant asks for it where no rule speaks"
-    return f"{who}{f' ({count} different people)' if count > 1 else ''}: {why}"
+    return f"{who}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(asked)}"

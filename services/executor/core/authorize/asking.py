@@ -15,9 +15,7 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     verdict, template = progress.dossier.verdict, progress.template
     if verdict is None or template.confirmations or why_process_asks(ctx, progress):
         return True
-    if verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict)):
-        return True
-    return ctx.tenant.unruled_writes == "approve" and bool(find_unruled(verdict, progress.dossier.plan))
+    return verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
 
 
 def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
@@ -33,8 +31,9 @@ def persons_needed(ctx: TurnContext, progress: Progress) -> int:  # noqa: ARG001
 
 
 def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """The reasons to ask that no rule gives: arguments that stand in free text alone, and the process's own."""
-    return (*arguments_for_a_person(ctx, progress), *_why_the_process_asks(ctx, progress))
+    """The reasons to ask that no rule gives: arguments in free text alone, the process's own, writes without a rule."""
+    found = (*arguments_for_a_person(ctx, progress), *_why_the_process_asks(ctx, progress))
+    return (*found, *_why_the_tenant_asks(ctx, progress))
 
 
 def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
@@ -53,3 +52,13 @@ def _why_the_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ..
         return (f"the process asks for two different people, because of {found}",)
     left = unanswered(progress) if ctx.tenant.strict_processes else None
     return (left,) if left else ()
+
+
+def _why_the_tenant_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    verdict = progress.dossier.verdict
+    if verdict is None or ctx.tenant.unruled_writes != "approve":
+        return ()
+    tools = dict.fromkeys(find_unruled(verdict, progress.dossier.plan))
+    if not tools:
+        return ()
+    return (f"no rule applies to {', '.join(filter(None, tools)) or 'the plan'}: unruled writes need a person here",)

@@ -1,6 +1,7 @@
-"""Which web pages may send requests where nobody is asked for a key: the gateway's own, and no site that is visited.
+"""Which web pages may send and read where nobody is asked for a key: the gateway's own, and no site that is visited.
 
-A browser lets any page send a plain POST to this machine, and says in ``Origin`` whose page it is.
+A browser lets any page send a plain POST to this machine, and says in ``Origin`` whose page it is. It lets a page read
+only its own site; whose name then leads to this machine reads us as its own site, and says so in ``Host`` alone.
 """
 
 import re
@@ -29,6 +30,16 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
         return True
     scheme = origin.partition("://")[0]
     return page == _place(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_ours(page.host)
+
+
+def is_own_host(host: str, public: str) -> bool:
+    """Whether a request asked for the gateway's public name, or for one that nobody else could lead here.
+
+    Ports are not compared: a port that is published under another number is still ours.
+    """
+    asked = _place(_ORIGIN.fullmatch(f"http://{host}"))
+    ours = _place(_ORIGIN.match(public))
+    return asked is not None and ((ours is not None and asked.host == ours.host) or _is_ours(asked.host))
 
 
 def _is_ours(name: str) -> bool:
