@@ -42,7 +42,7 @@ from services.executor.core.tools.paginate_walk import ListBounds
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.worker import Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
-from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
+from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
 from services.executor.ports.models import Tier
 from services.executor.ports.orchestrators import Orchestrating
@@ -121,13 +121,13 @@ def _worlds(settings: Settings, redis: Redis) -> WorldKeys:
 
 def show_tools(arguments: Sequence[str]) -> int:
     """What discovery finds at an endpoint, on stdout; the exit code. Needs no Redis, no model and no settings."""
-    wanted = parsed(arguments)
+    wanted = parse_arguments(arguments)
     configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
     file = wanted.write_catalogue
     try:
         if file:
             refuse_overwriting(file, wanted.force)
-        found = asyncio.run(_discovered(wanted))
+        found = asyncio.run(_discover_tools(wanted))
         if file:
             write(file, found, wanted.force)
     except (BadTenantFile, CatalogueExists) as error:
@@ -139,11 +139,11 @@ def show_tools(arguments: Sequence[str]) -> int:
     except (ToolUnreachable, ToolSilent) as error:
         sys.stderr.write(f"No tools could be listed at {wanted.endpoint}: {error}\n")
         return 1
-    sys.stdout.write(shown(wanted, found) + "\n")
+    sys.stdout.write(format_report(wanted, found) + "\n")
     return 0
 
 
-async def _discovered(wanted: Wanted) -> Discovered:
+async def _discover_tools(wanted: WantedTools) -> Discovered:
     connection = _connection(wanted)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
@@ -155,7 +155,7 @@ async def _discovered(wanted: Wanted) -> Discovered:
         return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
 
 
-def _connection(wanted: Wanted) -> Connection:
+def _connection(wanted: WantedTools) -> Connection:
     """The connection as a tenant's record describes it, with its catalogue, or one of the endpoint alone."""
     plain = Connection.model_validate({"id": "default", "url": wanted.endpoint, "protocol": wanted.protocol})
     if wanted.tenant_file is None:

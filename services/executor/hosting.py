@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.adapters.redis_seats import RedisSeats
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.adapters.redis_slots import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.evictor import Evictor
@@ -22,7 +22,7 @@ from services.executor.core.turn.mended import Mended
 from services.executor.core.turn.near_first import NearFirst
 from services.executor.core.turn.reaper import Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
+from services.executor.entrypoints.archive_loop import ArchiveNews, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.errands import keep_importing
 from services.executor.entrypoints.gauges import ExecutorGauges
@@ -31,7 +31,7 @@ from services.executor.entrypoints.idle_loop import keep_idle_away
 from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import keep_up
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import Seats
+from services.executor.ports.sessions import SessionSlots
 from services.executor.settings import RunSettings
 from shared.infra.errands import Errands
 from shared.infra.installation import Installation
@@ -85,7 +85,7 @@ async def _serve(
     servers: Circuits | None,
     metrics: Metrics | None,
 ) -> None:
-    news = News()
+    news = ArchiveNews()
     limits = RunnerLimits(
         settings.lease_seconds,
         settings.executor_capacity,
@@ -93,7 +93,7 @@ async def _serve(
         memory_seconds=settings.memory_wait_seconds,
     )
     mended = Mended()
-    seats = _seats(settings, state, wakes, tenants)
+    seats = _slots(settings, state, wakes, tenants)
     runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats)
     reaper = Reaper(RedisUpkeep(state), NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
@@ -114,11 +114,11 @@ async def _serve(
         await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting, importing)
 
 
-def _seats(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> Seats | None:
-    """A seat outlives its session's lease, lest one slow heartbeat seats two."""
+def _slots(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> SessionSlots | None:
+    """A slot outlives its session's lease, lest one slow heartbeat gives a slot to two."""
     if tenants is None:
         return None
-    return Shares(RedisSeats(state), tenants, wakes, settings.executor_capacity, 2 * settings.lease_seconds)
+    return Shares(RedisSlots(state), tenants, wakes, settings.executor_capacity, 2 * settings.lease_seconds)
 
 
 async def _wind_down(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.replay.replay import CannotReplay, Replayed, replay
 from services.executor.core.session.context import Limits
-from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, parsed, shown
+from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, format_report, parse_arguments
 from shared.contracts.archive import read_archived
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
@@ -21,20 +21,20 @@ def show_replay(arguments: Sequence[str]) -> int:
 
     Needs ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` alone.
     """
-    wanted = parsed(arguments)
+    wanted = parse_arguments(arguments)
     configure_logging("executor-replay", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
-        done = asyncio.run(_replayed(wanted))
+        done = asyncio.run(_replay_task(wanted))
     except CannotStart as problem:
         return refused(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
         sys.stderr.write(f"{wanted.task_id} cannot be replayed: {error}\n")
         return CANNOT
-    sys.stdout.write(shown(wanted, done) + "\n")
+    sys.stdout.write(format_report(wanted, done) + "\n")
     return SAME if done.is_same else DIFFERS
 
 
-async def _replayed(wanted: WantedTask) -> Replayed:
+async def _replay_task(wanted: WantedTask) -> Replayed:
     archive = read_settings(ArchiveSettings).archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")

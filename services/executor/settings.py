@@ -184,7 +184,7 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings
 
     @field_validator("strategies", mode="before")
     @classmethod
-    def _listed(cls, given: object) -> object:
+    def _split_names(cls, given: object) -> object:
         names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
         if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
             raise ValueError(f"name each of {', '.join(Strategy)} at most once, separated by commas")

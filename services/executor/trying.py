@@ -9,7 +9,7 @@ from pathlib import Path
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
-from services.executor.entrypoints.connections import Tried, WantedConnections, parsed, shown
+from services.executor.entrypoints.connections import Tried, WantedConnections, format_report, parse_arguments
 from services.executor.ports.credentials import Credentials, CredentialUnavailable
 from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
@@ -40,20 +40,20 @@ class TryingSettings(CredentialSettings):
 
 def try_connections(arguments: Sequence[str]) -> int:
     """What each connection is good for, on stdout; 0 if all are, 1 if one is not, 2 if there is no record to try."""
-    wanted = parsed(arguments)
+    wanted = parse_arguments(arguments)
     configure_logging("executor-connections", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
-        source, tried = asyncio.run(_tried(wanted, read_settings(TryingSettings)))
+        source, tried = asyncio.run(_try_connections(wanted, read_settings(TryingSettings)))
     except (CannotStart, BadTenantFile) as problem:
         return refused(problem)
     except (StoreUnavailable, BadRecord, OSError, ValueError) as error:
         sys.stderr.write(f"The record of tenant {wanted.tenant} cannot be read: {error}\n")
         return CANNOT
-    sys.stdout.write(shown(wanted, source, tried) + "\n")
+    sys.stdout.write(format_report(wanted, source, tried) + "\n")
     return GOOD if all(one.is_good for one in tried) else NOT_GOOD
 
 
-async def _tried(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, Sequence[Tried]]:
+async def _try_connections(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, Sequence[Tried]]:
     source, record = await _record(wanted, settings)
     chosen = [one for one in record.connections if wanted.only in ("", one.id)]
     if wanted.only and not chosen:
@@ -90,7 +90,7 @@ async def _record(wanted: WantedConnections, settings: TryingSettings) -> tuple[
         record = read_owned_record(document, wanted.tenant)
         own = with_addresses(record.connections, settings.green_agent_mcp_url)
         return str(wanted.tenant_file), record.model_copy(update={"connections": own})
-    stored = await _stored(wanted.tenant, settings)
+    stored = await _stored_record(wanted.tenant, settings)
     if stored is not None:
         return stored
     if settings.tenant_file is None:
@@ -101,7 +101,7 @@ async def _record(wanted: WantedConnections, settings: TryingSettings) -> tuple[
     return str(settings.tenant_file), record
 
 
-async def _stored(tenant: str, settings: TryingSettings) -> tuple[str, TenantRecord] | None:
+async def _stored_record(tenant: str, settings: TryingSettings) -> tuple[str, TenantRecord] | None:
     if not settings.redis_url:
         return None
     redis = connect(settings.redis_url)

@@ -4,18 +4,18 @@ from collections.abc import Iterable
 
 from typing_extensions import override
 
-from services.executor.ports.orchestrators import Orchestrator, OrchestratorUnavailable, Said, Saying
+from services.executor.ports.orchestrators import Orchestrator, OrchestratorReply, OrchestratorUnavailable, Saying
 
 
 class ScriptedOrchestrator(Orchestrator):
     """``None``, and whatever comes after the last, is its not being available."""
 
-    def __init__(self, says: Iterable[Said | None]) -> None:
+    def __init__(self, says: Iterable[OrchestratorReply | None]) -> None:
         self._says = iter(says)
         self.told: list[Saying] = []
 
     @override
-    async def say(self, saying: Saying) -> Said:
+    async def say(self, saying: Saying) -> OrchestratorReply:
         self.told.append(saying)
         said = next(self._says, None)
         if said is None:

@@ -6,7 +6,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from services.executor.adapters.brainos import Account, BrainOS
-from services.executor.ports.orchestrators import OrchestratorUnavailable, Said, Saying, ToolAsked, ToolTold
+from services.executor.ports.orchestrators import (
+    OrchestratorReply,
+    OrchestratorUnavailable,
+    Saying,
+    ToolAsked,
+    ToolTold,
+)
 from shared.domain.exact_json import Json, loads
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 
@@ -54,15 +60,18 @@ async def test_a_follow_up_brings_the_results_and_no_context() -> None:
 @pytest.mark.parametrize(
     ("stream", "said"),
     [
-        (events({"text": "Hel"}, {"text": "lo"}), Said("Hello")),
-        (events({"text": "draft"}, {"answer": "Done"}), Said("Done")),
-        (events({"answer": "Done"}, {"text": "."}, {"kept": "alive"}), Said("Done.")),
-        (events(call("a", x="1"), {"text": "so"}, call("b")), Said("so", (_asked("a", x="1"), _asked("b")))),
-        (Round(f": a comment\n\n{_READ}"), Said("", (_asked("get_claim", amount=loads("1.10")),))),
-        (Round('data: [DONE]\n\ndata: {"answer": "late"}\n\n'), Said("")),
+        (events({"text": "Hel"}, {"text": "lo"}), OrchestratorReply("Hello")),
+        (events({"text": "draft"}, {"answer": "Done"}), OrchestratorReply("Done")),
+        (events({"answer": "Done"}, {"text": "."}, {"kept": "alive"}), OrchestratorReply("Done.")),
+        (
+            events(call("a", x="1"), {"text": "so"}, call("b")),
+            OrchestratorReply("so", (_asked("a", x="1"), _asked("b"))),
+        ),
+        (Round(f": a comment\n\n{_READ}"), OrchestratorReply("", (_asked("get_claim", amount=loads("1.10")),))),
+        (Round('data: [DONE]\n\ndata: {"answer": "late"}\n\n'), OrchestratorReply("")),
     ],
 )
-async def test_a_stream_is_read_to_its_end(stream: Round, said: Said) -> None:
+async def test_a_stream_is_read_to_its_end(stream: Round, said: OrchestratorReply) -> None:
     """``text`` appends, ``answer`` replaces, calls are collected; figures stay exact."""
     async with _client(stream) as (client, _):
         assert await client.say(FIRST) == said

@@ -14,7 +14,7 @@ from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.entrypoints.catalogue_file import CatalogueExists, document, write
-from services.executor.entrypoints.tools import Discovered, described
+from services.executor.entrypoints.tools import Discovered, describe_tools
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import ToolClass
@@ -35,7 +35,7 @@ async def found_at(served: Company, connection: Connection | None = None) -> Dis
 
 
 def by_name(found: Discovered) -> dict[str, JsonObject]:
-    return {str(tool["name"]): tool for tool in described(found)}
+    return {str(tool["name"]): tool for tool in describe_tools(found)}
 
 
 def loaded(file: Path, folder: Path) -> Connection:
@@ -147,7 +147,7 @@ async def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) ->
 
 async def test_the_table_is_read_at_a_hundred_columns(tmp_path: Path) -> None:
     async with company(tmp_path) as served:
-        listed = described(await found_at(served))
+        listed = describe_tools(await found_at(served))
     console = Console(width=NARROW, highlight=False)
     with console.capture() as shown:
         console.print(as_table({"endpoint": "http://x", "protocol": "mcp"}, listed, NARROW))

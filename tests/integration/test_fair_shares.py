@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_seats import RedisSeats
+from services.executor.adapters.redis_slots import RedisSlots
 from services.executor.core.turn.fair_share import Shares
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.policy import Tenants
@@ -86,7 +86,7 @@ async def _fleet(redis: Redis, worker: Held, cap: int | None, size: int = 1) -> 
     offers = Offers()
     async with asyncio.timeout(30), offers.open(), asyncio.TaskGroup() as group:
         for number in range(size):
-            seats = Shares(RedisSeats(redis), Capped(cap), offers, LIMITS.capacity, seat_seconds=5.0)
+            seats = Shares(RedisSlots(redis), Capped(cap), offers, LIMITS.capacity, seat_seconds=5.0)
             runner = Runner(sessions_of(redis, f"r{number}"), offers, worker, LIMITS, seats=seats)
             offers.runners.append(runner)
             group.create_task(runner.serve())
@@ -149,13 +149,13 @@ async def test_a_session_over_the_cap_holds_no_lease_and_is_left_alone_by_the_re
 
 async def test_the_seats_of_a_dead_executor_are_free_after_their_time(redis: Redis) -> None:
     """Nobody has to clean up after it."""
-    store = RedisSeats(redis)
+    store = RedisSlots(redis)
     assert await store.take("acme", "a", 1, 0.001)
     await redis.wait(0, 5)
     assert await _until_seated(store)
 
 
-async def _until_seated(store: RedisSeats) -> bool:
+async def _until_seated(store: RedisSlots) -> bool:
     async with asyncio.timeout(5):
         while not await store.take("acme", "b", 1, 5.0):
             continue

@@ -199,8 +199,8 @@ async def test_a_changed_record_holds_at_once_and_a_begun_task_keeps_its_policie
         first = await tenants.get("default")
         await olga.put({"id": "default", "connections": [{"id": "here", "url": ""}]}, 1)
         second = await tenants.get("default")
-    begun = await tenants.begun_with("default", first.version)
-    older = await tenants.begun_with("default", before.version)
+    begun = await tenants.get_at_version("default", first.version)
+    older = await tenants.get_at_version("default", before.version)
     assert [len(one.policies) for one in (before, first, second, begun, older)] == [0, 1, 0, 1, 0]
     assert (older.unruled_writes, begun.unruled_writes) == ("allow", "approve")
     assert [one.connections[0].url for one in (first, second, begun)] == [

@@ -12,7 +12,7 @@ from services.executor.adapters.credentials import ResolvedCredentials, open_cre
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.adapters.secret_sources import Secrets
 from services.executor.adapters.standing import Standing
-from services.executor.ports.credentials import Badge, CredentialUnavailable
+from services.executor.ports.credentials import CredentialHeader, CredentialUnavailable
 from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, reference
 from shared.contracts.tenant import Connection
 from tests.doubles.fake_tool_servers import FakeToolServers
@@ -96,8 +96,8 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
         meanwhile = await credentials.badge(erp)
         after = await credentials.badge(erp, refused=before)
         then = await credentials.badge(erp)
-    assert before == meanwhile == Badge("authorization", "Bearer the-old-secret")
-    assert after == then == Badge("authorization", "Bearer the-new-secret")
+    assert before == meanwhile == CredentialHeader("authorization", "Bearer the-old-secret")
+    assert after == then == CredentialHeader("authorization", "Bearer the-new-secret")
 
 
 @pytest.mark.promise("connections.secret_kept")
@@ -105,7 +105,7 @@ async def test_what_a_badge_looks_like_in_a_trace_holds_no_secret(tmp_path: Path
     async with TokenEndpoints() as tokens:
         credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
         badge = await credentials.badge(connection("env:ERP"))
-    assert badge == Badge("authorization", f"Bearer {SECRET}")
+    assert badge == CredentialHeader("authorization", f"Bearer {SECRET}")
     assert SECRET not in repr(badge)
     assert SECRET not in f"{badge}"
 

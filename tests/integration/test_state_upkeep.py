@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.reaper import Reaper
 from services.executor.ports.turns import Timer
-from services.executor.ports.upkeep import Overdue
+from services.executor.ports.upkeep import OverdueWork
 from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
@@ -30,11 +30,11 @@ class HeardWakes(Wakes):
 class SameLook(RedisUpkeep):
     """Finds what it was told, so that several reapers believe in the same timer."""
 
-    def __init__(self, redis: Redis, found: Overdue) -> None:
+    def __init__(self, redis: Redis, found: OverdueWork) -> None:
         super().__init__(redis)
         self._found = found
 
-    async def overdue(self) -> Overdue:
+    async def overdue(self) -> OverdueWork:
         return self._found
 
 

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.core.prime.known import about
+from services.executor.core.prime.known import select_experience
 from services.learner.adapters.redis_case_shelf import RedisCaseShelf
 from services.learner.adapters.redis_import_shelf import RedisImportShelf
 from services.learner.adapters.s3_training import S3Training
@@ -184,7 +184,7 @@ def _a_report(at: str, cause: str) -> bytes:
 
 async def _told(redis: Redis, task: str) -> list[str]:
     found = await RedisLearned(redis).recall("acme", "invoice_reconciliation")
-    return [fact.text for fact in about(found, task, "invoice_reconciliation", _now()).knowledge]
+    return [fact.text for fact in select_experience(found, task, "invoice_reconciliation", _now()).knowledge]
 
 
 @pytest.mark.promise("report.teaches")

@@ -159,10 +159,10 @@ def _acknowledge_before_the_effect() -> None:
 def _keep_the_reaper_off() -> None:
     """Nobody looks for sessions whose owner is gone."""
     from services.executor.adapters.redis_upkeep import RedisUpkeep
-    from services.executor.ports.upkeep import Overdue
+    from services.executor.ports.upkeep import OverdueWork
 
-    async def overdue(self: RedisUpkeep) -> Overdue:
-        return Overdue((), (), (), 0)
+    async def overdue(self: RedisUpkeep) -> OverdueWork:
+        return OverdueWork((), (), (), 0)
 
     RedisUpkeep.overdue = overdue  # type: ignore[method-assign]
 
@@ -172,7 +172,7 @@ def _ignore_cancels() -> None:
     from services.executor.adapters.redis_turns import RedisTurnStore
 
     RedisTurnStore._cancel = lambda self, signals: None  # type: ignore[method-assign]
-    _replace_function("services.executor.core", "_canceled", lambda _: lambda turn: None)
+    _replace_function("services.executor.core", "_cancellation", lambda _: lambda turn: None)
 
 
 def _prove_every_write() -> None:
@@ -221,7 +221,7 @@ def _reserve_no_budget() -> None:
     """A model call is made whether or not it still fits under its task's ceiling."""
     core = "services.executor.core"
     spending, reservation, amount = (
-        cast("Callable[..., object]", _find(core, name)) for name in ("Spending", "Reservation", "Amount")
+        cast("Callable[..., object]", _find(core, name)) for name in ("TaskSpending", "Reservation", "CallCost")
     )
 
     def reserve(self: object, key: str, size: object, output: int, *_: object) -> object:

@@ -16,16 +16,16 @@ class BoundTurns(RunsTurns):
 
     @override
     async def run(self, work: Work, store: TurnStore) -> None:
-        with _bound(work):
+        with _log_context(work):
             await self._worker.run(work, store)
 
     @override
     async def settle(self, work: Work, store: TurnStore) -> None:
-        with _bound(work):
+        with _log_context(work):
             await self._worker.settle(work, store)
 
 
-def _bound(work: Work) -> AbstractContextManager[None]:
+def _log_context(work: Work) -> AbstractContextManager[None]:
     record = work.record
     named = {"tenant": record.tenant, "session": record.session_id, "task": record.task_id}
     return structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id)

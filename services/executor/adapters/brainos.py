@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from services.executor.ports.orchestrators import (
     Orchestrator,
+    OrchestratorReply,
     OrchestratorUnavailable,
-    Said,
     Saying,
     ToolAsked,
 )
@@ -45,10 +45,10 @@ class BrainOS(Orchestrator):
         self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False)
 
     @override
-    async def say(self, saying: Saying) -> Said:
+    async def say(self, saying: Saying) -> OrchestratorReply:
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._said(saying)
+                return await self._post_saying(saying)
         except (httpx.TimeoutException, TimeoutError) as error:
             raise OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -57,7 +57,7 @@ class BrainOS(Orchestrator):
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _said(self, saying: Saying) -> Said:
+    async def _post_saying(self, saying: Saying) -> OrchestratorReply:
         headers = {"content-type": "application/json"}
         content = dumps(_body(saying)).encode()
         async with aconnect_sse(self._client, "POST", self._url, content=content, headers=headers) as source:
@@ -76,12 +76,12 @@ def _body(saying: Saying) -> JsonObject:
     return body
 
 
-async def _read(source: EventSource) -> Said:
+async def _read(source: EventSource) -> OrchestratorReply:
     """The reply of one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
     text, calls, size = "", list[ToolAsked](), 0
     async for data in _data(source):
         if data == _DONE:
-            return Said(text, tuple(calls))
+            return OrchestratorReply(text, tuple(calls))
         size += len(data)
         if size > _MOST:
             raise OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")

@@ -48,7 +48,9 @@ class BreakingTools(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return await self._through(connection, "", None, lambda _: self._servers.discover(connection, session_id))
+        return await self._ask_through_breaker(
+            connection, "", None, lambda _: self._servers.discover(connection, session_id)
+        )
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -58,7 +60,7 @@ class BreakingTools(ToolServers):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        return await self._through(
+        return await self._ask_through_breaker(
             connection, tool, timeout, lambda left: self._servers.call(connection, tool, arguments, left, session_id)
         )
 
@@ -66,16 +68,16 @@ class BreakingTools(ToolServers):
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        return await self._through(
+        return await self._ask_through_breaker(
             connection, tool, timeout, lambda left: self._servers.read(connection, tool, arguments, left, session_id)
         )
 
-    async def _through(
+    async def _ask_through_breaker(
         self, connection: Connection, tool: str, timeout: float | None, ask: Callable[[float], Coroutine[None, None, T]]
     ) -> T:
         """What the server answers. Who comes beside the one call that decides waits for it, within its own time."""
         breaker, began = self._breaker(connection.line), self._clock()
-        await self._decided(breaker, timeout)
+        await self._wait_for_decision(breaker, timeout)
         if not breaker.passes(self._clock()):
             left = breaker.seconds_left(self._clock())
             what = f"{tool} was not sent" if tool else "its tools were not asked for"
@@ -83,16 +85,16 @@ class BreakingTools(ToolServers):
         try:
             answer = await ask(max(0.001, (timeout or 0.0) - (self._clock() - began)))
         except ToolForbidden:
-            breaker.given_up()
+            breaker.record_abandoned()
             raise
         except (ToolUnreachable, ToolSilent):
-            self._failed(connection, breaker)
+            self._record_failure(connection, breaker)
             raise
         except BaseException:
-            breaker.given_up()
+            breaker.record_abandoned()
             raise
         else:
-            breaker.answered()
+            breaker.record_answer()
         finally:
             self._tell()
         return answer
@@ -102,7 +104,7 @@ class BreakingTools(ToolServers):
         self._news.set()
         self._news = asyncio.Event()
 
-    async def _decided(self, breaker: Breaker, timeout: float | None) -> None:
+    async def _wait_for_decision(self, breaker: Breaker, timeout: float | None) -> None:
         try:
             async with asyncio.timeout(MOST_WAITED if timeout is None else min(timeout / 2, MOST_WAITED)):
                 while breaker.is_probing:
@@ -110,9 +112,9 @@ class BreakingTools(ToolServers):
         except TimeoutError:
             return
 
-    def _failed(self, connection: Connection, breaker: Breaker) -> None:
+    def _record_failure(self, connection: Connection, breaker: Breaker) -> None:
         before = breaker.state(self._clock())
-        breaker.failed(self._clock())
+        breaker.record_failure(self._clock())
         if before is Circuit.CLOSED and breaker.state(self._clock()) is Circuit.OPEN:
             log.warning("tool_server_left_alone", connection=connection.id)
 

@@ -61,38 +61,38 @@ class ByOrigin(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return await self._for(connection).discover(connection, session_id)
+        return await self._checked_servers(connection).discover(connection, session_id)
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._of(connection).may_have_unlisted(connection)
+        return self._servers_by_origin(connection).may_have_unlisted(connection)
 
     @override
     def protocol_of(self, connection: Connection) -> str:
-        return self._of(connection).protocol_of(connection)
+        return self._servers_by_origin(connection).protocol_of(connection)
 
     @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        return await self._for(connection).call(connection, tool, arguments, timeout, session_id)
+        return await self._checked_servers(connection).call(connection, tool, arguments, timeout, session_id)
 
     @override
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        return await self._for(connection).read(connection, tool, arguments, timeout, session_id)
+        return await self._checked_servers(connection).read(connection, tool, arguments, timeout, session_id)
 
-    def _for(self, connection: Connection) -> ToolServers:
+    def _checked_servers(self, connection: Connection) -> ToolServers:
         """Whom to ask; raises ``ToolForbidden`` of an address that nobody is asked at, as far as its text tells."""
         if connection.from_request or connection.owner:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
                 raise ToolForbidden(f"the URL {error.message}") from error
-        return self._of(connection)
+        return self._servers_by_origin(connection)
 
-    def _of(self, connection: Connection) -> ToolServers:
+    def _servers_by_origin(self, connection: Connection) -> ToolServers:
         if connection.from_request:
             return self._guarded
         return self._tenants if connection.owner else self._trusted

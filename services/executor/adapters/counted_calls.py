@@ -26,7 +26,7 @@ class CountedTools(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return await self._counted(connection, "discover", lambda: self._servers.discover(connection, session_id))
+        return await self._count_call(connection, "discover", lambda: self._servers.discover(connection, session_id))
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -40,7 +40,7 @@ class CountedTools(ToolServers):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        return await self._counted(
+        return await self._count_call(
             connection, "call", lambda: self._servers.call(connection, tool, arguments, timeout, session_id)
         )
 
@@ -48,11 +48,11 @@ class CountedTools(ToolServers):
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        return await self._counted(
+        return await self._count_call(
             connection, "read", lambda: self._servers.read(connection, tool, arguments, timeout, session_id)
         )
 
-    async def _counted(self, connection: Connection, kind: str, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _count_call(self, connection: Connection, kind: str, ask: Callable[[], Awaitable[T]]) -> T:
         began, outcome = perf_counter(), "given_up"
         try:
             answer = await ask()
@@ -78,17 +78,17 @@ class CountedPolicy(PolicyService):
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        return await self._counted("verdict", lambda: self._service.evaluate(request), verdict_word)
+        return await self._count_question("verdict", lambda: self._service.evaluate(request), verdict_word)
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        return await self._counted("allowances", lambda: self._service.allowances(request))
+        return await self._count_question("allowances", lambda: self._service.allowances(request))
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return await self._counted("prose", lambda: self._service.check_prose(request))
+        return await self._count_question("prose", lambda: self._service.check_prose(request))
 
-    async def _counted(
+    async def _count_question(
         self, question: str, ask: Callable[[], Awaitable[T]], word: Callable[[T], str] = lambda _: "answered"
     ) -> T:
         began, answer = perf_counter(), "given_up"

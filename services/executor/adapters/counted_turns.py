@@ -99,15 +99,15 @@ class CountedStore(TurnStore):
 
     @override
     async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        return self._told(await self._store.append(entries, events), events)
+        return self._count_events(await self._store.append(entries, events), events)
 
     @override
     async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        return self._told(await self._store.append_ahead(entries, events), events)
+        return self._count_events(await self._store.append_ahead(entries, events), events)
 
     @override
     async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
-        return self._told(await self._store.publish(record, events), events)
+        return self._count_events(await self._store.publish(record, events), events)
 
     @override
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
@@ -115,7 +115,7 @@ class CountedStore(TurnStore):
 
     @override
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
-        pulse = self._told(await self._store.settle_write(entry, before, events), events)
+        pulse = self._count_events(await self._store.settle_write(entry, before, events), events)
         if _stays(entry):
             self._meter.add(names.WRITES, proof=entry.status.value)
         if before in DOUBTS and entry.status not in DOUBTS:
@@ -125,13 +125,13 @@ class CountedStore(TurnStore):
     @override
     async def finish(self, end: TurnEnd) -> None:
         await self._store.finish(end)
-        self._told(None, end.events)
+        self._count_events(None, end.events)
         self.outcome = end.record.state.value
         self._count_approvals(end)
         if end.outcome is not None:
             _count_task(self._meter, end.outcome, end.record)
 
-    def _told(self, pulse: T, events: Sequence[TaskEvent]) -> T:
+    def _count_events(self, pulse: T, events: Sequence[TaskEvent]) -> T:
         for event in events:
             count_event(self._meter, event)
         return pulse

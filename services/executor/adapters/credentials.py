@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.adapters.secret_sources import Secrets, SecretSource
-from services.executor.ports.credentials import Badge, Credentials, CredentialUnavailable
+from services.executor.ports.credentials import CredentialHeader, Credentials, CredentialUnavailable
 from shared.contracts.credential import Credential, CredentialType
 from shared.contracts.tenant import Connection
 from shared.infra.guard import Guard
@@ -43,12 +43,12 @@ class ResolvedCredentials(Credentials):
         return len(self._lacking)
 
     @override
-    async def badge(self, connection: Connection, refused: Badge | None = None) -> Badge | None:
+    async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
         credential = connection.credential
         if credential is None or connection.from_request:
             return None
         try:
-            badge = await self._resolved(connection, credential, refused)
+            badge = await self._resolve_badge(connection, credential, refused)
         except CredentialUnavailable as error:
             if connection.line not in self._lacking:
                 log.warning("credential_unavailable", connection=connection.id, problem=str(error))
@@ -57,23 +57,29 @@ class ResolvedCredentials(Credentials):
         self._lacking.discard(connection.line)
         return badge
 
-    async def _resolved(self, connection: Connection, credential: Credential, refused: Badge | None) -> Badge:
+    async def _resolve_badge(
+        self, connection: Connection, credential: Credential, refused: CredentialHeader | None
+    ) -> CredentialHeader:
         if credential.type is CredentialType.OAUTH:
             token = await self._token(connection.owner, credential, refused)
-            return self._noted(connection, Badge(_AUTHORIZATION, f"Bearer {token}"), token)
+            return self._note_secret(connection, CredentialHeader(_AUTHORIZATION, f"Bearer {token}"), token)
         secret = await self._secrets.read(credential.reference, connection.owner, anew=refused is not None)
         bearer = credential.type is CredentialType.BEARER
-        badge = Badge(_AUTHORIZATION, f"Bearer {secret}") if bearer else Badge(credential.header.lower(), secret)
-        return self._noted(connection, badge, secret)
+        badge = (
+            CredentialHeader(_AUTHORIZATION, f"Bearer {secret}")
+            if bearer
+            else CredentialHeader(credential.header.lower(), secret)
+        )
+        return self._note_secret(connection, badge, secret)
 
     @override
-    def shown(self, connection: Connection) -> tuple[str, ...]:
+    def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         return tuple(self._shown.get(connection.line, ()))
 
-    async def _token(self, owner: str, credential: Credential, refused: Badge | None) -> str:
+    async def _token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
         """The client's secret is read only when a token is asked for."""
         before = refused.value.removeprefix("Bearer ") if refused else ""
-        if kept := self._tokens.kept(owner, credential, before):
+        if kept := self._tokens.cached_token(owner, credential, before):
             return kept
 
         async def secret(anew: bool) -> str:
@@ -81,7 +87,7 @@ class ResolvedCredentials(Credentials):
 
         return await self._tokens.token(owner, credential, secret, before)
 
-    def _noted(self, connection: Connection, badge: Badge, secret: str) -> Badge:
+    def _note_secret(self, connection: Connection, badge: CredentialHeader, secret: str) -> CredentialHeader:
         noted = self._shown[connection.line]
         if secret not in noted:
             noted.append(secret)
@@ -92,9 +98,9 @@ class NoCredentials(Credentials):
     """For whoever calls servers that ask for none."""
 
     @override
-    async def badge(self, connection: Connection, refused: Badge | None = None) -> Badge | None:
+    async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
         return None
 
     @override
-    def shown(self, connection: Connection) -> tuple[str, ...]:
+    def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         return ()

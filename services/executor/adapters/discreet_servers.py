@@ -26,8 +26,8 @@ class DiscreetServers(ToolServers):
         try:
             tools = await self._servers.discover(connection, session_id)
         except (ToolUnreachable, ToolSilent) as error:
-            raise self._told(connection, error) from None
-        secrets = self._credentials.shown(connection)
+            raise self._error_without_secrets(connection, error) from None
+        secrets = self._credentials.shown_secrets(connection)
         return tuple(_tool(tool, secrets) for tool in tools) if secrets else tools
 
     @override
@@ -45,29 +45,31 @@ class DiscreetServers(ToolServers):
         try:
             answer = await self._servers.call(connection, tool, arguments, timeout, session_id)
         except (ToolUnreachable, ToolSilent) as error:
-            raise self._told(connection, error) from None
-        return answer._replace(content=_without(answer.content, self._credentials.shown(connection)))
+            raise self._error_without_secrets(connection, error) from None
+        return answer._replace(content=_without_secrets(answer.content, self._credentials.shown_secrets(connection)))
 
-    def _told(self, connection: Connection, error: ToolUnreachable | ToolSilent) -> ToolUnreachable | ToolSilent:
-        said = _text(str(error), self._credentials.shown(connection))
+    def _error_without_secrets(
+        self, connection: Connection, error: ToolUnreachable | ToolSilent
+    ) -> ToolUnreachable | ToolSilent:
+        said = _text(str(error), self._credentials.shown_secrets(connection))
         return error if said == str(error) else type(error)(said)
 
 
 def _tool(tool: Tool, secrets: Sequence[str]) -> Tool:
-    schema = cast("JsonObject", _without(tool.input_schema, secrets))
+    schema = cast("JsonObject", _without_secrets(tool.input_schema, secrets))
     return tool._replace(description=_text(tool.description, secrets), input_schema=schema)
 
 
-def _without(value: Json, secrets: Sequence[str]) -> Json:
+def _without_secrets(value: Json, secrets: Sequence[str]) -> Json:
     if not secrets:
         return value
     match value:
         case str():
             return _text(value, secrets)
         case list():
-            return [_without(part, secrets) for part in value]
+            return [_without_secrets(part, secrets) for part in value]
         case dict():
-            return {_text(name, secrets): _without(part, secrets) for name, part in value.items()}
+            return {_text(name, secrets): _without_secrets(part, secrets) for name, part in value.items()}
         case _:
             return value
 

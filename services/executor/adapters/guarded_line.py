@@ -27,7 +27,7 @@ class GuardedTransport2(httpx2.AsyncHTTPTransport):
             max_connections=limits.max_connections,
             max_keepalive_connections=limits.max_keepalive_connections,
             keepalive_expiry=limits.keepalive_expiry,
-            network_backend=_Backend(guard),
+            network_backend=_GuardedBackend(guard),
         )
 
     @override
@@ -39,7 +39,7 @@ class GuardedTransport2(httpx2.AsyncHTTPTransport):
             raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused
 
 
-class _Backend(httpcore2.AsyncNetworkBackend):
+class _GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Connects where the guard permits; Unix sockets it refuses, as the base class does."""
 
     def __init__(self, guard: Guard) -> None:

@@ -81,7 +81,7 @@ def brief(error: Exception) -> str:
 
 
 def _content(texts: Sequence[str], result: CallToolResult) -> Json:
-    parsed = _parsed(texts)
+    parsed = _parse_texts(texts)
     if parsed:
         return parsed[0] if len(parsed) == 1 else parsed
     if result.structured_content is not None:
@@ -89,7 +89,7 @@ def _content(texts: Sequence[str], result: CallToolResult) -> Json:
     return "\n".join(texts) if texts else None
 
 
-def _parsed(texts: Sequence[str]) -> list[Json]:
+def _parse_texts(texts: Sequence[str]) -> list[Json]:
     try:
         return [loads(text) for text in texts]
     except (ValueError, RecursionError):

@@ -9,7 +9,7 @@ from mcp import Client, ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from services.executor.adapters.mcp_wire import Line, LineTrouble, Trouble, open_line
+from services.executor.adapters.mcp_wire import LineTrouble, McpTransport, Trouble, open_line
 from services.executor.adapters.other_protocol import OtherProtocol
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 
@@ -18,16 +18,16 @@ log = structlog.get_logger()
 OPEN_SECONDS = 10.0
 
 
-class Link:
+class McpConnection:
     """The session lives in the task that runs ``run``; the SDK's scopes may not be left from another one."""
 
-    def __init__(self, url: str, open_line: Callable[[], Line] = open_line) -> None:
+    def __init__(self, url: str, open_line: Callable[[], McpTransport] = open_line) -> None:
         self._url, self._open_line = url, open_line
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._opening: asyncio.Timeout | None = None
         self._users = 0
-        self.line: Line = open_line()  # replaced when a further URL is tried
+        self.line: McpTransport = open_line()  # replaced when a further URL is tried
 
     @property
     def is_usable(self) -> bool:
@@ -79,7 +79,7 @@ class Link:
             async with self.line.client() as http:
                 await self._stay(Client(streamable_http_client(url, http_client=http), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
-            return self._told(_innermost(error))
+            return self._port_error(_innermost(error))
         return ToolSilent("the session was closed")
 
     async def _stay(self, client: Client) -> None:
@@ -97,7 +97,7 @@ class Link:
             self._opened.set_result(client.session)
             await self._closing.wait()
 
-    def _told(self, error: Exception) -> Exception:
+    def _port_error(self, error: Exception) -> Exception:
         trouble = self.line.trouble(error) if isinstance(error, MCPError) else None
         if self._opened.done():
             log.warning("tool_session_lost", error=type(error).__name__)

@@ -22,8 +22,8 @@ from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import BadListing, ListedTool, answer_of, brief, listed_tools, tools_of
-from services.executor.adapters.mcp_link import Link, as_port_error
-from services.executor.adapters.mcp_wire import Line, Trouble, open_line
+from services.executor.adapters.mcp_link import McpConnection, as_port_error
+from services.executor.adapters.mcp_wire import McpTransport, Trouble, open_line
 from services.executor.adapters.shown_credential import ShowingLine
 from services.executor.ports.credentials import Credentials
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
@@ -55,7 +55,7 @@ class McpTools(ToolServers):
         """``guard``: where it may connect. ``credentials``: what servers are shown; without, none is shown any."""
         self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
-        self._links: dict[str, Link] = {}
+        self._links: dict[str, McpConnection] = {}
         self._group = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -113,26 +113,28 @@ class McpTools(ToolServers):
             session = await _before_sending(link, tool, deadline)
             try:
                 async with asyncio.timeout_at(deadline):
-                    result = await _settled(link, session.send_request(CallToolRequest(params=params), CallToolResult))
+                    result = await _translate_errors(
+                        link, session.send_request(CallToolRequest(params=params), CallToolResult)
+                    )
             except TimeoutError:
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
             except MCPError as error:
                 return _refusal(tool, error)
         return answer_of(tool, result)
 
-    def _link(self, connection: Connection) -> Link:
+    def _link(self, connection: Connection) -> McpConnection:
         link = self._links.pop(connection.line, None)
         if link is None or not link.is_usable:
-            self._make_room()
-            link = Link(connection.url, lambda: self._line_to(connection))
+            self._close_longest_idle()
+            link = McpConnection(connection.url, lambda: self._line_to(connection))
             self._group.create_task(link.run())
         self._links[connection.line] = link  # the latest used stands last
         return link
 
-    def _line_to(self, connection: Connection) -> Line:
+    def _line_to(self, connection: Connection) -> McpTransport:
         return open_line(self._guard, lambda inner: ShowingLine(inner, self._credentials, connection))
 
-    def _make_room(self) -> None:
+    def _close_longest_idle(self) -> None:
         """Close the link that was idle longest once there are too many; endpoints of one task may never come back."""
         idle = [line for line, link in self._links.items() if link.is_idle]
         if len(self._links) >= self._max_links and idle:
@@ -145,12 +147,12 @@ class McpTools(ToolServers):
             return await _list(self._link(connection))
 
 
-async def _list(link: Link) -> list[ListedTool]:
+async def _list(link: McpConnection) -> list[ListedTool]:
     with link.in_use():
-        return await _settled(link, listed_tools(await link.session()))
+        return await _translate_errors(link, listed_tools(await link.session()))
 
 
-async def _before_sending(link: Link, tool: str, deadline: float) -> ClientSession:
+async def _before_sending(link: McpConnection, tool: str, deadline: float) -> ClientSession:
     """The open session; whatever fails here, the call itself was not sent."""
     try:
         async with asyncio.timeout_at(deadline):
@@ -165,7 +167,7 @@ class _SessionExpired(MCPError):
     """The server has ended the session and did not begin what was asked."""
 
 
-async def _settled(link: Link, work: Awaitable[T]) -> T:
+async def _translate_errors(link: McpConnection, work: Awaitable[T]) -> T:
     """What the work yields; trouble on the line in the port's words, the server's own errors as they are."""
     try:
         return await work

@@ -57,7 +57,7 @@ class _Foreign(_Unusable):
     trouble = Trouble.FOREIGN
 
 
-class Line(httpx2.AsyncBaseTransport):
+class McpTransport(httpx2.AsyncBaseTransport):
     """One server's HTTP transport."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
@@ -115,15 +115,15 @@ async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -
         _refuse_early(response, kind)
         if kind == "text/event-stream":
             return httpx2.Response(
-                response.status_code, headers=_kept(response), stream=_Bounded(_stream(response), response)
+                response.status_code, headers=_headers_to_keep(response), stream=_Bounded(_stream(response), response)
             )
-        body = b"".join([part async for part in _bounded(_stream(response))])
+        body = b"".join([part async for part in _limit_size(_stream(response))])
     except BaseException:
         await response.aclose()
         raise
     await response.aclose()
     _refuse_garbage(body, response.status_code, message)
-    return httpx2.Response(response.status_code, headers=_kept(response), content=body)
+    return httpx2.Response(response.status_code, headers=_headers_to_keep(response), content=body)
 
 
 def _refuse_early(response: httpx2.Response, kind: str) -> None:
@@ -160,7 +160,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for part in _bounded(self._parts):
+            async for part in _limit_size(self._parts):
                 yield part
         except _Unusable as error:
             raise httpx2.ReadError(str(error)) from error
@@ -169,7 +169,7 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-async def _bounded(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
+async def _limit_size(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
     received = 0
     async for part in parts:
         received += len(part)
@@ -182,14 +182,14 @@ def _nothing(line: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
     return line
 
 
-def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> Line:
+def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> McpTransport:
     """A line of its own, with its own pool of connections. It makes no retries, and goes where a guard lets it.
 
     ``showing``: lays over it what shows a credential.
     """
     if guard is not None:
-        return Line(showing(GuardedTransport2(guard, _LIMITS, _tls())))
-    return Line(showing(httpx2.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, retries=0)))
+        return McpTransport(showing(GuardedTransport2(guard, _LIMITS, _tls())))
+    return McpTransport(showing(httpx2.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, retries=0)))
 
 
 @cache  # reading the authorities takes tens of milliseconds, during which nothing else runs
@@ -201,7 +201,7 @@ def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:
     return cast("httpx2.AsyncByteStream", response.stream)
 
 
-def _kept(response: httpx2.Response) -> dict[str, str]:
+def _headers_to_keep(response: httpx2.Response) -> dict[str, str]:
     return {name: response.headers[name] for name in ("content-type", "mcp-session-id") if name in response.headers}
 
 

@@ -52,7 +52,7 @@ class MontySandbox(Sandbox):
 
     @override
     async def run(self, program: str, inputs: Sequence[str]) -> str:
-        pool = await self._started()
+        pool = await self._start_pool()
         from pydantic_monty import CollectString, MontyCrashedError, MontyError  # loaded by now
 
         try:
@@ -68,7 +68,7 @@ class MontySandbox(Sandbox):
             raise CodeFailed("it came to no decimal")
         return result
 
-    async def _started(self) -> "AsyncMonty":
+    async def _start_pool(self) -> "AsyncMonty":
         async with self._starting:
             if self._pool is None:
                 try:

@@ -28,7 +28,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
 ReadsSecret: TypeAlias = "Callable[[bool], Awaitable[str]]"  # with True: anew, not as it was kept
 
 
-class Token(NamedTuple):
+class AccessToken(NamedTuple):
     value: str
     until: float
 
@@ -43,7 +43,7 @@ class TokenEndpoints:
         limit = httpx.Timeout(TOKEN_SECONDS, connect=5.0)
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False)
         self._guarded = guarded_client(guard, limit) if guard else self._client
-        self._kept: dict[str, Token] = {}
+        self._kept: dict[str, AccessToken] = {}
         self._asking: dict[str, asyncio.Lock] = {}
         self._renewed: dict[str, float] = {}  # when a refused token was last replaced
 
@@ -56,7 +56,7 @@ class TokenEndpoints:
         await self._client.aclose()
         await self._guarded.aclose()
 
-    def kept(self, owner: str, credential: Credential, refused: str = "") -> str | None:
+    def cached_token(self, owner: str, credential: Credential, refused: str = "") -> str | None:
         """A token that is still good, and not the refused one."""
         token = self._kept.get(_name(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
@@ -70,7 +70,7 @@ class TokenEndpoints:
         """
         name = _name(owner, credential)
         async with self._asking.setdefault(name, asyncio.Lock()):
-            if kept := self.kept(owner, credential, refused):
+            if kept := self.cached_token(owner, credential, refused):
                 return kept
             now = asyncio.get_running_loop().time()
             if refused and now < self._renewed.get(name, -CALM_SECONDS) + CALM_SECONDS:
@@ -84,22 +84,22 @@ class TokenEndpoints:
                 self._kept.pop(next(iter(self._kept)))
             return token.value
 
-    async def _had(self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret) -> Token:
+    async def _had(self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret) -> AccessToken:
         """A client's secret that is refused may have been replaced since it was read."""
         given = await secret(False)
         try:
-            return await self._asked(client, credential, given)
+            return await self._request_token(client, credential, given)
         except _ClientRefused:
             other = await secret(True)
             if other == given:
                 raise
-            return await self._asked(client, credential, other)
+            return await self._request_token(client, credential, other)
 
-    async def _asked(self, client: httpx.AsyncClient, credential: Credential, secret: str) -> Token:
+    async def _request_token(self, client: httpx.AsyncClient, credential: Credential, secret: str) -> AccessToken:
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(TOKEN_SECONDS):
-                status, body = await _received(client, _request(client, credential, secret))
+                status, body = await _read_answer(client, _request(client, credential, secret))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             why = f"its token endpoint does not answer ({type(error).__name__})"
             raise CredentialUnavailable(_sentence(credential, why)) from None
@@ -116,7 +116,7 @@ class _ClientRefused(CredentialUnavailable):
     """The token endpoint does not take the client's secret."""
 
 
-async def _received(client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:
+async def _read_answer(client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:
     response = await client.send(request, stream=True)
     try:
         body = bytearray()
@@ -141,14 +141,14 @@ def _request(client: httpx.AsyncClient, credential: Credential, secret: str) -> 
     return client.build_request("POST", credential.token_url, data=given, headers=headers)
 
 
-def _read(credential: Credential, answer: JsonObject, began: float) -> Token:
+def _read(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
     value, kind, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
         raise CredentialUnavailable(_sentence(credential, "its token endpoint answered without a usable access_token"))
     if str(kind).lower() != "bearer":
         raise CredentialUnavailable(_sentence(credential, "its token endpoint gave a token that is no bearer token"))
     seconds = _seconds(life)
-    return Token(value, began + seconds - min(EARLY, seconds / 10))
+    return AccessToken(value, began + seconds - min(EARLY, seconds / 10))
 
 
 def _seconds(life: object) -> float:

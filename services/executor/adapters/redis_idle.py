@@ -9,7 +9,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports.idle import IdleSession, IdleSessions, Remembered
+from services.executor.ports.idle import IdleSession, IdleSessions, SessionMemory
 from services.executor.ports.turns import MemoryUnavailable, SessionState
 from shared.contracts.archived_session import ArchivedSession, LastTask
 from shared.contracts.task import TaskRecord
@@ -35,7 +35,7 @@ class RedisIdleSessions(IdleSessions):
         return tuple(IdleSession(*keys.unpack_member(member)) for members in found for member in members)
 
     @override
-    async def read(self, session: IdleSession) -> Remembered | None:
+    async def read(self, session: IdleSession) -> SessionMemory | None:
         found = await self._scripts.run("read_idle", _names(session), [_member(session)])
         if not isinstance(found, list):
             return None
@@ -48,7 +48,7 @@ class RedisIdleSessions(IdleSessions):
             last_task=await self._last(session, last),
             idle_since=datetime.fromtimestamp(int(since_ms) / 1000, UTC),
         )
-        return Remembered(archived.model_dump_json().encode(), state)
+        return SessionMemory(archived.model_dump_json().encode(), state)
 
     @override
     async def evict(self, session: IdleSession, mark: str) -> bool:

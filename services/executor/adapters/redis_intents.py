@@ -40,7 +40,7 @@ class Intents:
         problem = self._lineage.blind
         return str(problem) if problem else None
 
-    def opened(self, entry: LedgerEntry) -> None:
+    def note_opened(self, entry: LedgerEntry) -> None:
         self._opened.add(entry.key)
 
     def may_have_been_sent(self, entry: LedgerEntry) -> bool:
@@ -75,5 +75,5 @@ def in_doubt(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 
-def unconfirmed(entry: LedgerEntry) -> LedgerEntry:
+def mark_unconfirmed(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"status": WriteStatus.UNSENT, "note": "no replica confirmed the intent"})

@@ -65,16 +65,16 @@ class SwitchedTenants(Tenants):
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        return await self._switched(tenant, await self._tenants.get(tenant))
+        return await self._apply_switch(tenant, await self._tenants.get(tenant))
 
     @override
-    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
-        return await self._switched(tenant, await self._tenants.begun_with(tenant, version))
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
+        return await self._apply_switch(tenant, await self._tenants.get_at_version(tenant, version))
 
-    async def _switched(self, tenant: str, record: TenantRecord) -> TenantRecord:
-        return record.model_copy(update={"made_tools": await self._on(tenant, record.made_tools)})
+    async def _apply_switch(self, tenant: str, record: TenantRecord) -> TenantRecord:
+        return record.model_copy(update={"made_tools": await self._is_on(tenant, record.made_tools)})
 
-    async def _on(self, tenant: str, default: bool) -> bool:
+    async def _is_on(self, tenant: str, default: bool) -> bool:
         key = keys.learned_keys(tenant).switches
         try:
             async with answering(_SECONDS):

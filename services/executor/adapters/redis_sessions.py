@@ -71,7 +71,7 @@ class RedisSessions(Sessions):
         session, _ = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.turns, session.begun]
         names.append(keys.stopped_key(lease.tenant, lease.session_id))
-        match await self._fenced("next", lease, names, []):
+        match await self._run_fenced("next", lease, names, []):
             case ["ok", str(stored), int(attempts), waited, str(problem), str(turn_id)]:
                 turn = None
                 try:
@@ -88,7 +88,7 @@ class RedisSessions(Sessions):
         names = [session.lease, session.inbox, session.signals, session.session, session.open, partition.leased]
         names += [session.begun, partition.waiting, keys.stopped_key(lease.tenant, lease.session_id), partition.idle]
         arguments: list[Argument] = [_member(lease), keys.SESSION_RETENTION_SECONDS, _STOPPED_MS]
-        reply = await self._fenced("release", lease, names, arguments)
+        reply = await self._run_fenced("release", lease, names, arguments)
         return reply[0] == "ok"
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
@@ -97,13 +97,13 @@ class RedisSessions(Sessions):
         names += [session.session, session.open, partition.idle]
         arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
         arguments.append(keys.SESSION_RETENTION_SECONDS)
-        await self._fenced("abandon", lease, names, arguments)
+        await self._run_fenced("abandon", lease, names, arguments)
 
     async def bury(self, lease: Lease, letter: DeadTurn) -> None:
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
         names = [session.lease, record, partition.dead_turns]
-        await self._fenced("bury", lease, names, [letter.turn.turn_id, letter.model_dump_json()])
+        await self._run_fenced("bury", lease, names, [letter.turn.turn_id, letter.model_dump_json()])
 
     async def _unreadable(
         self, error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None
@@ -120,17 +120,17 @@ class RedisSessions(Sessions):
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
         names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, record]
-        names += [partition.dead_turns, partition.outcomes, partition.unarchived, _asked(lease)]
+        names += [partition.dead_turns, partition.outcomes, partition.unarchived, _asked_key(lease)]
         arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.model_dump_json(), outcome.event_id]
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
         arguments += [outcome.model_dump_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS]
-        await self._fenced("bury_unread", lease, names, arguments)
+        await self._run_fenced("bury_unread", lease, names, arguments)
 
     async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, outcome.task_id).record
         names = [session.lease, record, partition.outcomes]
-        reply = await self._fenced("mend_outcome", lease, names, [outcome.event_id, outcome.model_dump_json()])
+        reply = await self._run_fenced("mend_outcome", lease, names, [outcome.event_id, outcome.model_dump_json()])
         return reply[1] == 1
 
     def halt(self) -> None:
@@ -152,14 +152,14 @@ class RedisSessions(Sessions):
         json, version = cast(list[str], await self._scripts.command("HMGET", name, "json", "version"))
         return Work(turn, TaskRecord.model_validate_json(json), attempts, waited_us, int(version))
 
-    async def _fenced(self, script: str, lease: Lease, names: list[str], arguments: list[Argument]) -> list[Reply]:
+    async def _run_fenced(self, script: str, lease: Lease, names: list[str], arguments: list[Argument]) -> list[Reply]:
         reply = await self._scripts.run(script, names, [lease.owner, lease.fence, *arguments])
         if not isinstance(reply, list) or reply[0] == "lost":
             raise LeaseLost(lease.session_id)
         return reply
 
 
-def _asked(lease: Lease) -> str:
+def _asked_key(lease: Lease) -> str:
     return keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
 
 

@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters.redis_idle import restored
-from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, unconfirmed
+from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, mark_unconfirmed
 from services.executor.ports.idle import IdleSession
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import (
@@ -73,7 +73,7 @@ class RedisTurnStore(TurnStore):
         """In the order in which they were sent; a Redis hash keeps none."""
         rows = cast(dict[str, str], await self._read("HGETALL", self._task.ledger))
         known = {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in rows.items()}
-        return dict(sorted(known.items(), key=lambda entry: _sent(entry[1])))
+        return dict(sorted(known.items(), key=lambda entry: _sending_order(entry[1])))
 
     async def approval(self) -> Approval | None:
         latest = await self._read("HGET", self._task.approvals, "latest")
@@ -121,14 +121,14 @@ class RedisTurnStore(TurnStore):
             await self._open(in_doubt(entry), hold_seconds)
             raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
         pulse, confirmed = await self._open(entry, hold_seconds)
-        await self._still_alone(entry)
-        self._intents.opened(entry)
+        await self._check_server_again(entry)
+        self._intents.note_opened(entry)
         if not confirmed:
-            await self.settle_write(unconfirmed(entry), entry.status)
+            await self.settle_write(mark_unconfirmed(entry), entry.status)
             raise StoreUnavailable(f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
         return pulse
 
-    async def _still_alone(self, entry: LedgerEntry) -> None:
+    async def _check_server_again(self, entry: LedgerEntry) -> None:
         """Look again once the intent is stored: the server may have been replaced while it was."""
         if reason := self._intents.blind:
             await self._settle(
@@ -146,7 +146,7 @@ class RedisTurnStore(TurnStore):
         arguments += [self._member, _SENDABLE]
         if not self._intents.to_confirm:
             return await self._write("open_write", names, arguments), True
-        words = self._fenced(names, arguments)
+        words = self._fenced_arguments(names, arguments)
         reply, confirmed = await self._scripts.run_confirmed("open_write", *words, self._intents.to_confirm)
         return self._pulse(cast(list[str], reply)), confirmed
 
@@ -202,13 +202,13 @@ class RedisTurnStore(TurnStore):
             end.settled.model_dump_json() if end.settled else "",
             _waits_until(end.approval),
             keys.TASK_RETENTION_SECONDS,
-            "\n".join(self._told(end)),
+            "\n".join(self._notice_members(end)),
             *(digest_of(end.outcome) if end.outcome else NO_DIGEST),
             record.traceparent or "",
             *_lines((*end.events, done)),
         ]
 
-    def _told(self, end: TurnEnd) -> Iterator[str]:
+    def _notice_members(self, end: TurnEnd) -> Iterator[str]:
         """What is to be told of approvals, as the partition's notices name it."""
         place = (self._lease.tenant, self._lease.session_id, self._work.turn.task_id)
         for one in end.notices:
@@ -229,10 +229,12 @@ class RedisTurnStore(TurnStore):
         ]
 
     async def _write(self, script: str, names: Sequence[str], arguments: Sequence[Argument]) -> Pulse:
-        reply = await self._scripts.run(script, *self._fenced(names, arguments))
+        reply = await self._scripts.run(script, *self._fenced_arguments(names, arguments))
         return self._pulse(cast(list[str], reply))
 
-    def _fenced(self, names: Sequence[str], arguments: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
+    def _fenced_arguments(
+        self, names: Sequence[str], arguments: Sequence[Argument]
+    ) -> tuple[list[str], list[Argument]]:
         """Keys and arguments of a script that begins by checking the lease."""
         common = [self._session.lease, self._session.signals, self._session.turns]
         names = [*common, *names, keys.stopped_key(self._lease.tenant, self._lease.session_id)]
@@ -269,6 +271,6 @@ def _lines(events: Sequence[TaskEvent]) -> list[str]:
     return [event.model_dump_json() for event in events]
 
 
-def _sent(entry: LedgerEntry) -> tuple[bool, str]:
+def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
     """What was never sent comes last."""
     return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 
 from services.executor.ports.sessions import Fault
-from services.executor.ports.upkeep import DueTimer, Overdue, Upkeep, Waiting
+from services.executor.ports.upkeep import DueTimer, OverdueWork, Upkeep, WaitingSession
 from shared.contracts.task import Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
@@ -29,13 +29,13 @@ class RedisUpkeep(Upkeep):
 
     _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST)
 
-    async def overdue(self) -> Overdue:
+    async def overdue(self) -> OverdueWork:
         replies = await self._scripts.run_many("survey", self._calls)
         rows = [_row(reply) for reply in replies]
         unwoken = tuple(_waiting(member) for row in rows for member in row.waiting)
         orphaned = tuple(_waiting(member) for row in rows for member in row.expired)
         timers = tuple(timer for row in rows for timer in _timers(row.now_ms, row.due))
-        return Overdue(unwoken, orphaned, timers, sum(row.behind for row in rows))
+        return OverdueWork(unwoken, orphaned, timers, sum(row.behind for row in rows))
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:
         tenant, session_id = timer.tenant, timer.session_id
@@ -56,7 +56,7 @@ class RedisUpkeep(Upkeep):
             await self._scripts.command("HINCRBY", keys.MENDED, fault.value, number)
 
 
-class _Row(NamedTuple):
+class _PartitionRow(NamedTuple):
     """One partition's answer."""
 
     now_ms: int = 0
@@ -66,20 +66,20 @@ class _Row(NamedTuple):
     behind: int = 0
 
 
-def _row(reply: Reply) -> _Row:
+def _row(reply: Reply) -> _PartitionRow:
     if isinstance(reply, int):
-        return _Row(behind=_behind(reply))
+        return _PartitionRow(behind=_count_backlog(reply))
     now_ms, waiting, expired, due, entries = cast("tuple[str, list[str], list[str], list[str], int]", reply)
-    return _Row(int(now_ms), waiting, expired, due, _behind(entries))
+    return _PartitionRow(int(now_ms), waiting, expired, due, _count_backlog(entries))
 
 
-def _behind(entries: int) -> int:
+def _count_backlog(entries: int) -> int:
     """Of the applied outcomes the newest of each partition stays."""
     return max(0, entries - 1)
 
 
-def _waiting(member: str) -> Waiting:
-    return Waiting(*keys.unpack_member(member))
+def _waiting(member: str) -> WaitingSession:
+    return WaitingSession(*keys.unpack_member(member))
 
 
 def _timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:

@@ -8,8 +8,8 @@ import httpx
 from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.rest_bridge_content import answered, listed
-from services.executor.adapters.shown_credential import sent
+from services.executor.adapters.rest_bridge_content import parse_answer, parse_tools
+from services.executor.adapters.shown_credential import send_with_credential
 from services.executor.ports.credentials import Credentials, CredentialUnavailable
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
@@ -27,7 +27,7 @@ _HEADERS = {"accept": "application/json", "accept-encoding": "identity", "conten
 _NEVER_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
 
-class _Reply(NamedTuple):
+class _BridgeReply(NamedTuple):
     status: int
     body: bytes
 
@@ -58,7 +58,7 @@ class RestBridge(ToolServers):
         query = {"session_id": session_id}
         request = self._request("GET", connection, "/mcp/tools", DISCOVERY_SECONDS, query=query)
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
-        return listed(connection, reply.status, reply.body)
+        return parse_tools(connection, reply.status, reply.body)
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -73,7 +73,7 @@ class RestBridge(ToolServers):
         if connection.traceparent and (here := self._tracer.traceparent()):
             request.headers["traceparent"] = here
         reply = await self._ask(connection, tool, request, timeout)
-        return answered(tool, reply.status, reply.body)
+        return parse_answer(tool, reply.status, reply.body)
 
     def _request(
         self,
@@ -91,10 +91,10 @@ class RestBridge(ToolServers):
         except httpx.InvalidURL as error:
             raise ToolUnreachable(f"{connection.id}: {connection.url!r} is no usable URL: {error}") from error
 
-    async def _ask(self, connection: Connection, what: str, request: httpx.Request, seconds: float) -> _Reply:
+    async def _ask(self, connection: Connection, what: str, request: httpx.Request, seconds: float) -> _BridgeReply:
         try:
             async with asyncio.timeout(seconds):
-                return await self._received(connection, what, request)
+                return await self._fetch_reply(connection, what, request)
         except CredentialUnavailable as error:
             raise ToolUnreachable(f"{what} was not sent: {error}") from None
         except _NEVER_CONNECTED as error:
@@ -104,11 +104,11 @@ class RestBridge(ToolServers):
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             raise ToolSilent(f"{what}: the connection failed: {_words(error)}") from error
 
-    async def _received(self, connection: Connection, what: str, request: httpx.Request) -> _Reply:
+    async def _fetch_reply(self, connection: Connection, what: str, request: httpx.Request) -> _BridgeReply:
         async def send() -> httpx.Response:
             return await self._client.send(request, stream=True)
 
-        response = await sent(self._credentials, connection, request, str(request.url), send)
+        response = await send_with_credential(self._credentials, connection, request, str(request.url), send)
         try:
             body = bytearray()
             async for part in response.aiter_bytes():
@@ -117,7 +117,7 @@ class RestBridge(ToolServers):
                     raise ToolSilent(f"{what}: the answer is larger than {MAX_ANSWER_BYTES} bytes")
         finally:
             await response.aclose()
-        return _Reply(response.status_code, bytes(body))
+        return _BridgeReply(response.status_code, bytes(body))
 
 
 def _words(error: Exception) -> str:

@@ -18,7 +18,7 @@ _TIMED_OUT = 408
 _LEFT_OPEN = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
 
 
-def listed(connection: Connection, status: int, body: bytes) -> tuple[Tool, ...]:
+def parse_tools(connection: Connection, status: int, body: bytes) -> tuple[Tool, ...]:
     """The usable tools of a listing, which may be empty; ``OtherProtocol`` unless it is a bare JSON array."""
     if status >= 500:
         raise ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
@@ -28,13 +28,13 @@ def listed(connection: Connection, status: int, body: bytes) -> tuple[Tool, ...]
     return tools_of(connection, _entries(connection, tools))
 
 
-def answered(tool: str, status: int, body: bytes) -> ToolAnswer:
+def parse_answer(tool: str, status: int, body: bytes) -> ToolAnswer:
     """The answer to a call: a result as it came, a refusal where the server says that nothing was done.
 
     Raises ``ToolSilent`` where the answer leaves open what happened.
     """
     if 400 <= status < 500 and status != _TIMED_OUT:
-        return ToolAnswer(_said(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
+        return ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
     if not 200 <= status < 300:
         raise ToolSilent(f"{tool}: the server answered HTTP {status}")
     try:
@@ -51,7 +51,7 @@ def _refuses(content: Json) -> bool:
     return content.get("found") is not False and "id" not in content
 
 
-def _said(status: int, body: bytes) -> Json:
+def _body_content(status: int, body: bytes) -> Json:
     said = _json(body)
     if said in (None, "", [], {}):
         said = body.decode(errors="replace") or f"HTTP {status}"

@@ -60,7 +60,7 @@ class _Environment(SecretSource):
         return secret
 
 
-class _File(NamedTuple):
+class _SecretFile(NamedTuple):
     state: tuple[int, int, int]
     text: str
 
@@ -70,7 +70,7 @@ class _Files(SecretSource):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read: dict[Path, _File] = {}
+        self._read: dict[Path, _SecretFile] = {}
 
     @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
@@ -92,11 +92,11 @@ class _Files(SecretSource):
             state = (found.st_mtime_ns, found.st_size, found.st_ino)
             known = self._read.get(path)
             if known is None or known.state != state:
-                known = self._read[path] = _File(state, file.read(MAX_SECRET + 1).decode())
+                known = self._read[path] = _SecretFile(state, file.read(MAX_SECRET + 1).decode())
         return known.text
 
 
-class _Kept(NamedTuple):
+class _CachedSecret(NamedTuple):
     until: float
     text: str
 
@@ -105,7 +105,7 @@ class _Aws(SecretSource):
     """Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in threads."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedSecret] = {}
         self._asking: dict[str, asyncio.Lock] = {}
 
     @override
@@ -114,7 +114,7 @@ class _Aws(SecretSource):
         async with self._asking.setdefault(reference.name, asyncio.Lock()):
             kept, now = self._kept.get(reference.name), asyncio.get_running_loop().time()
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
-                kept = _Kept(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
+                kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
                 self._kept[reference.name] = kept
         return _member(reference, kept.text)
 

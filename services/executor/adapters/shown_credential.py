@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx2
 from typing_extensions import override
 
-from services.executor.ports.credentials import Badge, Credentials, CredentialUnavailable
+from services.executor.ports.credentials import CredentialHeader, Credentials, CredentialUnavailable
 from shared.contracts.tenant import Connection
 
 _REFUSED = 401
@@ -29,7 +29,7 @@ class _Response(Protocol):
 R = TypeVar("R", bound=_Response)
 
 
-async def sent(
+async def send_with_credential(
     credentials: Credentials, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
 ) -> R:
     """What the server answers; raises ``CredentialUnavailable``, also where it takes none of ours.
@@ -39,21 +39,21 @@ async def sent(
     badge = await credentials.badge(connection)
     if badge is None:
         return await send()
-    response = await _sent_with(badge, connection, request, url, send)
+    response = await _send_with_badge(badge, connection, request, url, send)
     if response.status_code != _REFUSED:
         return response
     await response.aclose()
     other = await credentials.badge(connection, refused=badge)
     if other is not None and other != badge:
-        response = await _sent_with(other, connection, request, url, send)
+        response = await _send_with_badge(other, connection, request, url, send)
         if response.status_code != _REFUSED:
             return response
         await response.aclose()
     raise CredentialUnavailable(f"the server does not take the credential {_name(connection)} (HTTP 401)")
 
 
-async def _sent_with(
-    badge: Badge, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
+async def _send_with_badge(
+    badge: CredentialHeader, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
 ) -> R:
     if _origin(url) != _origin(connection.url):
         raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
@@ -77,7 +77,7 @@ class ShowingLine(httpx2.AsyncBaseTransport):
             return await self._inner.handle_async_request(request)
 
         try:
-            return await sent(self._credentials, self._connection, request, str(request.url), send)
+            return await send_with_credential(self._credentials, self._connection, request, str(request.url), send)
         except CredentialUnavailable as error:
             raise NoBadge(str(error), request=request) from None
 

@@ -19,7 +19,7 @@ _OF_THE_FILE = "file:"  # before the version of a record that came from the file
 log = structlog.get_logger()
 
 
-class _Kept(NamedTuple):
+class _CachedRecord(NamedTuple):
     number: int
     record: TenantRecord
     seen: float
@@ -36,7 +36,7 @@ class StoredTenants(Tenants):
     ) -> None:
         self._records, self._default = records, default
         self._tool_server, self._seconds = tool_server, seconds
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedRecord] = {}
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
@@ -46,12 +46,12 @@ class StoredTenants(Tenants):
             return kept.record
         number = await self._records.latest(tenant)
         if kept is None or kept.number != number:
-            kept = _Kept(number, await self._read(tenant, number), now)
+            kept = _CachedRecord(number, await self._read(tenant, number), now)
         self._keep(tenant, kept._replace(seen=now))
         return kept.record
 
     @override
-    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
         record = await self.get(tenant)
         if record.version == version:
             return record
@@ -96,7 +96,7 @@ class StoredTenants(Tenants):
         tool_server = self._tool_server if tenant == self._default.record.id else ""
         return record.model_copy(update={"connections": with_addresses(record.connections, tool_server)})
 
-    def _keep(self, tenant: str, kept: _Kept) -> None:
+    def _keep(self, tenant: str, kept: _CachedRecord) -> None:
         """The latest used stands last; the first is forgotten where there are too many."""
         self._kept.pop(tenant, None)
         self._kept[tenant] = kept

@@ -31,7 +31,7 @@ class TimedTracer(Tracer):
     @override
     def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
         if name in PHASES or name.startswith(_STATE):
-            return self._timed(name, kind)
+            return self._time_span(name, kind)
         return self._tracer.span(name, kind)
 
     @override
@@ -49,7 +49,7 @@ class TimedTracer(Tracer):
         return self._tracer.traceparent()
 
     @contextmanager
-    def _timed(self, name: str, kind: SpanKind) -> Iterator[Span]:
+    def _time_span(self, name: str, kind: SpanKind) -> Iterator[Span]:
         began = perf_counter()
         try:
             with self._tracer.span(name, kind) as span:

@@ -27,7 +27,7 @@ class DetectingToolServers(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        stated = self._stated(connection)
+        stated = self._servers_by_protocol(connection)
         if stated is not None:
             return await stated.discover(connection, session_id)
         remembered = self._spoken.get(connection.url)
@@ -43,7 +43,7 @@ class DetectingToolServers(ToolServers):
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
-        spoken = self._known(connection)
+        spoken = self._known_servers(connection)
         return spoken is not None and spoken.may_have_unlisted(connection)
 
     @override
@@ -51,26 +51,30 @@ class DetectingToolServers(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
-        spoken = self._known(connection) or await self._found_before(connection, tool, deadline, session_id)
+        spoken = self._known_servers(connection) or await self._detect_before_call(
+            connection, tool, deadline, session_id
+        )
         left = max(0.001, deadline - asyncio.get_running_loop().time())
         return await spoken.call(connection, tool, arguments, left, session_id)
 
     @override
     def protocol_of(self, connection: Connection) -> str:
-        spoken = self._known(connection)
+        spoken = self._known_servers(connection)
         if spoken is None:
             return ""
         return "mcp" if spoken is self._mcp else "rest" if spoken is self._rest else "ues"
 
-    def _stated(self, connection: Connection) -> ToolServers | None:
+    def _servers_by_protocol(self, connection: Connection) -> ToolServers | None:
         if connection.protocol == "ues" and self._worlds is None:
             raise ToolForbidden("a simulated world is only a tool server of an assessment's turns")
         return {"mcp": self._mcp, "rest": self._rest, "ues": self._worlds}.get(connection.protocol)
 
-    def _known(self, connection: Connection) -> ToolServers | None:
-        return self._stated(connection) or self._spoken.get(connection.url)
+    def _known_servers(self, connection: Connection) -> ToolServers | None:
+        return self._servers_by_protocol(connection) or self._spoken.get(connection.url)
 
-    async def _found_before(self, connection: Connection, tool: str, deadline: float, session_id: str) -> ToolServers:
+    async def _detect_before_call(
+        self, connection: Connection, tool: str, deadline: float, session_id: str
+    ) -> ToolServers:
         """What the server speaks; whatever fails here, the call itself was not sent."""
         try:
             async with asyncio.timeout_at(deadline):
@@ -86,12 +90,14 @@ class DetectingToolServers(ToolServers):
             tools = await self._mcp.discover(connection, session_id)
         except OtherProtocol as not_mcp:
             spoken = self._rest
-            tools = await self._bridged(connection, session_id, not_mcp)
+            tools = await self._discover_by_rest(connection, session_id, not_mcp)
         self._remember(connection.url, spoken)
         log.info("tool_protocol", connection=connection.id, protocol="mcp" if spoken is self._mcp else "rest")
         return tools
 
-    async def _bridged(self, connection: Connection, session_id: str, not_mcp: OtherProtocol) -> tuple[Tool, ...]:
+    async def _discover_by_rest(
+        self, connection: Connection, session_id: str, not_mcp: OtherProtocol
+    ) -> tuple[Tool, ...]:
         try:
             return await self._rest.discover(connection, session_id)
         except OtherProtocol as not_rest:

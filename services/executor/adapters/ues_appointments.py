@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import Change, Reading, World, made, page, shown
+from services.executor.adapters.ues_world import Change, Reading, World, created_ids, page, record_fields
 from shared.contracts.ues.base import Moment
 from shared.contracts.ues.calendar import CalendarEvent
 from shared.domain.exact_json import Json, JsonObject
@@ -19,7 +19,7 @@ class GetCalendars(Reading):
     permission = "calendar:state"
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         state = await world.ues.calendar.get_state()
         calendars: list[Json] = [{"calendar_id": one.calendar_id, "name": one.name} for one in state.calendars.values()]
         zone, default = state.user_timezone, state.default_calendar_id
@@ -39,7 +39,7 @@ class ListCalendarEvents(Reading):
     offset: int = Field(0, ge=0)
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         spans = True if self.start is not None and self.end is not None else None
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.calendar.query(expand_recurring=spans, **asked)
@@ -55,8 +55,8 @@ class GetCalendarEvent(Reading):
     event_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
-        event = await _found(world, self.event_id)
+    async def carry_out(self, world: World) -> JsonObject:
+        event = await _find_event(world, self.event_id)
         return {**_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
 
 
@@ -69,7 +69,7 @@ class FindCalendarEvents(Reading):
     title: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         wanted = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
         rows = [_event(one) for one in events if one.title.strip().casefold() == wanted and not one.deleted_at]
@@ -85,10 +85,10 @@ class GetInvitationResponse(Reading):
     event_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
-        event, user = await _found(world, self.event_id), (await world.user_address()).casefold()
+    async def carry_out(self, world: World) -> JsonObject:
+        event, user = await _find_event(world, self.event_id), (await world.user_address()).casefold()
         mine = [one for one in event.attendees if one.email.casefold() == user] if event else []
-        return {"event_id": self.event_id, **(shown(mine[0], "email") if mine else {"invited": False})}
+        return {"event_id": self.event_id, **(record_fields(mine[0], "email") if mine else {"invited": False})}
 
 
 class _Fields(Change):
@@ -109,7 +109,7 @@ class CreateCalendarEvent(_Fields):
     end: Moment
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
         create = world.ues.calendar.create(
             title=self.title,
@@ -121,7 +121,7 @@ class CreateCalendarEvent(_Fields):
             location=self.location,
         )
         done = await world.act(create)
-        return made(done, "event_id")
+        return created_ids(done, "event_id")
 
 
 class UpdateCalendarEvent(_Fields):
@@ -138,7 +138,7 @@ class UpdateCalendarEvent(_Fields):
     status: Literal["confirmed", "tentative", "cancelled"] | None = None
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         emails = self.attendee_emails
         update = world.ues.calendar.update(
             self.event_id,
@@ -151,7 +151,7 @@ class UpdateCalendarEvent(_Fields):
             location=self.location,
         )
         await world.act(update)
-        invited: JsonObject = {"invited": _listed(emails)} if emails is not None else {}
+        invited: JsonObject = {"invited": _join_emails(emails)} if emails is not None else {}
         return {"event_id": self.event_id, **invited}
 
 
@@ -164,7 +164,7 @@ class DeleteCalendarEvent(Change):
     event_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         await world.act(world.ues.calendar.delete(self.event_id))
         return {"event_id": self.event_id, "exists": False}
 
@@ -181,22 +181,22 @@ class RespondToInvitation(Change):
     comment: str | None = None
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         user = await world.user_address()
         await world.act(world.ues.calendar.respond_to_event(self.event_id, user, self.response, self.comment))
         return {"event_id": self.event_id, "response": self.response}
 
 
 def _event(event: CalendarEvent) -> JsonObject:
-    return {**shown(event), "invited": _listed(tuple(one.email for one in event.attendees))}
+    return {**record_fields(event), "invited": _join_emails(tuple(one.email for one in event.attendees))}
 
 
-def _listed(emails: tuple[str, ...]) -> str:
+def _join_emails(emails: tuple[str, ...]) -> str:
     """As one text, so that a read-back can show it."""
     return ", ".join(sorted(email.casefold() for email in emails)) or "nobody"
 
 
-async def _found(world: World, event_id: str) -> CalendarEvent | None:
+async def _find_event(world: World, event_id: str) -> CalendarEvent | None:
     found = (await world.ues.calendar.get_state()).events.get(event_id)
     return None if found is None or found.deleted_at else found
 

@@ -8,7 +8,7 @@ from typing import cast
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import Change, Reading, World, WorldRefused, made, page, shown
+from services.executor.adapters.ues_world import Change, Reading, World, WorldRefused, created_ids, page, record_fields
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.email import Email
 from shared.domain.exact_json import Json, JsonObject
@@ -25,7 +25,7 @@ class GetMailbox(Reading):
     permission = "email:state"
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         state = await world.ues.email.get_state()
         folders: list[Json] = [{"folder": name, "emails": state.in_folder(name)} for name in state.folders]
         return {
@@ -58,7 +58,7 @@ class ListEmails(Reading):
     offset: int = Field(0, ge=0)
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         asked = self.model_dump(exclude_none=True, exclude={"label"})
         labels = (self.label,) if self.label is not None else None
         found = await world.ues.email.query(labels=labels, **asked)
@@ -74,8 +74,8 @@ class GetEmail(Reading):
     message_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
-        mail = await _found(world, self.message_id)
+    async def carry_out(self, world: World) -> JsonObject:
+        mail = await _find_email(world, self.message_id)
         return _mail(mail) if mail else {"message_id": self.message_id, "found": False}
 
 
@@ -89,8 +89,8 @@ class GetEmailLabel(Reading):
     label: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
-        mail = await _found(world, self.message_id)
+    async def carry_out(self, world: World) -> JsonObject:
+        mail = await _find_email(world, self.message_id)
         present = mail is not None and self.label in mail.labels
         return {"message_id": self.message_id, "label": self.label, "present": present}
 
@@ -104,7 +104,7 @@ class FindSentEmails(Reading):
     subject: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         found = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
         return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
 
@@ -118,10 +118,10 @@ class FindEmailReplies(Reading):
     message_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         found = await world.ues.email.query(folder="sent", limit=1000)
         mine = [mail for mail in found.emails if mail.in_reply_to == self.message_id]
-        rows = [{"reply_id": mail.message_id, **shown(mail, "message_id", *_HIDDEN)} for mail in mine]
+        rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN)} for mail in mine]
         return page("replies", rows, len(rows))
 
 
@@ -139,7 +139,7 @@ class SendEmail(Change):
     bcc_addresses: tuple[str, ...] = ()
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         sent = world.ues.email.send(
             from_address=await world.user_address(),
             to_addresses=self.to_addresses,
@@ -148,7 +148,7 @@ class SendEmail(Change):
             cc_addresses=self.cc_addresses or None,
             bcc_addresses=self.bcc_addresses or None,
         )
-        return made(await world.act(sent), "message_id")
+        return created_ids(await world.act(sent), "message_id")
 
 
 class ReplyToEmail(Change):
@@ -166,7 +166,7 @@ class ReplyToEmail(Change):
     cc_addresses: tuple[str, ...] = ()
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         state = await world.ues.email.get_state()
         asked = state.emails.get(self.message_id)
         if asked is None or not state.user_email_address:
@@ -181,7 +181,7 @@ class ReplyToEmail(Change):
             in_reply_to=asked.message_id,
             references=[*asked.references, asked.message_id],
         )
-        return made(await world.act(sent), "reply_id")
+        return created_ids(await world.act(sent), "reply_id")
 
 
 class _OneEmail(Change):
@@ -190,7 +190,7 @@ class _OneEmail(Change):
     message_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         await world.act(self.change(world.ues.email, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
@@ -297,10 +297,10 @@ class UnlabelEmail(_OneEmail):
 def _mail(mail: Email) -> JsonObject:
     """``reply_to_address`` only where an answer would not go to the sender."""
     misled = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
-    return shown(mail, "body_html") if misled else shown(mail, *_HIDDEN)
+    return record_fields(mail, "body_html") if misled else record_fields(mail, *_HIDDEN)
 
 
-async def _found(world: World, message_id: str) -> Email | None:
+async def _find_email(world: World, message_id: str) -> Email | None:
     return (await world.ues.email.get_state()).emails.get(message_id)
 
 

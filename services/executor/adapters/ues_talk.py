@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import USERS_CHAT, Change, Reading, World, made, page
+from services.executor.adapters.ues_world import USERS_CHAT, Change, Reading, World, created_ids, page
 from shared.contracts.ues.chat import ChatMessage
 from shared.domain.exact_json import JsonObject
 
@@ -22,7 +22,7 @@ class ListChatMessages(Reading):
     offset: int = Field(0, ge=0)
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, sort_by="timestamp", sort_order="asc", **asked)
         return page("messages", [_message(one) for one in found.messages], found.total_count)
@@ -37,7 +37,7 @@ class FindChatAnswers(Reading):
     content: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, role="assistant", limit=1000)
         rows = [_message(one) for one in found.messages if one.text.strip() == self.content.strip()]
         return page("messages", rows, len(rows))
@@ -53,8 +53,8 @@ class SendChatMessage(Change):
     content: str = Field(min_length=1)
 
     @override
-    async def done(self, world: World) -> JsonObject:
-        return made(await world.act(world.ues.chat.send("assistant", self.content, USERS_CHAT)), "message_id")
+    async def carry_out(self, world: World) -> JsonObject:
+        return created_ids(await world.act(world.ues.chat.send("assistant", self.content, USERS_CHAT)), "message_id")
 
 
 class GetChat(Reading):
@@ -64,7 +64,7 @@ class GetChat(Reading):
     permission = "chat:state"
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         state = await world.ues.chat.get_state()
         return {"total_message_count": state.total_message_count, "conversation_count": state.conversation_count}
 
@@ -76,7 +76,7 @@ class GetTime(Reading):
     permission = "time:read"
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         return {"current_time": (await world.ues.time.get_state()).current_time.isoformat()}
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import Change, Reading, World, made, page, shown
+from services.executor.adapters.ues_world import Change, Reading, World, created_ids, page, record_fields
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.sms import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
@@ -22,7 +22,7 @@ class GetPhone(Reading):
     permission = "sms:state"
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         state = await world.ues.sms.get_state()
         conversations: list[Json] = [
             {
@@ -54,9 +54,9 @@ class ListTexts(Reading):
     offset: int = Field(0, ge=0)
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
-        return page("texts", [shown(text) for text in found.messages], found.total_count)
+        return page("texts", [record_fields(text) for text in found.messages], found.total_count)
 
 
 class GetText(Reading):
@@ -68,9 +68,9 @@ class GetText(Reading):
     message_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
-        text = await _found(world, self.message_id)
-        return shown(text) if text else {"message_id": self.message_id, "found": False}
+    async def carry_out(self, world: World) -> JsonObject:
+        text = await _find_message(world, self.message_id)
+        return record_fields(text) if text else {"message_id": self.message_id, "found": False}
 
 
 class FindSentTexts(Reading):
@@ -82,9 +82,9 @@ class FindSentTexts(Reading):
     body: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         found = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
-        return page("texts", [shown(text) for text in found.messages], found.total_count)
+        return page("texts", [record_fields(text) for text in found.messages], found.total_count)
 
 
 class GetTextReaction(Reading):
@@ -97,7 +97,7 @@ class GetTextReaction(Reading):
     emoji: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         state = await world.ues.sms.get_state()
         text = state.messages.get(self.message_id)
         wanted = (self.emoji, state.user_phone_number)
@@ -116,10 +116,10 @@ class SendText(Change):
     body: str = Field(min_length=1)
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         number = await world.user_number()
         sent = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
-        return made(await world.act(sent), "message_id")
+        return created_ids(await world.act(sent), "message_id")
 
 
 class _OneText(Change):
@@ -128,7 +128,7 @@ class _OneText(Change):
     message_id: str
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         await world.act(self.change(world.ues.sms, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
@@ -175,13 +175,13 @@ class ReactToText(Change):
     emoji: str = Field(min_length=1)
 
     @override
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         number = await world.user_number()
         await world.act(world.ues.sms.react(self.message_id, number, self.emoji))
         return {"message_id": self.message_id, "emoji": self.emoji, "present": True}
 
 
-async def _found(world: World, message_id: str) -> SmsMessage | None:
+async def _find_message(world: World, message_id: str) -> SmsMessage | None:
     return (await world.ues.sms.get_state()).messages.get(message_id)
 
 

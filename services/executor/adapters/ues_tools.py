@@ -89,18 +89,18 @@ class UesTools(ToolServers):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        asked = _asked(tool, arguments)
+        asked = _parse_operation(tool, arguments)
         if isinstance(asked, ToolAnswer):
             return asked
         key = await self._key(connection, session_id)
         try:
             async with AsyncUESClient(connection.url, timeout, transport=self._line, api_key=key) as ues:
-                answer = await _answered(World(ues), asked, timeout)
+                answer = await _run_operation(World(ues), asked, timeout)
         except (ToolUnreachable, ToolSilent) as error:
             if key not in str(error):
                 raise
             raise type(error)(str(error).replace(key, _INSTEAD)) from None
-        return answer._replace(content=_without(answer.content, key))
+        return answer._replace(content=_redact_key(answer.content, key))
 
     async def _key(self, connection: Connection, session_id: str) -> str:
         key = await self._keys.key_to(connection.owner, session_id, connection.url, connection.assessment)
@@ -114,17 +114,17 @@ def _line(guard: Guard | None) -> httpx.AsyncBaseTransport:
     return GuardedTransport(guard, _LIMITS, tls) if guard else httpx.AsyncHTTPTransport(limits=_LIMITS, verify=tls)
 
 
-async def _answered(world: World, asked: Operation, timeout: float) -> ToolAnswer:
+async def _run_operation(world: World, asked: Operation, timeout: float) -> ToolAnswer:
     """What came of one operation, in the port's words. An operation makes one change at most, and that last."""
     try:
         async with asyncio.timeout(timeout):
-            return ToolAnswer(await asked.done(world))
+            return ToolAnswer(await asked.carry_out(world))
     except WorldRefused as error:
         return ToolAnswer(str(error), is_error=True, not_begun=True)
     except APIError as error:
         return _said_no(error, world)
     except TimeoutError:
-        raise _lost(asked, world, f"no answer within {timeout:g} seconds") from None
+        raise _tool_failure(asked, world, f"no answer within {timeout:g} seconds") from None
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
             raise ToolForbidden(str(error.__cause__)) from error
@@ -132,10 +132,10 @@ async def _answered(world: World, asked: Operation, timeout: float) -> ToolAnswe
             raise ToolUnreachable(f"{asked.tool} was not sent: {error}") from error
         if isinstance(error, ProtocolError) and not world.has_acted:
             return ToolAnswer(str(error), is_error=True, not_begun=True)
-        raise _lost(asked, world, str(error)) from error
+        raise _tool_failure(asked, world, str(error)) from error
 
 
-def _lost(asked: Operation, world: World, why: str) -> ToolSilent | ToolUnreachable:
+def _tool_failure(asked: Operation, world: World, why: str) -> ToolSilent | ToolUnreachable:
     """A change that got no further than what is read before it certainly was not sent."""
     if asked.tool_class is ToolClass.CHANGE and not world.has_acted:
         return ToolUnreachable(f"{asked.tool} was not sent: {why}")
@@ -149,7 +149,7 @@ def _said_no(error: APIError, world: World) -> ToolAnswer:
     return ToolAnswer(f"HTTP {error.status_code}: {error}{why}", is_error=True, not_begun=not_begun)
 
 
-def _asked(tool: str, arguments: JsonObject) -> Operation | ToolAnswer:
+def _parse_operation(tool: str, arguments: JsonObject) -> Operation | ToolAnswer:
     kind = OPERATIONS.get(tool)
     if kind is None:
         return ToolAnswer(f"there is no tool {tool}", is_error=True, not_begun=True)
@@ -171,7 +171,7 @@ def _tool(connection: Connection, kind: type[Operation]) -> Tool:
     )
 
 
-def _without(content: Json, key: str) -> Json:
+def _redact_key(content: Json, key: str) -> Json:
     """A world may repeat what it was shown; answers are journaled and archived."""
     text = dumps(content)
     return loads(text.replace(key, _INSTEAD)) if key in text else content

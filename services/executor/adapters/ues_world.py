@@ -63,7 +63,7 @@ class Operation(BaseModel):
     expect: ClassVar[dict[str, JsonValue]] = {}
 
     @abstractmethod
-    async def done(self, world: World) -> JsonObject:
+    async def carry_out(self, world: World) -> JsonObject:
         """Carry it out; raises ``UESError`` or ``WorldRefused``."""
 
 
@@ -77,7 +77,7 @@ class Change(Operation):
     tool_class = ToolClass.CHANGE
 
 
-def shown(answer: Answer, *left_out: str) -> JsonObject:
+def record_fields(answer: Answer, *left_out: str) -> JsonObject:
     """A record as the world has it, without what is empty."""
     given = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
     return {name: value for name, value in as_exact(given).items() if value not in ([], {}, "")}
@@ -92,6 +92,6 @@ def as_exact(given: dict[str, JsonValue]) -> JsonObject:
     return cast(JsonObject, plain(given))
 
 
-def made(done: ActionDone, name: str) -> JsonObject:
+def created_ids(done: ActionDone, name: str) -> JsonObject:
     """What an action made, under ``id`` and under its own name; nothing where an older server tells no id."""
     return {"id": done.entity_id, name: done.entity_id} if done.entity_id else {"accepted": True}

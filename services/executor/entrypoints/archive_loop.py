@@ -25,7 +25,7 @@ class Archives(Protocol):
     async def tick(self, partitions: Collection[int]) -> int: ...
 
 
-class News:
+class ArchiveNews:
     """The partitions in which something may have ended here."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class News:
 class TellingWorker(RunsTurns):
     """A worker that tells when one of its turns is over."""
 
-    def __init__(self, worker: RunsTurns, news: News) -> None:
+    def __init__(self, worker: RunsTurns, news: ArchiveNews) -> None:
         self._worker = worker
         self._news = news
 
@@ -66,7 +66,7 @@ class TellingWorker(RunsTurns):
         await self._worker.settle(work, store)
 
 
-async def keep_archived(archiver: Archives, news: News) -> None:
+async def keep_archived(archiver: Archives, news: ArchiveNews) -> None:
     """Runs until cancelled."""
     loop = asyncio.get_running_loop()
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret

@@ -75,9 +75,9 @@ class WakeWorker(Worker):
             await self._complain(error)
             self._count_anew()
         else:
-            await self._until_rung()
+            await self._wait_for_ring()
 
-    async def _until_rung(self) -> None:
+    async def _wait_for_ring(self) -> None:
         try:
             async with asyncio.timeout(_POLL_SECONDS):
                 await self._rung.wait()

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from services.executor.entrypoints.tools import Discovered, described
+from services.executor.entrypoints.tools import Discovered, describe_tools
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import JsonObject
 
@@ -37,7 +37,7 @@ def document(found: Discovered) -> JsonObject:
     that a server honours it.
     """
     connection = found.connection
-    told = {str(tool["name"]): tool for tool in described(found)}
+    told = {str(tool["name"]): tool for tool in describe_tools(found)}
     entries = {name: _entry(connection, name, told.get(name, {})) for name in sorted({*told, *connection.catalogue})}
     named = {"id": connection.id, "url": connection.url, "protocol": connection.protocol}
     return {**named, "catalogue": {**entries}}
@@ -48,7 +48,7 @@ def _entry(connection: Connection, name: str, told: Mapping[str, object]) -> Jso
     found: JsonObject = {key: str(told[key]) for key in ("class", "why", "pages", "key_offered") if told.get(key)}
     return {
         "tool_class": known.tool_class.value if known.tool_class else None,
-        "read_back": known.read_back or _proposed(told.get("read_back")),
+        "read_back": known.read_back or _proposed_tool(told.get("read_back")),
         "idempotency_field": known.idempotency_field,
         "compensated_by": known.compensated_by,
         "errors_change_nothing": known.errors_change_nothing,
@@ -56,5 +56,5 @@ def _entry(connection: Connection, name: str, told: Mapping[str, object]) -> Jso
     }
 
 
-def _proposed(read_back: object) -> str | None:
+def _proposed_tool(read_back: object) -> str | None:
     return str(read_back["tool"]) if isinstance(read_back, dict) else None

@@ -35,7 +35,7 @@ class Tried(NamedTuple):
         return self.credential is None and self.listing is None
 
 
-def parsed(arguments: Sequence[str]) -> WantedConnections:
+def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
     """Ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor connections", description=__doc__, allow_abbrev=False)
     parser.add_argument("--tenant", default="default")
@@ -46,7 +46,7 @@ def parsed(arguments: Sequence[str]) -> WantedConnections:
     return WantedConnections(given.tenant, given.tenant_file, given.only, given.json)
 
 
-def shown(wanted: WantedConnections, source: str, tried: Sequence[Tried]) -> str:
+def format_report(wanted: WantedConnections, source: str, tried: Sequence[Tried]) -> str:
     """``source``: where the record was found."""
     if not wanted.as_json:
         return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_line, tried)])

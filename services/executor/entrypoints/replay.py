@@ -16,7 +16,7 @@ class WantedTask(NamedTuple):
     as_json: bool
 
 
-def parsed(arguments: Sequence[str]) -> WantedTask:
+def parse_arguments(arguments: Sequence[str]) -> WantedTask:
     """Ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor replay", description=__doc__, allow_abbrev=False)
     parser.add_argument("task", help="the task's id")
@@ -26,7 +26,7 @@ def parsed(arguments: Sequence[str]) -> WantedTask:
     return WantedTask(given.task, given.tenant, given.json)
 
 
-def shown(wanted: WantedTask, done: Replayed) -> str:
+def format_report(wanted: WantedTask, done: Replayed) -> str:
     return dumps(_as_json(wanted, done)) if wanted.as_json else _as_text(wanted, done)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import Page, Word
+from services.executor.core.tools.paginate import ListPage, PagingWord
 from services.executor.core.tools.paginate_next import paging_of
 from services.executor.core.tools.validate import key_field
 from services.executor.ports.tools import Tool
@@ -16,12 +16,12 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 
-_IN_PARTS = (Word.PAGE, Word.OFFSET, Word.CURSOR, Word.AFTER, Word.SIZE)
+_IN_PARTS = (PagingWord.PAGE, PagingWord.OFFSET, PagingWord.CURSOR, PagingWord.AFTER, PagingWord.SIZE)
 _KEYS = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
-_NOTHING = Page((), [], ())
+_NOTHING = ListPage((), [], ())
 
 
-class Wanted(NamedTuple):
+class WantedTools(NamedTuple):
     """``tenant_file``: the record whose catalogue counts, if it has a connection to this endpoint.
 
     ``write_catalogue``: the file that the catalogue is written to; one that exists is replaced only by ``force``.
@@ -42,7 +42,7 @@ class Discovered(NamedTuple):
     connection: Connection
 
 
-def parsed(arguments: Sequence[str]) -> Wanted:
+def parse_arguments(arguments: Sequence[str]) -> WantedTools:
     """Ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor tools", description=__doc__, allow_abbrev=False)
     parser.add_argument("--endpoint", required=True, type=_url, help="URL of a tool server, MCP or REST bridge")
@@ -53,19 +53,19 @@ def parsed(arguments: Sequence[str]) -> Wanted:
     parser.add_argument("--json", action="store_true", help="one JSON object")
     given = parser.parse_args(arguments)
     file, force = given.write_catalogue, given.force
-    return Wanted(given.endpoint, given.protocol, given.tenant_file, given.json, file, force)
+    return WantedTools(given.endpoint, given.protocol, given.tenant_file, given.json, file, force)
 
 
-def shown(wanted: Wanted, found: Discovered) -> str:
+def format_report(wanted: WantedTools, found: Discovered) -> str:
     return dumps(_as_json(wanted, found)) if wanted.as_json else _as_text(wanted, found)
 
 
-def described(found: Discovered) -> list[JsonObject]:
+def describe_tools(found: Discovered) -> list[JsonObject]:
     """Each tool as the worker takes it: class, proof, parts of lists, key; ``None`` where there is no such thing."""
-    return [_described(tool, found.tools) for tool in found.tools]
+    return [_describe_tool(tool, found.tools) for tool in found.tools]
 
 
-def _described(tool: Tool, tools: Sequence[Tool]) -> JsonObject:
+def _describe_tool(tool: Tool, tools: Sequence[Tool]) -> JsonObject:
     return {
         "name": tool.name,
         "class": tool.tool_class.value,
@@ -104,8 +104,8 @@ def _key_offered(tool: Tool) -> str | None:
     return next((name for name in names if changes and "".join(words_of(name)) in _KEYS), None)
 
 
-def _as_json(wanted: Wanted, found: Discovered) -> JsonObject:
-    tools: list[Json] = [*described(found)]
+def _as_json(wanted: WantedTools, found: Discovered) -> JsonObject:
+    tools: list[Json] = [*describe_tools(found)]
     written = {"catalogue": str(wanted.write_catalogue)} if wanted.write_catalogue else {}
     return {
         "endpoint": wanted.endpoint,
@@ -116,7 +116,7 @@ def _as_json(wanted: Wanted, found: Discovered) -> JsonObject:
     }
 
 
-def _as_text(wanted: Wanted, found: Discovered) -> str:
+def _as_text(wanted: WantedTools, found: Discovered) -> str:
     counted = Counter(tool.tool_class.value for tool in found.tools)
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(counted.items())) or "none"
     lines = [f"{tool.tool_class.value:<8} {tool.name}: {tool.why_class}" for tool in found.tools]

@@ -9,7 +9,7 @@ class CredentialUnavailable(Exception):
     """There is none to show, or the server does not take it. The message names the reference, never the secret."""
 
 
-class Badge(NamedTuple):
+class CredentialHeader(NamedTuple):
     """One header of a request. Its value is a secret: it goes to the server and nowhere else."""
 
     header: str
@@ -20,7 +20,7 @@ class Badge(NamedTuple):
 
 
 class Credentials(Protocol):
-    async def badge(self, connection: Connection, refused: Badge | None = None) -> Badge | None:
+    async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
         """What goes with a request to that connection; None if it has no credential.
 
         ``refused``: one that the server did not take; another is had where there is one, else it comes again.
@@ -28,6 +28,6 @@ class Credentials(Protocol):
         """
         ...
 
-    def shown(self, connection: Connection) -> tuple[str, ...]:
+    def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         """The secrets that this server was shown of late, for whoever keeps them out of what the server answers."""
         ...

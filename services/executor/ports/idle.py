@@ -11,7 +11,7 @@ class IdleSession(NamedTuple):
     session_id: str
 
 
-class Remembered(NamedTuple):
+class SessionMemory(NamedTuple):
     """What a session remembers, as an ``ArchivedSession``; ``mark`` tells the store which state of it that is."""
 
     content: bytes
@@ -25,7 +25,7 @@ class IdleSessions(Protocol):
         """Sessions that have been idle for so long; nobody else takes them for half a minute."""
         ...
 
-    async def read(self, session: IdleSession) -> Remembered | None:
+    async def read(self, session: IdleSession) -> SessionMemory | None:
         """What it remembers; None if it is idle no more, or remembers nothing. Then it is not taken again."""
         ...
 

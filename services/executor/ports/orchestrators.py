@@ -36,7 +36,7 @@ class Saying(NamedTuple):
     results: tuple[ToolTold, ...] = ()
 
 
-class Said(NamedTuple):
+class OrchestratorReply(NamedTuple):
     """What it says to that: calls, or a text if it needs none, or both."""
 
     text: str
@@ -48,6 +48,6 @@ class OrchestratorUnavailable(Exception):
 
 
 class Orchestrator(Protocol):
-    async def say(self, saying: Saying) -> Said:
+    async def say(self, saying: Saying) -> OrchestratorReply:
         """Its reply; raises ``OrchestratorUnavailable``. Never sent twice: the other side remembers what it heard."""
         ...

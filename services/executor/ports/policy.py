@@ -31,7 +31,7 @@ class Tenants(Protocol):
         """The tenant's record as it stands; ``UnknownTenant`` if there is none. May raise ``StoreUnavailable``."""
         ...
 
-    async def begun_with(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
         """The record as it stands, with the policies of the version that a task began with."""
         return await self.get(tenant)
 

@@ -113,34 +113,34 @@ class Sessions(Protocol):
     def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...
 
 
-class Seats(Protocol):
-    """Fair shares: a session is worked on only while it has a seat. May raise ``StoreUnavailable``."""
+class SessionSlots(Protocol):
+    """Fair shares: a session is worked on only while it has a slot. May raise ``StoreUnavailable``."""
 
     async def take(self, tenant: str, session_id: str) -> bool:
-        """A seat, if the tenant has not its full share; if it has, the session is woken when one is free."""
+        """A slot, if the tenant has not its full share; if it has, the session is woken when one is free."""
         ...
 
     async def leave(self, tenant: str, session_id: str) -> None:
-        """Give a seat back that was taken here, and wake whoever waited for it."""
+        """Give a slot back that was taken here, and wake whoever waited for it."""
         ...
 
     async def keep(self) -> None:
-        """Keep the seats that were taken here; runs until cancelled."""
+        """Keep the slots that were taken here; runs until cancelled."""
         ...
 
 
-class SeatStore(Protocol):
-    """The seats of tenants with a cap, over all executors; a seat ends ``seconds`` after it was last taken."""
+class SlotStore(Protocol):
+    """The slots of tenants with a cap, over all executors; a slot ends ``seconds`` after it was last taken."""
 
     async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
-        """Seat the session if fewer than ``cap`` are seated, or it is already; else it joins the queue."""
+        """Give the session a slot if fewer than ``cap`` have one, or it has one already; else it joins the queue."""
         ...
 
     async def leave(self, tenant: str, session_id: str) -> str | None:
-        """Free the seat; the session that leaves the queue for it, if one waits."""
+        """Free the slot; the session that leaves the queue for it, if one waits."""
         ...
 
-    async def extend(self, seats: Sequence[tuple[str, str]], seconds: float) -> None: ...
+    async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None: ...
 
     async def put_off(self, tenant: str, session_id: str) -> None:
         """Let the reaper leave the session alone for a while."""

@@ -8,7 +8,7 @@ from services.executor.ports.sessions import Fault
 from shared.contracts.task import Turn
 
 
-class Waiting(NamedTuple):
+class WaitingSession(NamedTuple):
     """A session that has work and no living lease."""
 
     tenant: str
@@ -25,25 +25,25 @@ class DueTimer(NamedTuple):
     now: datetime
 
     @property
-    def session(self) -> Waiting:
-        return Waiting(self.tenant, self.session_id)
+    def session(self) -> WaitingSession:
+        return WaitingSession(self.tenant, self.session_id)
 
 
-class Overdue(NamedTuple):
+class OverdueWork(NamedTuple):
     """What one look at all partitions found; ``outcomes`` is how many have not been applied by the learner."""
 
-    unwoken: tuple[Waiting, ...] = ()
-    orphaned: tuple[Waiting, ...] = ()  # their owner's lease has run out
+    unwoken: tuple[WaitingSession, ...] = ()
+    orphaned: tuple[WaitingSession, ...] = ()  # their owner's lease has run out
     timers: tuple[DueTimer, ...] = ()
     outcomes: int = 0
 
     @property
-    def sessions(self) -> tuple[Waiting, ...]:
+    def sessions(self) -> tuple[WaitingSession, ...]:
         return (*self.unwoken, *self.orphaned)
 
 
 class Upkeep(Protocol):
-    async def overdue(self) -> Overdue:
+    async def overdue(self) -> OverdueWork:
         """Sessions whose wake or owner was lost, and due timers; what another executor is looking after is left out."""
         ...
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import NamedValue, Operand
-from services.executor.core.process.figures import figured
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.states.templates import TEMPLATES
 from shared.contracts.policy import CallContext
 from shared.domain.exact_json import Json, JsonObject
@@ -20,7 +20,7 @@ _BUDGET: JsonObject = {"id": "BUD-1", "department": "Ops", "available": "600.00"
 
 def _call(key: str, *shown: tuple[str, Json], values: tuple[NamedValue, ...] = ()) -> CallContext:
     facts = [read(tool, result, f"f{place}") for place, (tool, result) in enumerate(shown)]
-    own = (*figured(_EXPENSES, facts, _TASK).values, *values)
+    own = (*compute_figures(_EXPENSES, facts, _TASK).values, *values)
     return request((), [change("approve_expense", {"expense_id": key})], facts, _EXPENSES, own, _TASK).calls[0]
 
 

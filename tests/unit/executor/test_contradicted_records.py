@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.states.synthesis import Proposed, synthesized
+from services.executor.core.states.synthesis import Proposed, build_template
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import TEMPLATES
 from services.policy.core.conditions import Conditions
@@ -16,7 +16,7 @@ from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.stage import SaidPolicy, Stage
 
 AUDIT, DISPUTE = TEMPLATES["compliance_audit"], TEMPLATES["dispute_resolution"]
-RECALL = synthesized(
+RECALL = build_template(
     "vehicle_recall",
     Proposed(
         states=(S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),

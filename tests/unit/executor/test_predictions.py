@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.prime.held_to import shown
+from services.executor.core.prime.held_to import describe_limits
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.threshold import Threshold, ThresholdKind
 from shared.domain.accuracy import Trust, confidence, drifts, trust
@@ -21,7 +21,7 @@ def _known(*held: bool) -> Accuracy:
 
 
 def _shown(*held: bool) -> Json:
-    return shown([_LIMIT], {ThresholdKind.POLICY_LIMIT: _known(*held)})[0]
+    return describe_limits([_LIMIT], {ThresholdKind.POLICY_LIMIT: _known(*held)})[0]
 
 
 @pytest.mark.promise("accuracy.drift")

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.evidence import Run
-from services.executor.core.reflect.improvement import refusal, wanted
+from services.executor.core.reflect.improvement import find_improvement, refusal
 from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.contracts.task import SolverRequest, TaskRecord
@@ -239,7 +239,7 @@ def test_what_did_not_work_is_not_hidden() -> None:
 @pytest.mark.promise("reflect.improvement")
 def test_a_figure_that_nobody_found_may_go() -> None:
     one = _run("It is 18.", {"id": "C-1", "amount": 17})
-    assert wanted(one) is not None
+    assert find_improvement(one) is not None
     assert refusal(one, "It is 17.") is None
 
 
@@ -268,12 +268,12 @@ async def test_what_the_guard_marks_is_in_no_outcome_though_a_refusal_quotes_it(
 @pytest.mark.promise("reflect.improvement")
 def test_nothing_is_asked_where_no_text_could_be_better() -> None:
     """Nothing was found: there is nothing to say, and a call would be wasted."""
-    assert wanted(_run("There is none.", {"found": False})) is None
-    assert wanted(_run("It is 17.", {"id": "C-1", "amount": 17})) is None
-    assert wanted(_run("It is there.", {"id": "C-1", "amount": 17})) is not None
+    assert find_improvement(_run("There is none.", {"found": False})) is None
+    assert find_improvement(_run("It is 17.", {"id": "C-1", "amount": 17})) is None
+    assert find_improvement(_run("It is there.", {"id": "C-1", "amount": 17})) is not None
     for state in (TaskState.FAILED, TaskState.REJECTED, TaskState.INPUT_REQUIRED):
         ended = _run("x", {"id": "C-1", "amount": 17})._replace(state=state)
-        assert wanted(ended) is None
+        assert find_improvement(ended) is None
 
 
 async def test_the_review_is_told_as_a_part_of_reflect() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.dossier.past_calls import remembered
+from services.executor.core.dossier.past_calls import remember_calls
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts.allowance import Bar, ToolAllowance, counts
@@ -138,5 +138,5 @@ def test_many_reads_do_not_make_a_session_forget_a_write() -> None:
     """What a session remembers is bounded, and shared out between the tools."""
     write = SessionCall("approve_claim", "succeeded", '{"claim_id":"C-1"}')
     read = PastCall(tool="get_claim", outcome=CallOutcome.SUCCEEDED)
-    kept = remembered((write,), [read] * 2_000, ("*",), "task-1", ended=True)
+    kept = remember_calls((write,), [read] * 2_000, ("*",), "task-1", ended=True)
     assert (len(kept), kept[0]) == (500, write)

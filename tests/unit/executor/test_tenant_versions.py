@@ -24,7 +24,7 @@ class Versions(Tenants):
         return self.now
 
     @override
-    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
         return self.now.model_copy(update={"policies": self._records[version].policies})
 
 

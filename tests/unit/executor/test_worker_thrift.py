@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.budget.budget import Ceilings, Purse, Settlement, Spending
-from services.executor.core.budget.tariff import Amount
+from services.executor.core.budget.budget import BudgetShare, Ceilings, Settlement, TaskSpending
+from services.executor.core.budget.tariff import CallCost
 from services.executor.core.budget.thrift import Pressure, longest_answer, thrift
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from shared.domain.exact_json import JsonObject
@@ -60,11 +60,13 @@ async def test_what_may_propose_a_write_is_never_asked_on_a_lower_tier() -> None
 
 
 @pytest.mark.promise("budget.thresholds")
-@given(percent=st.integers(0, 120), tier=st.sampled_from(Tier), purse=st.sampled_from(Purse))
-def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(percent: int, tier: Tier, purse: Purse) -> None:
+@given(percent=st.integers(0, 120), tier=st.sampled_from(Tier), purse=st.sampled_from(BudgetShare))
+def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(
+    percent: int, tier: Tier, purse: BudgetShare
+) -> None:
     """Mild under 30 %, strict up to 80 %, an emergency above; Haiku above 80 %, save where writes may be proposed."""
     way = thrift(tier, Fraction(percent, 100), keeps_tier=purse.keeps_tier)
-    keeps = percent <= 80 or purse in (Purse.PROPOSING, Purse.PLAN)
+    keeps = percent <= 80 or purse in (BudgetShare.PROPOSING, BudgetShare.PLAN)
     assert way.tier is (tier if keeps else Tier.HAIKU)
     told = Pressure.MILD if percent < 30 else Pressure.STRICT if percent <= 80 else Pressure.EMERGENCY
     assert way.pressure is told
@@ -73,10 +75,10 @@ def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(percent: in
 @pytest.mark.promise("budget.thresholds")
 def test_money_counts_like_tokens() -> None:
     """Whichever of the two ceilings is nearer."""
-    spent = Spending()
-    spent.settle(Settlement("a", Amount(10, 810), "d"))
-    assert spent.used(Ceilings(tokens=1_000, nanos=1_000), Purse.WHOLE) == Fraction(81, 100)
-    assert spent.used(Ceilings(), Purse.WHOLE) == 0
+    spent = TaskSpending()
+    spent.settle(Settlement("a", CallCost(10, 810), "d"))
+    assert spent.used_share(Ceilings(tokens=1_000, nanos=1_000), BudgetShare.WHOLE) == Fraction(81, 100)
+    assert spent.used_share(Ceilings(), BudgetShare.WHOLE) == 0
 
 
 @pytest.mark.promise("budget.caps")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.authorize.approval_gate import NotCounted, ask, decide, escalated, is_expired
+from services.executor.core.authorize.approval_gate import NotCounted, ask, decide, escalate_approval, is_expired
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ladder import Rung
 from shared.contracts.plan import WritePlan
@@ -61,7 +61,7 @@ def _deadline(approval: Approval, now: datetime) -> Approval:
     """What a timer that fired makes of it; too early, nothing."""
     if not is_expired(approval, now):
         return approval
-    return escalated(approval, now) or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+    return escalate_approval(approval, now) or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
 
 
 def _course(approval: Approval, story: Sequence[_Said]) -> list[Approval]:

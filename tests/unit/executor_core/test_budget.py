@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.budget.budget import (
+    BudgetShare,
     BudgetSpent,
     Ceilings,
-    Purse,
     Settlement,
-    Spending,
+    TaskSpending,
     ending,
     settlement_in,
 )
-from services.executor.core.budget.tariff import Amount, Bill, Price, Size, Tariff, billed, estimated, size_of
+from services.executor.core.budget.tariff import Bill, CallCost, Price, Size, Tariff, bill_reply, estimate_cost, size_of
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.ports.models import (
     Message,
@@ -40,57 +40,57 @@ SMALL = Size(prefix=100, fresh=100)
 
 def test_a_call_that_does_not_fit_is_not_made() -> None:
     """Nothing is set aside for it either."""
-    spending = Spending()
+    spending = TaskSpending()
     with pytest.raises(BudgetSpent):
-        spending.reserve("k", SMALL, 1000, Ceilings(tokens=150), PRICE, Purse.WHOLE)
-    assert spending.counted == Amount()
+        spending.reserve("k", SMALL, 1000, Ceilings(tokens=150), PRICE, BudgetShare.WHOLE)
+    assert spending.counted == CallCost()
 
 
 def test_an_answer_is_shortened_to_what_is_left() -> None:
     """The request is paid for first; the rest of the budget is the longest answer."""
-    reservation = Spending().reserve("k", SMALL, 1000, Ceilings(tokens=600), PRICE, Purse.WHOLE)
+    reservation = TaskSpending().reserve("k", SMALL, 1000, Ceilings(tokens=600), PRICE, BudgetShare.WHOLE)
     assert (reservation.max_tokens, reservation.amount.tokens) == (500, 600)
 
 
 def test_a_quarter_is_kept_for_the_plan_and_the_answer() -> None:
     """What reads may use three quarters; the plan of writes may use all."""
-    spending = Spending()
-    spending.settle(Settlement("other", Amount(7_000, 0), "d"))
+    spending = TaskSpending()
+    spending.settle(Settlement("other", CallCost(7_000, 0), "d"))
     with pytest.raises(BudgetSpent, match="a quarter is kept"):
-        spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000 - 500), PRICE, Purse.READING)
-    assert spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000), PRICE, Purse.WHOLE).max_tokens == 1000
+        spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000 - 500), PRICE, BudgetShare.READING)
+    assert spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000), PRICE, BudgetShare.WHOLE).max_tokens == 1000
 
 
 def test_money_is_a_ceiling_of_its_own() -> None:
     """Tokens may be left, and money not."""
     with pytest.raises(BudgetSpent, match="TASK_MONEY"):
-        Spending().reserve("k", SMALL, 1000, Ceilings(tokens=10**6, nanos=900_000), PRICE, Purse.WHOLE)
+        TaskSpending().reserve("k", SMALL, 1000, Ceilings(tokens=10**6, nanos=900_000), PRICE, BudgetShare.WHOLE)
 
 
 def test_a_reservation_whose_call_was_never_answered_stays_counted() -> None:
     """Whoever died in the call may have been billed; the next attempt pays again, on top."""
-    first = Spending().reserve("k", SMALL, 1000, Ceilings(), PRICE, Purse.WHOLE)
-    later = Spending([first.entry])
-    second = later.reserve("k", SMALL, 1000, Ceilings(), PRICE, Purse.WHOLE)
-    later.settle(Settlement(second.name, Amount(7, 7), "d"))
+    first = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
+    later = TaskSpending([first.entry])
+    second = later.reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
+    later.settle(Settlement(second.name, CallCost(7, 7), "d"))
     assert second.name != first.name
-    assert later.counted == first.amount + Amount(7, 7)
+    assert later.counted == first.amount + CallCost(7, 7)
 
 
 def test_a_stored_reply_settles_its_reservation() -> None:
     """The journal alone says what was spent, whoever reads it."""
-    reserved = Spending().reserve("k", SMALL, 1000, Ceilings(), PRICE, Purse.WHOLE)
-    reply = {"spent": Settlement(reserved.name, Amount(40, 50), "2026-01-02").as_json()}
-    spending = Spending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])
-    assert spending.counted == Amount(40, 50)
+    reserved = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
+    reply = {"spent": Settlement(reserved.name, CallCost(40, 50), "2026-01-02").as_json()}
+    spending = TaskSpending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])
+    assert spending.counted == CallCost(40, 50)
 
 
 def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:
     """Cached input is no fresh input; where nothing was cached, what we measure as fresh counts."""
     cached = ModelReply((), "end_turn", Usage(input=30, output=10, cache_read=100), "m")
     plain = ModelReply((), "end_turn", Usage(input=130, output=10), "m")
-    assert billed(cached, SMALL, PRICE, 100) == Bill(Amount(40, 30 * 3000 + 10 * 15000 + 100 * 300))
-    assert billed(plain, SMALL, PRICE, 100) == Bill(Amount(110, 130 * 3000 + 10 * 15000))
+    assert bill_reply(cached, SMALL, PRICE, 100) == Bill(CallCost(40, 30 * 3000 + 10 * 15000 + 100 * 300))
+    assert bill_reply(plain, SMALL, PRICE, 100) == Bill(CallCost(110, 130 * 3000 + 10 * 15000))
 
 
 TURNS = st.lists(st.tuples(st.integers(1, 4_000), st.integers(1, 2_000)), min_size=1, max_size=12)
@@ -115,7 +115,7 @@ def test_a_history_is_counted_once_however_its_endpoint_caches(
             "never cached": Usage(read, output),
         }[caching]
         size, known = size_of(request, before), read
-        counted += billed(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096).amount.tokens
+        counted += bill_reply(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096).amount.tokens
         before = request
         request = request._replace(messages=(*request.messages, Message("assistant", reply)))
     exactly = sum(asked + replied for asked, replied in turns) / 4
@@ -153,8 +153,8 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
 )
 def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usage, doubt: str) -> None:
     reply = ModelReply((TextBlock("x" * 40),), "end_turn", usage, "m")
-    amount, why = billed(reply, SMALL, PRICE, 1_000)
-    assert amount == estimated(SMALL, 10, PRICE)
+    amount, why = bill_reply(reply, SMALL, PRICE, 1_000)
+    assert amount == estimate_cost(SMALL, 10, PRICE)
     assert doubt in why
     settled = json.dumps({"spent": Settlement("n", amount, "d", doubt=why).as_json()})
     assert settlement_in(settled) == Settlement("n", amount, "d", doubt=why)
@@ -163,13 +163,13 @@ def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usag
 @pytest.mark.promise("budget.doubtful_usage")
 def test_a_settlement_of_an_earlier_version_can_be_read() -> None:
     stored = '{"spent": {"name": "reserve:1:k", "tokens": 40, "nanos": 50, "day": "2026-01-02"}}'
-    assert settlement_in(stored) == Settlement("reserve:1:k", Amount(40, 50), "2026-01-02")
+    assert settlement_in(stored) == Settlement("reserve:1:k", CallCost(40, 50), "2026-01-02")
 
 
 def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
     """And a tier that two models may serve costs as the dearer one."""
     tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.HAIKU: ("cheap", "dear")})
-    assert tariff.of("unheard-of") == PRICE
+    assert tariff.price_of("unheard-of") == PRICE
     assert tariff.of_tier(Tier.HAIKU) == PRICE
 
 
@@ -218,22 +218,22 @@ def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Ca
     """
     ceilings = Ceilings(tokens, nanos)
     entries: list[JournalEntry] = []
-    spending, over = Spending(), Amount()
+    spending, over = TaskSpending(), CallCost()
     for number, (messages, output, used, dies) in enumerate(made):
         size = Size(50, messages)
         try:
-            reservation = spending.reserve(f"k{number}", size, output, ceilings, PRICE, Purse.WHOLE)
+            reservation = spending.reserve(f"k{number}", size, output, ceilings, PRICE, BudgetShare.WHOLE)
         except BudgetSpent:
             continue
         entries.append(reservation.entry)
         if dies:
-            spending = Spending(entries)
+            spending = TaskSpending(entries)
             continue
-        cost = estimated(size, used, PRICE)
+        cost = estimate_cost(size, used, PRICE)
         settlement = Settlement(reservation.name, cost, "d")
         entries.append(JournalEntry(f"k{number}", "model", json.dumps({"spent": settlement.as_json()})))
         spending.settle(settlement)
-        over += Amount(max(0, cost.tokens - reservation.amount.tokens), max(0, cost.nanos - reservation.amount.nanos))
-    assert Spending(entries).counted == spending.counted
+        over += CallCost(max(0, cost.tokens - reservation.amount.tokens), max(0, cost.nanos - reservation.amount.nanos))
+    assert TaskSpending(entries).counted == spending.counted
     assert spending.counted.tokens <= tokens + over.tokens
     assert spending.counted.nanos <= nanos + over.nanos

@@ -77,10 +77,10 @@ async def test_the_last_checkpoint_is_read_back_as_it_was(walk: list[Progress]) 
 async def test_an_unchanged_list_of_facts_is_stored_once() -> None:
     store = turns()
     start = Progress(path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
-    knowing = start.learned(facts=(fact({"a": 1}),))
+    knowing = start.update_dossier(facts=(fact({"a": 1}),))
 
     await opened(store).save(knowing)
-    await opened(store).save(knowing.moved(FsmState.ASSESS).learned(answer="found"))
+    await opened(store).save(knowing.move_to(FsmState.ASSESS).update_dossier(answer="found"))
 
     _, second = (loads_object(entry.data_json) for entry in store.steps.values())
     assert set(second) == {"visited", "dossier.answer"}
@@ -92,7 +92,7 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
     rule = {"rule_id": "r", "policy_id": "p", "action": "block", "reason": "x"}
     for number, said in enumerate((True, 1)):
         await opened(store).save(
-            start.learned(verdict=verdict(triggered_rules=[{**rule, "values": {"a": said}}])), str(number)
+            start.update_dossier(verdict=verdict(triggered_rules=[{**rule, "values": {"a": said}}])), str(number)
         )
 
     found = latest(store.steps.values())

@@ -9,14 +9,14 @@ from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.document_asked import asked_documents, asking_words
 from services.executor.core.reflect.document_material import SOURCES, Material
 from services.executor.core.reflect.document_templates import templates
-from services.executor.core.reflect.fill_document import About, document, open_sections, own_documents
+from services.executor.core.reflect.fill_document import DocumentAbout, document, open_sections, own_documents
 from services.executor.core.reflect.unverified_numbers import mark_unverified
 from shared.contracts.approval import Approval, ApprovalStatus, Decision
 from shared.contracts.task import Artifact, Principal
 from shared.domain.words import FsmState, WriteStatus
 from tests.unit.executor_core.makers import NOON, call, entry, fact, from_task, plan, value, verdict
 
-ABOUT = About("task-1", NOON)
+ABOUT = DocumentAbout("task-1", NOON)
 PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
 NINE = {
     "prd": "problem_statement user_stories acceptance_criteria technical_constraints success_metrics open_questions",

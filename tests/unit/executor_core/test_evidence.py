@@ -4,7 +4,14 @@ import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.evidence import Run, evidence
-from services.executor.core.reflect.found import found, is_empty, missing_outputs, sayable, says_something, untraced
+from services.executor.core.reflect.found import (
+    collect_found,
+    is_empty,
+    missing_outputs,
+    sayable,
+    says_something,
+    untraced_tokens,
+)
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import GENERAL
 from shared.contracts.ledger import LedgerEntry
@@ -102,17 +109,17 @@ def test_rules_are_kept_where_a_person_decided_as_they_ask() -> None:
 )
 def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -> None:
     """Minor units may be written in major ones; a numbered line's number says nothing."""
-    known = found(TASK, Dossier(facts=(CLAIM,)))
-    assert untraced(text, known) == strange
+    known = collect_found(TASK, Dossier(facts=(CLAIM,)))
+    assert untraced_tokens(text, known) == strange
 
 
 def test_what_a_refusing_server_said_is_no_source() -> None:
-    known = found(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
-    assert untraced("The limit is 777.", known) == ("777",)
+    known = collect_found(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
+    assert untraced_tokens("The limit is 777.", known) == ("777",)
 
 
 def test_to_repeat_the_task_says_nothing() -> None:
-    known = found("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
+    known = collect_found("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
     assert not says_something("You asked about claim C-1.", known)
     assert says_something("Ada Lind.", known)
 
@@ -145,13 +152,13 @@ def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> 
     ],
 )
 def test_a_required_output_is_there_by_its_word_or_by_its_value(answer: str, missing: tuple[str, ...]) -> None:
-    known = found(TASK, Dossier(facts=(CLAIM,)))
+    known = collect_found(TASK, Dossier(facts=(CLAIM,)))
     assert missing_outputs(PAID.outputs, answer, known) == missing
 
 
 @pytest.mark.promise("reflect.outputs")
 def test_only_what_the_run_knows_can_be_asked_for() -> None:
-    known = found(TASK, Dossier(facts=(CLAIM,)))
+    known = collect_found(TASK, Dossier(facts=(CLAIM,)))
     assert sayable(("amount", "owner", "receipt"), known) == ("amount", "owner")
 
 

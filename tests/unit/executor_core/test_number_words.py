@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.authorize.provenance import untraced
+from services.executor.core.authorize.provenance import untraced_arguments
 from services.executor.core.figures.numbers import numbers_in_words
 from tests.unit.executor_core.makers import call, dossier, fact, plan
 
@@ -27,13 +27,16 @@ def test_every_number_is_read_as_it_is_said(number: int, joint: str, title: bool
 def test_a_number_in_words_passes_exactly_if_it_was_collected(planned: int, known: list[int], spelled: bool) -> None:
     """Whether the source has it in digits or spells it out."""
     collected = dossier(fact({"texts": [_said(one) if spelled else str(one) for one in known]}))
-    strange = untraced(plan(call({"note": f"credit of {_said(planned)}"})), collected, "")
+    strange = untraced_arguments(plan(call({"note": f"credit of {_said(planned)}"})), collected, "")
     assert strange == (() if planned in known else (f"c1 {planned}",))
 
 
 @pytest.mark.promise("I2.provenance.words")
 def test_digits_may_stand_for_what_the_task_spells_out() -> None:
-    assert untraced(plan(call({"amount": 500, "seats": "12"})), dossier(), "Pay five hundred for a dozen seats") == ()
+    assert (
+        untraced_arguments(plan(call({"amount": 500, "seats": "12"})), dossier(), "Pay five hundred for a dozen seats")
+        == ()
+    )
 
 
 @pytest.mark.promise("I2.provenance.words")
@@ -41,7 +44,7 @@ def test_digits_may_stand_for_what_the_task_spells_out() -> None:
     "text", ["one of your orders", "no one", "two reminders at most", "someone often tendered", "the seventh", "atone"]
 )
 def test_everyday_words_are_no_figures(text: str) -> None:
-    assert untraced(plan(call({"text": text})), dossier(), "Remind them") == ()
+    assert untraced_arguments(plan(call({"text": text})), dossier(), "Remind them") == ()
 
 
 @pytest.mark.promise("I2.provenance.words")
@@ -49,11 +52,11 @@ def test_everyday_words_are_no_figures(text: str) -> None:
     ("text", "figure"), [("five percent off", "5"), ("two EUR", "2"), ("a hundred", "100"), ("Two dozen", "24")]
 )
 def test_small_numbers_with_a_unit_and_round_ones_are_figures(text: str, figure: str) -> None:
-    assert untraced(plan(call({"text": text})), dossier(), "Remind them") == (f"c1 {figure}",)
+    assert untraced_arguments(plan(call({"text": text})), dossier(), "Remind them") == (f"c1 {figure}",)
 
 
 def test_this_one_is_no_source_of_a_1() -> None:
-    assert untraced(plan(call({"quantity": 1})), dossier(), "Order this one") == ("c1 1",)
+    assert untraced_arguments(plan(call({"quantity": 1})), dossier(), "Order this one") == ("c1 1",)
 
 
 def _said(number: int, joint: str = " ") -> str:

@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.process.figures import Figured, figured, figures_about, with_figures
+from services.executor.core.process.figures import Figured, compute_figures, figures_about, with_figures
 from services.executor.core.states.figures import Figure
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import TEMPLATES
@@ -42,7 +42,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 
 def _found(process: str, task: str, *facts: Fact) -> Figured:
-    found = figured(TEMPLATES[process], facts, task)
+    found = compute_figures(TEMPLATES[process], facts, task)
     assert audit(found.values, KnownFigures(facts, (), (task,))) == ()
     return found
 
@@ -55,7 +55,7 @@ def _why_not(process: str, task: str, *facts: Fact) -> str:
 
 def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> Figured:
     states = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.MUTATE, FsmState.COMPLETE)
-    return figured(Template(process_type="some", states=states, figures=(figure,)), facts, task)
+    return compute_figures(Template(process_type="some", states=states, figures=(figure,)), facts, task)
 
 
 @pytest.mark.promise("process.figures")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.process.figures import figured
-from services.executor.core.states.machine import after, with_end, with_gate
+from services.executor.core.process.figures import compute_figures
+from services.executor.core.states.machine import state_after, with_end, with_gate
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import TEMPLATES, from_text
 from services.executor.core.states.validity import BadTemplate, problems, refuse_bad
@@ -76,7 +76,7 @@ def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() ->
     template = from_text(page.partition("```toml\n")[2].partition("```")[0])
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 
-    assert [value.value for value in figured(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]
+    assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]
     assert not prepare((Policy(id="process:x", rules=template.rules),), Conditions()).problems
 
 
@@ -106,7 +106,7 @@ def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
     for path in _paths(template):
         walked = [path[0]]
         while walked[-1] not in (S.COMPLETE, S.ESCALATE):
-            walked.append(after(path, walked[-1]))
+            walked.append(state_after(path, walked[-1]))
         assert tuple(walked) == path
         writes = [place for place, state in enumerate(walked) if state in (S.MUTATE, S.SCHEDULE_NOTIFY)]
         before = walked[: writes[0]] if writes else [S.ASSESS, S.POLICY_CHECK]

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.process.routes import Unheeded, unheeded, with_rows_left
+from services.executor.core.process.routes import Unheeded, unheeded_rows, with_rows_left
 from services.executor.core.states.templates import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject
@@ -30,7 +30,7 @@ def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
 
 def _left(*calls: JsonObject, task: str = _TASK) -> list[Unheeded]:
     planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
-    return unheeded(_run(), task, planned)
+    return unheeded_rows(_run(), task, planned)
 
 
 @pytest.mark.promise("process.routes")
@@ -61,7 +61,7 @@ def test_a_task_about_one_row_is_not_about_the_others() -> None:
 @pytest.mark.promise("process.routes")
 def test_the_answer_names_whom_nothing_was_done_for() -> None:
     planned = plan(call({"receivable_id": "R-1"}), call({"customer_id": "C-3"}, "c2"))
-    done = _run(answer="R-1 was reminded.").learned(plan=planned)
+    done = _run(answer="R-1 was reminded.").update_dossier(plan=planned)
     told = with_rows_left(done, _TASK)
 
     assert told.dossier.answer == "R-1 was reminded.\n\nNothing was done for R-2 (30 days: reminder)."
@@ -70,7 +70,7 @@ def test_the_answer_names_whom_nothing_was_done_for() -> None:
 
 @pytest.mark.promise("process.routes")
 def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
-    told = with_rows_left(_run(answer='["R-1"]').learned(plan=WritePlan(task_id="t")), _TASK)
+    told = with_rows_left(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
     assert told.dossier.answer == '["R-1"]'
     assert "R-2" in str(told.notes["rows_left_out"])
 
@@ -78,8 +78,8 @@ def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
 @pytest.mark.promise("process.routes")
 def test_no_other_process_and_no_other_list_is_looked_at() -> None:
     general = _run().model_copy(update={"template": TEMPLATES["general"]})
-    assert unheeded(general, _TASK, plan()) == []
-    assert unheeded(_run(rows=[]), _TASK, plan()) == []
+    assert unheeded_rows(general, _TASK, plan()) == []
+    assert unheeded_rows(_run(rows=[]), _TASK, plan()) == []
 
 
 @pytest.mark.promise("process.routes")
@@ -87,4 +87,9 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
     ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
     run = _run()
     facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
-    assert [row.id for row in unheeded(run.learned(facts=facts), _TASK, plan())] == ["R-1", "R-2", "R-3", "R-4"]
+    assert [row.id for row in unheeded_rows(run.update_dossier(facts=facts), _TASK, plan())] == [
+        "R-1",
+        "R-2",
+        "R-3",
+        "R-4",
+    ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.states.machine import NoSuchStep, after, after_planning, with_gate
+from services.executor.core.states.machine import NoSuchStep, after_planning, state_after, with_gate
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import READ_ONLY, TEMPLATES
 from shared.domain.words import FsmState as S
@@ -56,7 +56,7 @@ def test_a_plan_begins_before_policy_gate_and_writing(template: Template) -> Non
 def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: Template) -> None:
     path = with_gate(template.states)
 
-    assert after(path, S.APPROVAL_GATE) is S.MUTATE
+    assert state_after(path, S.APPROVAL_GATE) is S.MUTATE
     assert [state for state in path if state is not S.APPROVAL_GATE] == [
         state for state in template.states if state is not S.APPROVAL_GATE
     ]
@@ -73,12 +73,12 @@ def test_the_read_only_path_reads_and_answers() -> None:
 @pytest.mark.parametrize("state", [S.COMPLETE, S.APPROVAL_GATE, S.FAILED])
 def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
     with pytest.raises(NoSuchStep, match=state.value):
-        after(TEMPLATES["general"].states, state)
+        state_after(TEMPLATES["general"].states, state)
 
 
 @given(template=SOME)
 def test_walking_from_the_first_state_passes_all_to_the_last(template: Template) -> None:
     walked = [template.states[0]]
     while walked[-1] is not S.COMPLETE:
-        walked.append(after(template.states, walked[-1]))
+        walked.append(state_after(template.states, walked[-1]))
     assert tuple(walked) == template.states

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.sameness import names_a_record, same
-from services.executor.core.write.field_proof import Evidence, participles
+from services.executor.core.write.field_proof import WriteEvidence, participles
 from services.executor.core.write.settling import judge, judge_lost, judge_refused
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
@@ -24,10 +24,10 @@ def evidence(
     expect: JsonObject | None = None,
     asked: str = "claim_id",
     tool: str = "approve_claim",
-) -> Evidence:
+) -> WriteEvidence:
     given_: JsonObject = arguments if arguments is not None else {"claim_id": "C-1"}
     wanted: JsonObject = expect if expect is not None else {"status": "approved"}
-    return Evidence(tool, given_, wanted, before, result, after, {asked: given_.get(asked)})
+    return WriteEvidence(tool, given_, wanted, before, result, after, {asked: given_.get(asked)})
 
 
 @pytest.mark.promise("I4.proof")
@@ -48,7 +48,7 @@ def evidence(
                  {"invoice_id": 1, "paid": True}, "ok", {}, "invoice_id"),
     ],
 )  # fmt: skip
-def test_the_named_record_newly_showing_the_write_proves_it(shown: Evidence) -> None:
+def test_the_named_record_newly_showing_the_write_proves_it(shown: WriteEvidence) -> None:
     assert judge(shown).status is WriteStatus.VERIFIED
 
 
@@ -103,17 +103,17 @@ def test_the_named_record_newly_showing_the_write_proves_it(shown: Evidence) -> 
                               {"claim_id": "C-1", "amount": "€5"}), id="another currency"),
     ],
 )  # fmt: skip
-def test_what_could_have_another_cause_proves_nothing(shown: Evidence) -> None:
+def test_what_could_have_another_cause_proves_nothing(shown: WriteEvidence) -> None:
     assert judge(shown).status is WriteStatus.UNVERIFIED
 
 
 OWNED_BY_1: JsonObject = {"id": "A-1", "owner_id": "E-1", "status": "assigned"}
 
 
-def handed_over(after: Json) -> Evidence:
+def handed_over(after: Json) -> WriteEvidence:
     """A write that changes another identifier of its record, with an answer that was lost."""
     before: Json = {"id": "A-1", "owner_id": None, "status": "stored"}
-    return Evidence("assign_asset", {"asset_id": "A-1", "owner_id": "E-1"}, {}, before, None, after, {})
+    return WriteEvidence("assign_asset", {"asset_id": "A-1", "owner_id": "E-1"}, {}, before, None, after, {})
 
 
 @pytest.mark.promise("I4.proof")
@@ -138,7 +138,7 @@ def handed_over(after: Json) -> Evidence:
         (handed_over({"id": "A-1", "owner_id": "E-1", "status": "reserved"}), WriteStatus.VERIFIED),
     ],
 )  # fmt: skip
-def test_a_lost_answer_is_settled_by_the_named_record_alone(shown: Evidence, status: WriteStatus) -> None:
+def test_a_lost_answer_is_settled_by_the_named_record_alone(shown: WriteEvidence, status: WriteStatus) -> None:
     assert judge_lost(shown).status is status
 
 
@@ -202,7 +202,7 @@ def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
     ],
 )
 def test_a_refusal_is_believed_unless_the_read_back_shows_the_write(
-    read: Evidence, status: WriteStatus, says: str
+    read: WriteEvidence, status: WriteStatus, says: str
 ) -> None:
     judgement = judge_refused(read, "CONSTRAINT_VIOLATION")
     assert judgement.status is status

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.authorize.provenance import untraced
+from services.executor.core.authorize.provenance import untraced_arguments
 from services.executor.core.dossier.dossier import Dossier
 from shared.domain.exact_json import Json
 from tests.unit.executor_core.makers import call, dossier, fact, from_fact, plan, value
@@ -27,7 +27,7 @@ KNOWN = dossier(
     ],
 )  # fmt: skip
 def test_what_task_facts_or_values_say_has_a_source(argument: Json) -> None:
-    assert untraced(plan(call({"argument": argument})), KNOWN, TASK) == ()
+    assert untraced_arguments(plan(call({"argument": argument})), KNOWN, TASK) == ()
 
 
 @pytest.mark.promise("I2.provenance")
@@ -40,7 +40,7 @@ def test_what_task_facts_or_values_say_has_a_source(argument: Json) -> None:
     ],
 )  # fmt: skip
 def test_an_invented_figure_is_named(argument: Json) -> None:
-    (found, *_) = untraced(plan(call({"argument": argument})), KNOWN, TASK)
+    (found, *_) = untraced_arguments(plan(call({"argument": argument})), KNOWN, TASK)
     assert found.startswith("c1 ")
 
 
@@ -48,16 +48,16 @@ def test_an_invented_figure_is_named(argument: Json) -> None:
 def test_what_a_refusal_repeats_is_no_source() -> None:
     """A model that guesses an identifier must not find it again in the server's "no such claim"."""
     refused = dossier(fact("no such claim C-999", ok=False))
-    assert untraced(plan(call({"claim_id": "C-999"})), refused, "pay the claim") == ("c1 C-999",)
+    assert untraced_arguments(plan(call({"claim_id": "C-999"})), refused, "pay the claim") == ("c1 C-999",)
 
 
 @pytest.mark.promise("I2.provenance")
 @given(known=st.lists(st.integers(0, 10**35), max_size=5), planned=st.integers(0, 10**35))
 def test_a_number_passes_exactly_if_it_was_collected(known: list[int], planned: int) -> None:
     collected = dossier(fact({"numbers": list(known)}))
-    assert (untraced(plan(call({"n": planned})), collected, "") == ()) == (planned in known)
+    assert (untraced_arguments(plan(call({"n": planned})), collected, "") == ()) == (planned in known)
 
 
 def test_every_call_is_looked_at_and_named() -> None:
     two = plan(call({"n": 1}), call({"n": 2}, "c2"))
-    assert untraced(two, Dossier(), "") == ("c1 1", "c2 2")
+    assert untraced_arguments(two, Dossier(), "") == ("c1 1", "c2 2")

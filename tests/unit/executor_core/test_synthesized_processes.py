@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.states.machine import after, is_end
-from services.executor.core.states.synthesis import Instruction, Proposed, read_kept, synthesized
+from services.executor.core.states.machine import is_end, state_after
+from services.executor.core.states.synthesis import Instruction, Proposed, build_template, read_kept
 from services.executor.core.states.validity import BadTemplate
 from shared.domain.words import FsmState
 
@@ -53,7 +53,7 @@ def _proposed(
 def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -> None:
     """Without its ends, out of order, with a write that nothing was read or checked for, or with none at all."""
     with pytest.raises(BadTemplate):
-        synthesized("fleet_care", _proposed(*states), EXAMPLE)
+        build_template("fleet_care", _proposed(*states), EXAMPLE)
 
 
 @pytest.mark.promise("synthesis.validated")
@@ -61,12 +61,12 @@ def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -
 def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmState], risk: str) -> None:
     """What passes walks from DECOMPOSE to COMPLETE; high risk passes APPROVAL_GATE before it writes."""
     try:
-        template = synthesized("fleet_care", _proposed(*(states or [S.COMPLETE]), risk=risk), EXAMPLE)
+        template = build_template("fleet_care", _proposed(*(states or [S.COMPLETE]), risk=risk), EXAMPLE)
     except BadTemplate:
         return
     walked = [template.states[0]]
     while not is_end(walked[-1]):
-        walked.append(after(template.states, walked[-1]))
+        walked.append(state_after(template.states, walked[-1]))
     assert (walked[0], walked[-1]) == (S.DECOMPOSE, S.COMPLETE)
     assert S.POLICY_CHECK in walked[: walked.index(S.MUTATE)]
     assert risk != "high" or S.APPROVAL_GATE in walked[: walked.index(S.MUTATE)]
@@ -75,7 +75,7 @@ def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmSt
 @pytest.mark.promise("synthesis.high_risk_asks")
 @pytest.mark.parametrize(("risk", "approval"), [("high", False), ("low", True)])
 def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -> None:
-    template = synthesized("fleet_care", _proposed(risk=risk, approval=approval), EXAMPLE)
+    template = build_template("fleet_care", _proposed(risk=risk, approval=approval), EXAMPLE)
     assert template.states == (*PATH[:3], S.APPROVAL_GATE, *PATH[3:])
     assert [(rule.action, rule.level) for rule in template.rules] == [("require_approval", "manager")]
 
@@ -104,20 +104,20 @@ def test_a_word_that_nobody_knows_is_no_proposal(wrong: dict[str, object]) -> No
 def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
     """It is kept for later tasks: nothing of one task, and nothing that the privacy guard marks, is told to them."""
     with pytest.raises(BadTemplate, match="the one task"):
-        synthesized("fleet_care", _proposed(says=says), EXAMPLE)
+        build_template("fleet_care", _proposed(says=says), EXAMPLE)
     with pytest.raises(BadTemplate, match="the one task"):
-        synthesized("fleet_care", _proposed(outputs=says), EXAMPLE)
+        build_template("fleet_care", _proposed(outputs=says), EXAMPLE)
 
 
 @pytest.mark.promise("synthesis.validated")
 def test_an_instruction_for_a_state_that_is_not_walked_is_refused() -> None:
     computed = Instruction(state=S.COMPUTE, text="Add it up.")
     with pytest.raises(BadTemplate, match="never is"):
-        synthesized("fleet_care", _proposed().model_copy(update={"instructions": (computed,)}), EXAMPLE)
+        build_template("fleet_care", _proposed().model_copy(update={"instructions": (computed,)}), EXAMPLE)
 
 
 def test_what_was_kept_is_read_as_it_was() -> None:
-    template = synthesized("fleet_care", _proposed(says="Read the log book.", outputs="the mileage"), EXAMPLE)
+    template = build_template("fleet_care", _proposed(says="Read the log book.", outputs="the mileage"), EXAMPLE)
     assert read_kept("fleet_care", template.model_dump_json()) == template
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.prime.held_to import shown, thresholds
+from services.executor.core.prime.held_to import describe_limits, thresholds
 from services.executor.core.reflect.thresholds import threshold_outcomes
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import Origin
@@ -80,7 +80,7 @@ def test_a_number_in_a_text_is_a_limit_only_where_its_sentence_says_so(text: str
 @pytest.mark.promise("prime.thresholds")
 def test_each_limit_is_shown_with_its_source_and_kind() -> None:
     found = thresholds((_rules("figures.sla_credit > 10000"),), {"policy": "Variance up to 2% is fine."})
-    assert shown(found, {}) == [
+    assert describe_limits(found, {}) == [
         {
             "kind": "sla_credit",
             "about": "sla_credit",

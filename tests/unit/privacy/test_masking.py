@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.model.masking import MASKS_TOLD, masked, restored
+from services.executor.core.model.masking import MASKS_TOLD, mask_request, restored
 from services.executor.core.prompts.texts import load
 from services.executor.ports.models import (
     Message,
@@ -46,7 +46,7 @@ def test_no_marked_value_is_in_what_a_model_is_sent(values: list[str], around: s
     use = ToolUse("u1", "pay", {"to": [text]})
     blocks = (StableText(text), TextBlock(text), use, ToolResult("u1", json.dumps({"said": text})))
     tool = ToolDefinition("pay", f"Pays, for example {text}", {"type": "object", "description": text})
-    hidden = masked(ModelRequest(Tier.HAIKU, ("role",), (Message("user", blocks),), (tool,)), "")
+    hidden = mask_request(ModelRequest(Tier.HAIKU, ("role",), (Message("user", blocks),), (tool,)), "")
     assert [type(block) for block in hidden.request.messages[0].blocks] == [type(block) for block in blocks]
     assert not any(value in repr((hidden.request.messages, hidden.request.tools[0].description)) for value in values)
 
@@ -55,7 +55,7 @@ def test_no_marked_value_is_in_what_a_model_is_sent(values: list[str], around: s
 @given(chosen, st.text(max_size=40))
 def test_what_is_answered_with_placeholders_comes_back_to_the_byte(values: list[str], around: str) -> None:
     text = f"{around} {a_text_with(values)} {around}"
-    hidden = masked(request(text), "")
+    hidden = mask_request(request(text), "")
     [sent] = hidden.request.messages[0].blocks
     assert isinstance(sent, TextBlock)
     assert restored(said(sent.text), hidden).text == text
@@ -69,8 +69,8 @@ def test_placeholders_are_the_same_each_time_and_stay_as_the_conversation_grows(
     first: list[str], more: list[str]
 ) -> None:
     text, later = a_text_with(first), a_text_with(more)
-    begun, grown = masked(request(text), text), masked(request(text, later), text)
-    assert masked(request(text), text).request == begun.request
+    begun, grown = mask_request(request(text), text), mask_request(request(text, later), text)
+    assert mask_request(request(text), text).request == begun.request
     assert grown.request.messages[0] == begun.request.messages[0]
 
 
@@ -85,7 +85,9 @@ HISTORIES = st.lists(st.lists(PIECES, min_size=1, max_size=3).map(" / ".join), m
 def test_a_history_that_grows_is_sent_with_every_byte_that_was_sent_before(texts: list[str], task: str) -> None:
     """Whatever comes later: another value, a label for what stood there without one, a word like a placeholder."""
     tools = (ToolDefinition("pay", "Pays with hunter2x!, say.", {"type": "object"}),)
-    sent = [masked(request(*texts[:many])._replace(tools=tools), task).request for many in range(1, len(texts) + 1)]
+    sent = [
+        mask_request(request(*texts[:many])._replace(tools=tools), task).request for many in range(1, len(texts) + 1)
+    ]
     for begun, grown in itertools.pairwise(sent):
         assert grown.messages[:-1] == begun.messages
         assert (grown.tools, grown.system) == (begun.tools, begun.system)
@@ -94,10 +96,10 @@ def test_a_history_that_grows_is_sent_with_every_byte_that_was_sent_before(texts
 @pytest.mark.promise("privacy.stable")
 @given(HISTORIES)
 def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list[str]) -> None:
-    hidden = masked(request(*texts), "")
+    hidden = mask_request(request(*texts), "")
     answer = " and ".join(hidden.values) + " done"
     back = restored(said(answer), hidden)
-    again = masked(request(*texts, back.text), "").request
+    again = mask_request(request(*texts, back.text), "").request
     assert again.messages[:-1] == hidden.request.messages
     assert again.messages[-1].blocks == (TextBlock(answer),)
 
@@ -111,7 +113,7 @@ def test_what_placeholders_are_is_said_in_the_static_prompt() -> None:
 def test_a_models_own_blocks_are_left_alone() -> None:
     thought = OpaqueBlock('{"type":"thinking","thinking":"PROTECTED_CARD_1Z"}', "m")
     history = ModelRequest(Tier.HAIKU, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
-    hidden = masked(history, "")
+    hidden = mask_request(history, "")
     assert hidden.request.messages[1].blocks == (thought,)
     assert restored(ModelReply((thought,), "end_turn", Usage(), "m"), hidden).blocks == (thought,)
 
@@ -119,13 +121,13 @@ def test_a_models_own_blocks_are_left_alone() -> None:
 @pytest.mark.promise("privacy.restored")
 @given(st.text(max_size=200), chosen)
 def test_an_answer_without_a_placeholder_is_not_changed_by_one_byte(answer: str, values: list[str]) -> None:
-    assert restored(said(answer), masked(request(a_text_with(values)), "")).text == answer
+    assert restored(said(answer), mask_request(request(a_text_with(values)), "")).text == answer
 
 
 @pytest.mark.promise("privacy.restored")
 @given(chosen)
 def test_an_exact_match_answer_stays_one_with_the_values_in_it(values: list[str]) -> None:
-    hidden = masked(request(a_text_with(values)), "")
+    hidden = mask_request(request(a_text_with(values)), "")
     answer = restored(said(json.dumps(list(hidden.values))), hidden).text
     assert is_exact_match(answer)
     assert json.loads(answer) == list(hidden.values.values())
@@ -133,13 +135,13 @@ def test_an_exact_match_answer_stays_one_with_the_values_in_it(values: list[str]
 
 @pytest.mark.promise("privacy.model_requests")
 def test_a_password_is_kept_back_where_no_label_tells_it_too() -> None:
-    hidden = masked(request('{"note":"log in with hunter2x!"}'), "The password is: hunter2x!")
+    hidden = mask_request(request('{"note":"log in with hunter2x!"}'), "The password is: hunter2x!")
     assert "hunter2x" not in repr(hidden.request)
 
 
 @pytest.mark.promise("privacy.restored")
 def test_a_number_comes_back_as_a_number() -> None:
-    hidden = masked(request(f'{{"card":{BARE_CARD},"n":1}}'), "")
+    hidden = mask_request(request(f'{{"card":{BARE_CARD},"n":1}}'), "")
     [sent] = hidden.request.messages[0].blocks
     [name] = hidden.values
     assert sent == TextBlock(f'{{"card":"{name}","n":1}}')
@@ -154,7 +156,7 @@ def test_a_number_comes_back_as_a_number() -> None:
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_a_key_of_several_lines_comes_back_at_any_depth_of_json(depth: int) -> None:
     text, wanted = "", PEM
-    hidden = masked(request(json.dumps({"key": PEM}), PEM), "")
+    hidden = mask_request(request(json.dumps({"key": PEM}), PEM), "")
     [name] = hidden.values
     text = name
     for _ in range(depth):
@@ -166,7 +168,7 @@ def test_a_key_of_several_lines_comes_back_at_any_depth_of_json(depth: int) -> N
 @pytest.mark.promise("privacy.restored")
 def test_a_word_of_the_text_is_never_taken_for_a_placeholder() -> None:
     text = f"PROTECTED_CARD_1Z is a word, {CARD} is a card"
-    hidden = masked(request(text), "")
+    hidden = mask_request(request(text), "")
     [sent] = hidden.request.messages[0].blocks
     assert isinstance(sent, TextBlock)
     assert restored(said(sent.text), hidden).text == text

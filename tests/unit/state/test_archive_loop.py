@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from services.executor.entrypoints.archive_loop import News, keep_archived
+from services.executor.entrypoints.archive_loop import ArchiveNews, keep_archived
 from shared.domain.partition import partition_of
 from shared.ports.store import StoreUnavailable
 
@@ -32,7 +32,7 @@ class Archiving:
 
 
 @asynccontextmanager
-async def _running(archiving: Archiving, news: News) -> AsyncIterator[None]:
+async def _running(archiving: Archiving, news: ArchiveNews) -> AsyncIterator[None]:
     loop = asyncio.create_task(keep_archived(archiving, news))
     try:
         yield
@@ -43,7 +43,7 @@ async def _running(archiving: Archiving, news: News) -> AsyncIterator[None]:
 
 @pytest.mark.promise("archive.off_the_path")
 async def test_the_partition_of_a_task_that_ended_here_is_looked_at_soon() -> None:
-    archiving, news = Archiving(), News()
+    archiving, news = Archiving(), ArchiveNews()
     async with _running(archiving, news):
         news.tell("acme", "s1")
         await archiving.saw(partition_of("acme", "s1"))
@@ -51,7 +51,7 @@ async def test_the_partition_of_a_task_that_ended_here_is_looked_at_soon() -> No
 
 @pytest.mark.promise("archive.off_the_path")
 async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
-    archiving, news = Archiving(StoreUnavailable("away")), News()
+    archiving, news = Archiving(StoreUnavailable("away")), ArchiveNews()
     async with _running(archiving, news):
         for session in ("s1", "s2"):
             news.tell("acme", session)
@@ -60,7 +60,7 @@ async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
 
 @pytest.mark.promise("archive.off_the_path")
 async def test_news_of_several_ends_come_together_and_once() -> None:
-    news = News()
+    news = ArchiveNews()
     for session in ("s1", "s2", "s1"):
         news.tell("acme", session)
     first = await news.next(5.0)

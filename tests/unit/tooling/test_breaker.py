@@ -197,39 +197,39 @@ def test_whatever_happens_a_server_is_tried_again_within_the_longest_pause(steps
         if not breaker.passes(now):
             continue
         if what == "fail":
-            breaker.failed(now)
+            breaker.record_failure(now)
         else:
-            (breaker.answered if what == "answer" else breaker.given_up)()
+            (breaker.record_answer if what == "answer" else breaker.record_abandoned)()
     assert breaker.passes(now + LIMITS.longest)
 
 
 def test_its_pauses_grow_to_the_longest_and_no_further() -> None:
     breaker, now, pauses = Breaker(LIMITS), 0.0, list[float]()
     for _ in range(LIMITS.failures):
-        breaker.failed(now)
+        breaker.record_failure(now)
     for _ in range(4):
         pauses.append(breaker.seconds_left(now))
         now += pauses[-1]
         assert breaker.passes(now)
-        breaker.failed(now)
+        breaker.record_failure(now)
     assert pauses == [1.0, 2.0, 4.0, 4.0]
 
 
 def test_while_reads_still_wait_the_pauses_stay_short() -> None:
     breaker, now = Breaker(LIMITS._replace(steady=3.0)), 10.0
     for _ in range(LIMITS.failures):
-        breaker.failed(now)
+        breaker.record_failure(now)
     for expected in (1.0, 1.0, 2.0, 4.0):
         now += breaker.seconds_left(now)
         assert breaker.passes(now)
-        breaker.failed(now)
+        breaker.record_failure(now)
         assert breaker.seconds_left(now) == expected
 
 
 def test_calls_that_were_under_way_do_not_lengthen_the_pause() -> None:
     breaker = Breaker(LIMITS)
     for _ in range(LIMITS.failures + 5):
-        breaker.failed(7.0)
+        breaker.record_failure(7.0)
     assert breaker.seconds_left(7.0) == LIMITS.first
 
 

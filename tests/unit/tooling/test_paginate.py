@@ -37,7 +37,7 @@ def whole(
     while found is not None and found.following is not None:
         assert problems_with(found.following, tool) is None
         found.add(answers(found.following))
-    return (found.merged(first) if found else first), found
+    return (found.merge_rows(first) if found else first), found
 
 
 def rows_of(content: Json) -> list[Json]:

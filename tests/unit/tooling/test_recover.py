@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.argument_types import with_wanted_types
 from services.executor.core.tools.failures import Failure, failure_of
-from services.executor.core.tools.recover import Instead, may_stand_in, opposed, proposed, singles, synonyms
+from services.executor.core.tools.recover import Instead, check_proposal, has_opposites, may_stand_in, singles, synonyms
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -210,7 +210,7 @@ def test_nothing_of_a_stronger_class_ever_stands_in_and_no_value_changes(
     for found in (*synonyms(gone, arguments, tools), *singles(gone, arguments, tools)):
         assert STRICTNESS.index(found.tool.tool_class) <= STRICTNESS.index(gone.tool_class)
         assert found.tool.tool_class is gone.tool_class is ToolClass.READ
-        assert not opposed(gone.name.split("_"), found.tool.name.split("_"))
+        assert not has_opposites(gone.name.split("_"), found.tool.name.split("_"))
     for found in synonyms(gone, arguments, tools):
         assert {repr(value) for value in found.arguments.values()} == asked
 
@@ -219,14 +219,14 @@ def test_nothing_of_a_stronger_class_ever_stands_in_and_no_value_changes(
 @given(gone=TOOLS, tools=st.lists(TOOLS, max_size=4), given=GIVEN)
 def test_what_somebody_proposes_passes_the_same_check(gone: Tool, tools: list[Tool], given: JsonObject) -> None:
     for other in tools:
-        found = proposed(gone, {"id": 1}, other, given)
+        found = check_proposal(gone, {"id": 1}, other, given)
         assert found is None or may_stand_in(gone, found.tool)
 
 
 @pytest.mark.promise("recover.never_stronger")
 def test_a_proposal_may_not_bring_values_of_its_own() -> None:
     gone, other = tool("get_claim", "claim_id"), tool("search_claims", "text")
-    assert proposed(gone, {"claim_id": "C-1"}, other, {"text": "C-2"}) is None
-    assert proposed(gone, {"claim_id": "C-1"}, other, {"text": "C-1"}) == Instead(other, {"text": "C-1"})
-    assert proposed(gone, {"claim_id": "C-1"}, None, {"text": "C-1"}) is None
-    assert proposed(gone, {"claim_id": "C-1"}, tool("search_budgets", "text"), {"text": "C-1"}) is None
+    assert check_proposal(gone, {"claim_id": "C-1"}, other, {"text": "C-2"}) is None
+    assert check_proposal(gone, {"claim_id": "C-1"}, other, {"text": "C-1"}) == Instead(other, {"text": "C-1"})
+    assert check_proposal(gone, {"claim_id": "C-1"}, None, {"text": "C-1"}) is None
+    assert check_proposal(gone, {"claim_id": "C-1"}, tool("search_budgets", "text"), {"text": "C-1"}) is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.reads.renaming import inquiries
 from services.executor.core.tools.corrections import MOST_KEPT, Corrections
-from services.executor.core.tools.drift_errors import Unknown, missing_column, table_in, unknown_name
+from services.executor.core.tools.drift_errors import UnknownName, missing_column, table_in, unknown_name
 from services.executor.core.tools.schema_drift import (
     ALIASES,
     columns_declared,
@@ -17,7 +17,7 @@ from services.executor.core.tools.schema_drift import (
     match,
     matches,
     names_in,
-    renamed,
+    rename_arguments,
     under_both_names,
 )
 from services.executor.ports.tools import Tool
@@ -99,7 +99,7 @@ def test_an_error_about_a_missing_column_names_it(error: Json) -> None:
 def test_an_error_about_an_unknown_parameter_names_it_and_those_that_lack(
     error: Json, lacking: tuple[str, ...]
 ) -> None:
-    assert unknown_name(error) == Unknown("amount", True, lacking)
+    assert unknown_name(error) == UnknownName("amount", True, lacking)
 
 
 @pytest.mark.promise("drift.recognised")
@@ -250,7 +250,7 @@ def test_no_two_wanted_columns_become_one_and_none_becomes_another_that_is_wante
 @given(st.dictionaries(NAMES, RECORDS, max_size=4), NAMES, NAMES)
 def test_a_correction_changes_keys_and_identifiers_and_no_value(arguments: JsonObject, old: str, new: str) -> None:
     """Whatever stands in a parameter that takes no names is the same before and after."""
-    after = renamed(arguments, {old: new})
+    after = rename_arguments(arguments, {old: new})
     assert sorted(_values(after)) == sorted(_values(arguments))
 
 
@@ -265,7 +265,7 @@ def _values(value: Json, key: str = "") -> list[str]:
 
 def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_nowhere_else() -> None:
     given: JsonObject = {"amount": 5, "columns": ["amount"], "filter": {"amount": 1}}
-    assert renamed(given, {"@amount": "total"}) == {"total": 5, "columns": ["amount"], "filter": {"amount": 1}}
+    assert rename_arguments(given, {"@amount": "total"}) == {"total": 5, "columns": ["amount"], "filter": {"amount": 1}}
     assert under_both_names([{"total": 1}], {"@amount": "total"}) == [{"total": 1}]
 
 
@@ -291,7 +291,7 @@ def test_names_are_corrected_and_values_are_not() -> None:
         "fields": "id, amount",
         "filter": {"amount": "amount", "and": [{"field": "amount", "value": "amount"}]},
     }
-    assert renamed(given, {"amount": "total_amount"}) == {
+    assert rename_arguments(given, {"amount": "total_amount"}) == {
         "table": "expenses",
         "columns": ["id", "total_amount", "e.total_amount"],
         "filter_column": "total_amount",
@@ -306,24 +306,24 @@ def test_names_are_corrected_and_values_are_not() -> None:
 
 @pytest.mark.parametrize("text", ["amount is high", "amount desc", "highamount", "amount; drop", ""])
 def test_a_text_that_is_more_than_names_stays(text: str) -> None:
-    assert renamed({"columns": text}, {"amount": "total"}) == {"columns": text}
+    assert rename_arguments({"columns": text}, {"amount": "total"}) == {"columns": text}
 
 
 def test_a_key_never_takes_the_place_of_another() -> None:
     given: JsonObject = {"amount": 1, "total": 2}
-    assert renamed(given, {"amount": "total"}) == given
+    assert rename_arguments(given, {"amount": "total"}) == given
 
 
 @given(st.dictionaries(NAMES, RECORDS, max_size=4))
 def test_without_corrections_nothing_is_touched(arguments: JsonObject) -> None:
-    assert renamed(arguments, {}) == arguments
+    assert rename_arguments(arguments, {}) == arguments
     assert under_both_names(arguments, {}) == arguments
 
 
 @given(st.dictionaries(NAMES, SCALARS, max_size=4), NAMES, NAMES)
 def test_no_value_is_lost_or_changed(arguments: JsonObject, old: str, new: str) -> None:
     kept: JsonObject = {key: value for key, value in arguments.items() if not isinstance(value, str)}
-    assert sorted(map(repr, renamed(kept, {old: new}).values())) == sorted(map(repr, kept.values()))
+    assert sorted(map(repr, rename_arguments(kept, {old: new}).values())) == sorted(map(repr, kept.values()))
 
 
 def test_a_result_shows_the_column_under_the_name_that_was_asked_for_too() -> None:
@@ -394,7 +394,7 @@ def test_a_describing_tool_that_needs_more_than_a_table_is_not_asked() -> None:
 @pytest.mark.promise("drift.remembered")
 def test_a_correction_holds_for_the_tables_calls_and_no_others() -> None:
     query, other = tool("query_table"), tool("query_table", server="b")
-    known = Corrections().learned(query, {"table": "expenses"}, {"amount": "total"})
+    known = Corrections().with_renames(query, {"table": "expenses"}, {"amount": "total"})
     assert known.for_call(query, {"table": "expenses", "columns": []}) == {"amount": "total"}
     assert known.for_call(tool("update_table"), {"table": "expenses"}) == {"amount": "total"}
     assert known.for_call(query, {"table": "orders"}) == {}
@@ -404,15 +404,15 @@ def test_a_correction_holds_for_the_tables_calls_and_no_others() -> None:
 @pytest.mark.promise("drift.remembered")
 def test_a_parameter_is_remembered_for_its_tool_whatever_the_table() -> None:
     query = tool("query_table")
-    known = Corrections().learned(query, {"table": "expenses"}, {"@limit": "size", "amount": "total"})
+    known = Corrections().with_renames(query, {"table": "expenses"}, {"@limit": "size", "amount": "total"})
     assert known.for_call(query, {"table": "orders"}) == {"@limit": "size"}
     assert known.for_call(tool("update_table"), {"table": "expenses"}) == {"amount": "total"}
 
 
 def test_a_column_that_gets_its_old_name_back_is_no_longer_corrected() -> None:
     query = tool("list_expenses")
-    known = Corrections().learned(query, {}, {"amount": "total"}).learned(query, {}, {"amount": "amount"})
-    back = known.learned(query, {}, {"amount": "total"}).learned(query, {}, {"total": "amount"})
+    known = Corrections().with_renames(query, {}, {"amount": "total"}).with_renames(query, {}, {"amount": "amount"})
+    back = known.with_renames(query, {}, {"amount": "total"}).with_renames(query, {}, {"total": "amount"})
     assert known.for_call(query, {}) == {}
     assert back.for_call(query, {}) == {"total": "amount"}
 
@@ -420,6 +420,6 @@ def test_a_column_that_gets_its_old_name_back_is_no_longer_corrected() -> None:
 def test_only_so_many_corrections_are_kept_and_the_newest_stay() -> None:
     query, known = tool("list_expenses"), Corrections()
     for number in range(MOST_KEPT + 5):
-        known = known.learned(query, {}, {f"c{number}": f"d{number}"})
+        known = known.with_renames(query, {}, {f"c{number}": f"d{number}"})
     assert len(known.names) == MOST_KEPT
     assert f"c{MOST_KEPT + 4}" in known.for_call(query, {})

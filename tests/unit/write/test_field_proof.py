@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.write.field_proof import Evidence
+from services.executor.core.write.field_proof import WriteEvidence
 from services.executor.core.write.settling import judge, judge_lost, judge_refused
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
@@ -17,8 +17,8 @@ SHOP: JsonObject = {"order_id": "O-1"}
 
 def wrote(
     tool: str, arguments: JsonObject, before: Json, after: Json, result: Json = "ok", asked: JsonObject | None = None
-) -> Evidence:
-    return Evidence(tool, arguments, {}, before, result, after, SHOP if asked is None else asked)
+) -> WriteEvidence:
+    return WriteEvidence(tool, arguments, {}, before, result, after, SHOP if asked is None else asked)
 
 
 def order(**fields: Json) -> JsonObject:
@@ -63,7 +63,7 @@ LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
         (wrote("assign_order", {**SHOP, "clerk_id": "E-1"}, order(clerk_id=None), order(clerk_id="E-1")), VERIFIED),
     ],
 )  # fmt: skip
-def test_a_nested_field_is_proved_in_its_own_place(shown: Evidence, status: WriteStatus) -> None:
+def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status: WriteStatus) -> None:
     assert judge(shown).status is status
 
 
@@ -244,7 +244,9 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
         (wrote("remove_tag", {**SHOP, "tag": "late"}, order(), order()), False),
     ],
 )
-def test_a_read_contradicts_a_write_only_where_it_shows_something_else(shown: Evidence, contradicted: bool) -> None:
+def test_a_read_contradicts_a_write_only_where_it_shows_something_else(
+    shown: WriteEvidence, contradicted: bool
+) -> None:
     judgement = judge(shown)
     assert (judgement.status, judgement.contradicted) == (UNVERIFIED, contradicted)
 

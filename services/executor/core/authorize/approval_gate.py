@@ -57,7 +57,7 @@ def ask(
     binding = binding_hash(verdict)
     number: list[Json] = [confirmation.number] if confirmation else []
     first = rung_of(ladder, verdict.escalation_level)
-    later = tuple(_settled(rung, hours, needed) for rung in above(ladder, verdict.escalation_level))
+    later = tuple(_complete_rung(rung, hours, needed) for rung in above(ladder, verdict.escalation_level))
     return Approval(
         approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *number])[:16],
         task_id=plan.task_id,
@@ -77,12 +77,12 @@ def ask(
     )
 
 
-def _settled(rung: Rung, hours: float, needed: int) -> Rung:
+def _complete_rung(rung: Rung, hours: float, needed: int) -> Rung:
     """With nothing left to look up when its time comes."""
     return rung.model_copy(update={"hours": rung.hours or hours, "approvers": max(needed, rung.approvers)})
 
 
-def escalated(approval: Approval, now: datetime) -> Approval | None:
+def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
     """The same question to the next level, with a fresh deadline; None if there is none. What was agreed stays agreed.
 
     It is never decided by this alone: the next level has to say something itself.
@@ -126,9 +126,9 @@ def brief(approval: Approval) -> str:
     unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
     return "\n".join(
         [
-            f"{_asked(approval)} needed from {_who(approval)} before anything is written.",
-            *_given(approval),
-            *_passed(approval),
+            f"{_question_title(approval)} needed from {_who(approval)} before anything is written.",
+            *_given_confirmations(approval),
+            *_expired_levels(approval),
             "Proposed calls:",
             *calls,
             f"The plan's hash: {approval.plan_hash}",
@@ -139,7 +139,7 @@ def brief(approval: Approval) -> str:
     )
 
 
-def described(approval: Approval) -> JsonObject:
+def describe_approval(approval: Approval) -> JsonObject:
     """What is asked of whom, and how far it is, for programs."""
     asked = approval.confirmation
     return {
@@ -149,7 +149,7 @@ def described(approval: Approval) -> JsonObject:
         "calls": calls_as_json(approval.plan),
         "level": approval.level,
         "needed": approval.needed,
-        "decisions": [_described(decision) for decision in approval.decisions],
+        "decisions": [_describe_decision(decision) for decision in approval.decisions],
         "reasons": list(approval.reasons),
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
@@ -163,7 +163,7 @@ def described(approval: Approval) -> JsonObject:
 def refusal(approval: Approval) -> str:
     """Why an approval came to a no."""
     asked = approval.confirmation
-    return f"{_asked(approval)}: {_refusal(approval)}" if asked else _refusal(approval)
+    return f"{_question_title(approval)}: {_refusal(approval)}" if asked else _refusal(approval)
 
 
 def _refusal(approval: Approval) -> str:
@@ -174,7 +174,7 @@ def _refusal(approval: Approval) -> str:
     return f"rejected by {no.by.id}{comment}; nothing was written"
 
 
-def _asked(approval: Approval) -> str:
+def _question_title(approval: Approval) -> str:
     asked = approval.confirmation
     return f"Confirmation {asked.number} of {asked.of} ({asked.about})" if asked else "Approval"
 
@@ -188,13 +188,13 @@ def _who(approval: Approval) -> str:
     return f"{who} ({approval.needed} different people{so_far})"
 
 
-def _given(approval: Approval) -> list[str]:
+def _given_confirmations(approval: Approval) -> list[str]:
     """The confirmations before this one; each was given on the same calls."""
     given = approval.confirmation.given if approval.confirmation else ()
     return [f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in given]
 
 
-def _passed(approval: Approval) -> list[str]:
+def _expired_levels(approval: Approval) -> list[str]:
     """The levels that let their time pass."""
     passed = approval.escalations
     return [f"Not decided by {decider(one.level)} before {one.deadline:%Y-%m-%d %H:%M} UTC." for one in passed]
@@ -209,7 +209,7 @@ def _silence(approval: Approval) -> str:
     return f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
 
 
-def _described(decision: Decision) -> JsonObject:
+def _describe_decision(decision: Decision) -> JsonObject:
     said: JsonObject = {"approve": decision.approve, "by": decision.by.id, "verified": decision.by.verified}
     return {**said, "at": decision.at.isoformat(), "comment": decision.comment}
 
@@ -223,13 +223,13 @@ _ON_FAILURE = {
 
 def _lines(call: PlannedCall) -> list[str]:
     """A call as the approver reads it: what is sent, what happens if it fails, and what would take it back."""
-    lines = [f"- {_shown(call)}{_ON_FAILURE[call.on_failure]}"]
+    lines = [f"- {_format_call(call)}{_ON_FAILURE[call.on_failure]}"]
     if call.compensation:
-        lines.append(f"  taken back, if a later call asks for it, by {_shown(call.compensation)}")
+        lines.append(f"  taken back, if a later call asks for it, by {_format_call(call.compensation)}")
     return lines
 
 
-def _shown(call: PlannedCall) -> str:
+def _format_call(call: PlannedCall) -> str:
     key = f" [sent with a key of ours in {call.idempotency_field}]" if call.idempotency_field else ""
     return f"{call.tool}({_arguments(call.arguments)}){key}"
 

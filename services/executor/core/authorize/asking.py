@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 
 from services.executor.core.authorize.escalation import ends_escalated
-from services.executor.core.authorize.two_persons import concern, unanswered
+from services.executor.core.authorize.two_persons import concern, unanswered_matter
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.process.rules import find_unruled
 from services.executor.core.session.context import TurnContext
@@ -20,7 +20,7 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
 
 def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
     """Whether a renewed verdict asks for a person where the one before asked for nobody, whatever its hashes say."""
-    return needs_person(ctx, progress.learned(verdict=verdict)) and not needs_person(ctx, progress)
+    return needs_person(ctx, progress.update_dossier(verdict=verdict)) and not needs_person(ctx, progress)
 
 
 def persons_needed(ctx: TurnContext, progress: Progress) -> int:  # noqa: ARG001  as the others are called
@@ -50,7 +50,7 @@ def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, .
 def _why_the_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     if found := concern(progress):
         return (f"the process asks for two different people, because of {found}",)
-    left = unanswered(progress) if ctx.tenant.strict_processes else None
+    left = unanswered_matter(progress) if ctx.tenant.strict_processes else None
     return (left,) if left else ()
 
 

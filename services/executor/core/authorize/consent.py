@@ -18,12 +18,14 @@ def is_let_through(progress: Progress) -> bool:
 def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
     """The progress whose plan, exactly as it stands, may be carried out."""
     approved = _plan(progress).hash
-    return progress.learned(approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level)
+    return progress.update_dossier(
+        approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level
+    )
 
 
 def confirmation_wanted(progress: Progress) -> Confirmation | None:
     """The next of the template's confirmations on the plan as it stands; None if it has none, or all are given."""
-    wanted, given = progress.template.confirmations, _given(progress)
+    wanted, given = progress.template.confirmations, _given_confirmations(progress)
     if len(given) >= len(wanted):
         return None
     return Confirmation(about=wanted[len(given)], number=len(given) + 1, of=len(wanted), given=given)
@@ -42,12 +44,12 @@ def waits_for(approval: Approval, progress: Progress) -> bool:
     return (approval.plan_hash, approval.verdict_hash) == (plan.hash, binding_hash(verdict))
 
 
-def approved(progress: Progress, approval: Approval) -> Progress:
+def apply_approval(progress: Progress, approval: Approval) -> Progress:
     """The progress after an approval was given: let through, or at the gate again for the next confirmation."""
     by = ", ".join(decision.by.id for decision in approval.decisions)
     if approval.confirmation is None:
         return let_through(progress, f"approved by {by}", by_person=True, level=approval.level)
-    given = (*_given(progress), _confirmed(approval, approval.confirmation))
+    given = (*_given_confirmations(progress), _confirmation_given(approval, approval.confirmation))
     confirmed = progress.model_copy(update={"confirmed": given})
     if confirmation_wanted(confirmed) is not None:
         return reopen_approval_gate(confirmed)
@@ -55,7 +57,7 @@ def approved(progress: Progress, approval: Approval) -> Progress:
     return let_through(confirmed, note, by_person=True, level=approval.level)
 
 
-def settled(
+def ended_approval(
     asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
     """How the approval ended that was ``asked``, where the turn leaves another one, or none; None if it still waits.
@@ -75,10 +77,10 @@ def reopen_approval_gate(progress: Progress) -> Progress:
     """Back to APPROVAL_GATE, another visit of it: what was let through no longer counts, confirmations do."""
     gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
     shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
-    return gated.moved(FsmState.APPROVAL_GATE).learned(**shut)
+    return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)
 
 
-def _given(progress: Progress) -> tuple[Confirmed, ...]:
+def _given_confirmations(progress: Progress) -> tuple[Confirmed, ...]:
     """The confirmations of the plan as it stands."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
@@ -87,7 +89,7 @@ def _given(progress: Progress) -> tuple[Confirmed, ...]:
     return tuple(one for one in progress.confirmed if (one.plan_hash, one.verdict_hash) == held)
 
 
-def _confirmed(approval: Approval, asked: Confirmation) -> Confirmed:
+def _confirmation_given(approval: Approval, asked: Confirmation) -> Confirmed:
     return Confirmed(
         about=asked.about,
         by=tuple(decision.by.id for decision in approval.decisions),

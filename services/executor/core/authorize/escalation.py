@@ -18,7 +18,7 @@ def ends_escalated(template: Template, verdict: Verdict) -> bool:
     return not any(rule.indeterminate for rule in verdict.triggered_rules)
 
 
-def told(progress: Progress) -> str:
+def answer_with_escalation(progress: Progress) -> str:
     """The answer; of a case that was escalated it says to whom and why, but a list stays a list to the byte (I9)."""
     answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
     if progress.state is not FsmState.ESCALATE or verdict is None or is_exact_match(answer):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from services.executor.core.authorize.two_persons import unanswered
+from services.executor.core.authorize.two_persons import unanswered_matter
 from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Operand, Progress
 from services.executor.core.figures.calculate.paths import NoSuchPath, select
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
@@ -30,7 +30,7 @@ def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
         arguments=sources,
         reads=tuple(_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
         figures=tuple(map(_figure, dossier.values)),
-        not_known=(*not_known(progress.template, dossier, task), *filter(None, (unanswered(progress),))),
+        not_known=(*not_known(progress.template, dossier, task), *filter(None, (unanswered_matter(progress),))),
     )
 
 

@@ -10,8 +10,8 @@ from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
 from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
 from services.executor.core.figures.sameness import same
-from services.executor.core.process.figures import figured, figures_seen
-from services.executor.core.process.needs import Left, figures_left, left_together
+from services.executor.core.process.figures import compute_figures, figures_seen
+from services.executor.core.process.needs import Left, figures_left, joint_remainders
 from services.executor.core.process.rules import process_policy
 from services.executor.core.records.asked_fields import asked_fields
 from services.executor.core.records.binding import CallView, bind, view_of
@@ -71,7 +71,7 @@ def request_for(
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
-    found = figured(template, dossier.facts, ctx.task)
+    found = compute_figures(template, dossier.facts, ctx.task)
     policies = (*ctx.policies, *process_policy(template, dossier, ctx.task, strict=ctx.tenant.strict_processes))
     around = _Around(
         facts=dossier.facts,
@@ -79,7 +79,7 @@ def request_for(
         figures=figures_seen(template, dossier.values, found),
         process_type=kind,
         asked=asked_fields(policies),
-        left=left_together(template, plan.every_call, found, dossier.facts),
+        left=joint_remainders(template, plan.every_call, found, dossier.facts),
         trusts_requests=ctx.limits.trusts_requests,
     )
     values = {} if plan.calls else {value.name: field_of(value) for value in dossier.values}
@@ -109,10 +109,12 @@ def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
         raise Rejected(f"policy invalid, so nothing was written: {problems}")
     if verdict.blocked:
-        raise Rejected("blocked by policy: " + "; ".join(reasons(verdict, blocking=True)) + _blocked(verdict, plan))
+        raise Rejected(
+            "blocked by policy: " + "; ".join(reasons(verdict, blocking=True)) + _describe_blocked_calls(verdict, plan)
+        )
 
 
-def _blocked(verdict: Verdict, plan: WritePlan | None) -> str:
+def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
     """In words, some of several calls that may not be made; empty where that goes without saying."""
     ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
     calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
@@ -125,10 +127,10 @@ def _blocked(verdict: Verdict, plan: WritePlan | None) -> str:
 def refuse_if_refused(verdict: Verdict) -> None:
     """Raises ``Rejected`` naming the rules about tools that a call breaks."""
     if verdict.refusals:
-        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(told, verdict.refusals)))
+        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(format_refusal, verdict.refusals)))
 
 
-def told(refusal: CallRefusal) -> str:
+def format_refusal(refusal: CallRefusal) -> str:
     return f"{refusal.call_id} {refusal.tool}: {refusal.rule_id}: {refusal.reason}"
 
 
@@ -182,25 +184,25 @@ def _context_of(call: PlannedCall, around: _Around) -> CallContext:
         tool_class=call.tool_class,
         fields=said,
         unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
-        recorded=_recorded(said, ours, (bound.recorded, *bound.named, *bound.farther)),
+        recorded=_contradicting_values(said, ours, (bound.recorded, *bound.named, *bound.farther)),
         unknown_fields=tuple(name for name in bound.unknown if name not in said),
     )
 
 
-def _recorded(
+def _contradicting_values(
     said: Mapping[str, ContextValue], ours: Container[str], records: Iterable[Mapping[str, Json]]
 ) -> tuple[dict[str, ContextValue], ...]:
     """What the call's records say otherwise, together as far as they agree, and each by itself."""
     found: list[dict[str, ContextValue]] = []
     for record in records:
         shown = sayable(record).items()
-        other = {name: value for name, value in shown if name not in ours and _denied(value, said.get(name))}
+        other = {name: value for name, value in shown if name not in ours and _is_contradicted(value, said.get(name))}
         if other and other not in found:
             found.append(other)
     return tuple(found)
 
 
-def _denied(recorded: ContextValue, said: ContextValue) -> bool:
+def _is_contradicted(recorded: ContextValue, said: ContextValue) -> bool:
     return recorded is not None and not same(cast(Json, recorded), cast(Json, said))
 
 

@@ -13,14 +13,14 @@ from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 
-def untraced(plan: WritePlan, dossier: Dossier, task: str, now: datetime | None = None) -> tuple[str, ...]:
+def untraced_arguments(plan: WritePlan, dossier: Dossier, task: str, now: datetime | None = None) -> tuple[str, ...]:
     """The figures and identifiers in the plan's arguments that stand neither in the task nor in what was collected.
 
     A token counts if it contains a digit, and so does a number that is written out: other words are free. What a
     server said in refusing a call is no source, since it may only repeat the call. A minus may be dropped, never added.
     ``now``: the clock that the task goes by, if it has one: days and hours that are told from it need no other source.
     """
-    known = set(_known(dossier, task))
+    known = set(_known_tokens(dossier, task))
     return tuple(
         f"{call.call_id} {token}"
         for call in plan.every_call
@@ -51,7 +51,7 @@ def _plain(value: Json) -> str:
     return normal(value if isinstance(value, str) else dumps(value))
 
 
-def _known(dossier: Dossier, task: str) -> Iterator[str]:
+def _known_tokens(dossier: Dossier, task: str) -> Iterator[str]:
     collected: Iterator[Json] = (part for fact in dossier.facts if fact.ok for part in literal_parts(fact.result))
     for part in (task, *collected, *(value.value for value in dossier.values)):
         for token in _tokens(part):

@@ -21,7 +21,7 @@ def concern(progress: Progress) -> str | None:
     return next(filter(None, found), None)
 
 
-def unanswered(progress: Progress) -> str | None:
+def unanswered_matter(progress: Progress) -> str | None:
     """What stays open of such a matter: a change of whose records nothing says yes or no to it; None if nothing does.
 
     A field of one of the words with any value is an answer.
@@ -41,20 +41,20 @@ def _changes(progress: Progress) -> Iterator[tuple[PlannedCall, CallView]]:
 
 
 def _concern_of(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
-    if word := _said((call.tool, *_texts(call.arguments)), words):
+    if word := _first_word_said((call.tool, *_texts(call.arguments)), words):
         return f"{word!r} in {call.tool}"
     for node in view.around:
-        if word := _said(_texts(node.record), words):
+        if word := _first_word_said(_texts(node.record), words):
             return f"{word!r} in what {node.seen.fact.tool} gave"
     return None
 
 
 def _is_answered(view: CallView, words: Sequence[str]) -> bool:
     fields = (field for node in view.around for field in node.record.items())
-    return any(value not in (None, "") and _said((name,), words) for name, value in fields)
+    return any(value not in (None, "") and _first_word_said((name,), words) for name, value in fields)
 
 
-def _said(texts: Iterable[str], words: Sequence[str]) -> str | None:
+def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
     return next((word for text in texts for word in words if says(text, word)), None)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.tariff import NANO, Amount, Price, Size, Tariff, estimated
+from services.executor.core.budget.tariff import NANO, CallCost, Price, Size, Tariff, estimate_cost
 from services.executor.core.budget.thrift import FEWEST, longest_answer
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, RunEnds
@@ -29,7 +29,7 @@ _DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SEN
 _OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
 
 
-class Purse(Enum):
+class BudgetShare(Enum):
     """How much of the budget a call may use. A quarter is kept back for the plan of writes and the answer.
 
     A request that may propose writes is never put to a lower tier, however little is left; the one that is to make
@@ -46,7 +46,7 @@ class Purse(Enum):
 
     @property
     def keeps_tier(self) -> bool:
-        return self in (Purse.PROPOSING, Purse.PLAN)
+        return self in (BudgetShare.PROPOSING, BudgetShare.PLAN)
 
 
 class Ceilings(NamedTuple):
@@ -61,7 +61,7 @@ class Reservation(NamedTuple):
     """One call that may be made: its name in the journal, what is set aside for it, and how long its answer may be."""
 
     name: str
-    amount: Amount
+    amount: CallCost
     max_tokens: int
 
     @property
@@ -77,7 +77,7 @@ class Settlement(NamedTuple):
     """
 
     name: str
-    amount: Amount
+    amount: CallCost
     day: str
     cheaper: bool = False
     doubt: str = ""
@@ -101,20 +101,20 @@ class Partial(RunEnds):
     partial = True
 
 
-class Spending:
+class TaskSpending:
     """What a task has spent and set aside, as its journal tells."""
 
     def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
-        self.spent = Amount()
+        self.spent = CallCost()
         self.calls = 0
         self.cheaper_calls = 0  # made on a lower tier than their state's, because little was left
-        self._open: dict[str, Amount] = {}
+        self._open: dict[str, CallCost] = {}
         self._reserved = 0
         for entry in entries:
             self._read(entry)
 
     @property
-    def counted(self) -> Amount:
+    def counted(self) -> CallCost:
         """Everything that was or may have been billed."""
         return sum(self._open.values(), self.spent)
 
@@ -125,7 +125,7 @@ class Spending:
 
     def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
         """For people: what was spent, and what may have been billed besides, by runs that died in a call."""
-        aside = sum(self._open.values(), Amount())
+        aside = sum(self._open.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
         of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": dollars(ceilings.nanos)}
         return {
@@ -139,7 +139,9 @@ class Spending:
             "set_aside_dollars": dollars(aside.nanos),
         }
 
-    def reserve(self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, purse: Purse) -> Reservation:
+    def reserve(
+        self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, purse: BudgetShare
+    ) -> Reservation:
         """Set aside what the call may cost, with a shorter answer where the whole one does not fit.
 
         Raises ``BudgetSpent``. The caller stores the reservation's entry before it makes the call.
@@ -148,7 +150,7 @@ class Spending:
         if affordable < min(output, FEWEST):
             raise BudgetSpent(self._reason(ceilings, purse))
         self._reserved += 1
-        reservation = Reservation(f"reserve:{self._reserved}:{key}", estimated(size, affordable, price), affordable)
+        reservation = Reservation(f"reserve:{self._reserved}:{key}", estimate_cost(size, affordable, price), affordable)
         self._open[reservation.name] = reservation.amount
         return reservation
 
@@ -162,18 +164,18 @@ class Spending:
         self.calls += 1
         self.cheaper_calls += settlement.cheaper
 
-    def used(self, ceilings: Ceilings, purse: Purse) -> Fraction:
+    def used_share(self, ceilings: Ceilings, purse: BudgetShare) -> Fraction:
         """The share of the purse that is settled, of tokens or of money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
         shares = (Fraction(used, max(1, purse.share(whole))) for used, whole in pairs if whole is not None)
         return max(shares, default=Fraction(0))
 
-    def _longest(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
-        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is Purse.PLAN)
+    def _longest(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
+        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is BudgetShare.PLAN)
 
-    def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
+    def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
         """How many tokens of output fit under both ceilings, the request itself paid for."""
-        counted, asked = self.counted, estimated(size, 0, price)
+        counted, asked = self.counted, estimate_cost(size, 0, price)
         left = []
         if ceilings.tokens is not None:
             left.append(purse.share(ceilings.tokens) - counted.tokens - asked.tokens)
@@ -182,13 +184,13 @@ class Spending:
             left.append(money // price.output if price.output else (0 if money < 0 else _ANY))
         return min(left, default=_ANY)
 
-    def _reason(self, ceilings: Ceilings, purse: Purse) -> str:
+    def _reason(self, ceilings: Ceilings, purse: BudgetShare) -> str:
         counted = self.counted
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
         kept = (
             "; a quarter is kept for the plan of writes and the answer"
-            if purse in (Purse.READING, Purse.PROPOSING)
+            if purse in (BudgetShare.READING, BudgetShare.PROPOSING)
             else ""
         )
         return (
@@ -199,7 +201,7 @@ class Spending:
 
     def _read(self, entry: JournalEntry) -> None:
         if entry.kind == RESERVED:
-            self._open[entry.key] = Amount(*json.loads(entry.data_json))
+            self._open[entry.key] = CallCost(*json.loads(entry.data_json))
             self._reserved += 1
         elif entry.kind == RELEASED:
             self.release(entry.data_json)
@@ -212,7 +214,7 @@ def settlement_in(reply: str) -> Settlement | None:
     spent = json.loads(reply).get("spent")
     if not spent:
         return None
-    amount = Amount(spent["tokens"], spent["nanos"])
+    amount = CallCost(spent["tokens"], spent["nanos"])
     cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
     return Settlement(spent["name"], amount, spent["day"], cheaper, doubt)
 

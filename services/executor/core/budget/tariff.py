@@ -29,21 +29,21 @@ from services.executor.ports.models import (
 from shared.domain.exact_json import dumps
 from shared.domain.model_price import NANO, Price, dearest
 
-__all__ = ["NANO", "Amount", "Bill", "Price", "Size", "Tariff", "billed", "estimated", "size_of"]
+__all__ = ["NANO", "Bill", "CallCost", "Price", "Size", "Tariff", "bill_reply", "estimate_cost", "size_of"]
 _CHARACTERS_A_TOKEN = 4
 _ABSURD = 10  # times what a number of tokens can be: then it is none
 _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its own
 
 
 @dataclass(frozen=True)
-class Amount:
+class CallCost:
     """Tokens and money of one call, or of many."""
 
     tokens: int = 0
     nanos: int = 0
 
-    def __add__(self, other: "Amount") -> "Amount":
-        return Amount(self.tokens + other.tokens, self.nanos + other.nanos)
+    def __add__(self, other: "CallCost") -> "CallCost":
+        return CallCost(self.tokens + other.tokens, self.nanos + other.nanos)
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Tariff:
     prices: Mapping[str, Price] = field(default_factory=dict)
     tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
 
-    def of(self, model: str) -> Price:
+    def price_of(self, model: str) -> Price:
         return self.prices[model] if model in self.prices else dearest(self.prices.values())
 
     def of_tier(self, tier: Tier) -> Price:
         """The highest price that a call of the tier may have, number by number."""
-        return dearest(self.of(model) for model in self.tiers.get(tier, ()))
+        return dearest(self.price_of(model) for model in self.tiers.get(tier, ()))
 
 
 class Size(NamedTuple):
@@ -76,7 +76,7 @@ class Size(NamedTuple):
 class Bill(NamedTuple):
     """What a call did cost. ``doubt``: why the estimate counts, and not what the endpoint reports."""
 
-    amount: Amount
+    amount: CallCost
     doubt: str = ""
 
 
@@ -93,12 +93,12 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     return Size(_tokens(prefix), _tokens(fresh), _tokens(known))
 
 
-def estimated(size: Size, output: int, price: Price) -> Amount:
+def estimate_cost(size: Size, output: int, price: Price) -> CallCost:
     """The most that a call of that size may cost, with ``output`` as its limit of tokens."""
-    return Amount(size.fresh + output, size.whole * price.fresh_input + output * price.output)
+    return CallCost(size.fresh + output, size.whole * price.fresh_input + output * price.output)
 
 
-def billed(reply: ModelReply, size: Size, price: Price, longest: int) -> Bill:
+def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> Bill:
     """What a call did cost whose answer might have ``longest`` tokens.
 
     Of the input that the API read, the share counts that is fresh by our own measure: no less than we estimate, and no
@@ -107,11 +107,11 @@ def billed(reply: ModelReply, size: Size, price: Price, longest: int) -> Bill:
     """
     usage = reply.usage
     if doubt := _doubt(reply, size, longest):
-        return Bill(estimated(size, _tokens(sum(map(_block_length, reply.blocks))), price), doubt)
+        return Bill(estimate_cost(size, _tokens(sum(map(_block_length, reply.blocks))), price), doubt)
     read = usage.input + usage.cache_read + usage.cache_write
     share = -(-read * size.fresh // size.whole) if size.whole else read
     fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
-    return Bill(Amount(fresh + usage.output, _money(usage, price)))
+    return Bill(CallCost(fresh + usage.output, _money(usage, price)))
 
 
 def _doubt(reply: ModelReply, size: Size, longest: int) -> str:

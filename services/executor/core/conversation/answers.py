@@ -8,9 +8,9 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.plan.known_figures import known_sources
 from services.executor.core.plan.sources import SourceFinder
 from services.executor.core.prime.prose_sentences import unenforced_sentence
-from services.executor.core.reflect.found import found, untraced
+from services.executor.core.reflect.found import collect_found, untraced_tokens
 from services.executor.core.session.context import TurnContext
-from services.executor.core.write.left_out import with_besides
+from services.executor.core.write.left_out import append_remarks
 from services.executor.ports.models import ModelReply
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match
@@ -65,8 +65,8 @@ class AnswerChecks:
 
     def _strangers(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
         """The figures and identifiers that neither way of looking finds in what is known."""
-        known = found(self._ctx.task, progress.dossier, writes)
-        strange = untraced(text, known)
+        known = collect_found(self._ctx.task, progress.dossier, writes)
+        strange = untraced_tokens(text, known)
         if not strange:
             return ()
         others = " ".join(self._finder(progress).strange_figures(text))
@@ -79,10 +79,10 @@ class AnswerChecks:
         """The progress with its answer; a list that was asked for passes through untouched, to the byte (I9)."""
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text):
-            return progress.learned(answer=text)
+            return progress.update_dossier(answer=text)
         text = without_addresses(text, self._finder(progress).is_address_of_free_text)
         text = f"{text.rstrip()}{self._caveat(progress, text)}"
-        return progress.learned(answer=with_besides(self._ctx, progress.dossier, text))
+        return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
     def _form(self, reply: ModelReply, progress: Progress) -> str:
         if reply.stop_reason == "max_tokens":

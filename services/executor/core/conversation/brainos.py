@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from services.executor.core.budget.budget import Spending
+from services.executor.core.budget.budget import TaskSpending
 from services.executor.core.budget.tariff import Tariff, size_of
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
@@ -23,7 +23,13 @@ from services.executor.ports.models import (
     ToolUse,
     Usage,
 )
-from services.executor.ports.orchestrators import Orchestrator, OrchestratorUnavailable, Said, Saying, ToolTold
+from services.executor.ports.orchestrators import (
+    Orchestrator,
+    OrchestratorReply,
+    OrchestratorUnavailable,
+    Saying,
+    ToolTold,
+)
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads
 
 MARK = "brainos"  # in the journal's names of its rounds
@@ -60,7 +66,7 @@ class Conversing(Model):
     so far.
     """
 
-    def __init__(self, orchestrator: Orchestrator, conversation_id: str, spending: Spending) -> None:
+    def __init__(self, orchestrator: Orchestrator, conversation_id: str, spending: TaskSpending) -> None:
         self._orchestrator = orchestrator
         self._id = conversation_id
         self._spending = spending
@@ -104,10 +110,10 @@ def _opening(name: str, request: ModelRequest) -> Saying:
 def _so_far(request: ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
     came = {block.tool_use_id: block for block in blocks if isinstance(block, ToolResult)}
-    return [_called(use, came[use.id]) for use in _uses(request) if use.id in came]
+    return [_describe_call(use, came[use.id]) for use in _uses(request) if use.id in came]
 
 
-def _called(use: ToolUse, came: ToolResult) -> JsonObject:
+def _describe_call(use: ToolUse, came: ToolResult) -> JsonObject:
     return {"tool": use.name, "arguments": use.input, "result": _result(came)}
 
 
@@ -141,7 +147,7 @@ def _plain(schema: object) -> Json:
             return str(schema)
 
 
-def _reply(request: ModelRequest, saying: Saying, said: Said) -> ModelReply:
+def _reply(request: ModelRequest, saying: Saying, said: OrchestratorReply) -> ModelReply:
     began = len(_uses(request))
     uses = [ToolUse(f"b{began + place}", call.name, call.params) for place, call in enumerate(said.calls)]
     blocks = (*((TextBlock(said.text),) if said.text else ()), *uses)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.executor.core.budget.budget import Purse
+from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.conversation.answers import AnswerChecks
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, Dispatched
@@ -25,7 +25,7 @@ from services.executor.core.conversation.understood import (
 from services.executor.core.dossier.dossier import Fact, Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.parts import UNDERSTAND, parts_to_do, whole_task
-from services.executor.core.made_tools.make import with_made
+from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.model.opening import opening_sections
 from services.executor.core.model.talk import Talk
@@ -74,7 +74,7 @@ class Conversation:
 
     def __init__(self, ctx: TurnContext, progress: Progress, sections: dict[str, Json], reader: TaskReader) -> None:
         self.ctx = ctx
-        self.progress = progress.learned(values=())  # each is calculated again, where it was calculated
+        self.progress = progress.update_dossier(values=())  # each is calculated again, where it was calculated
         self._known_replies = progress.replies  # heard before this attempt: their states are walked already
         self._reader = reader
         self._local = LocalTools(ctx, progress)
@@ -155,12 +155,14 @@ class Conversation:
         return Tier.SONNET if acts or is_complex(self.ctx.task) else Tier.HAIKU
 
     @property
-    def _purse(self) -> Purse:
+    def _purse(self) -> BudgetShare:
         if self._talk.replies == 0:
-            return Purse.READING
+            return BudgetShare.READING
         if not parts_to_do(self.progress.dossier.parts):
-            return Purse.WHOLE
-        return Purse.PLAN if self.progress.dossier.plans else Purse.PROPOSING  # the answer to what was written, too
+            return BudgetShare.WHOLE
+        return (
+            BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
+        )  # the answer to what was written, too
 
     def _count(self, calls: int) -> None:
         self._drafting.extra_calls = 0
@@ -251,7 +253,7 @@ class Conversation:
             "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
         }  # fmt: skip
         self.ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
-        planned = self._with_replies().learned(**fresh).model_copy(update={"confirmed": ()})
+        planned = self._with_replies().update_dossier(**fresh).model_copy(update={"confirmed": ()})
         planned = planned.model_copy(update={"path": path_for(self.ctx, planned)})
         return await enter_state(self.ctx, planned, after_planning(planned.path), closed.events)
 
@@ -273,7 +275,7 @@ class Conversation:
         counted = self.progress.model_copy(
             update={"repeated_calls": self._reader.repeated, "corrections": dict(self._reader.corrections.names)}
         )
-        learned = counted.learned(
+        learned = counted.update_dossier(
             facts=self._reader.facts,
             values=tuple(self._local.values),
             parts=parts_with_conditions(self.progress.dossier.parts, self._local.unmet),
@@ -308,7 +310,7 @@ class Conversation:
 
     async def _make_tools(self) -> None:
         """Calculators that the task misses, where its tenant lets them be made."""
-        progress, self._local.made = await with_made(self.ctx, self.progress, f"{self.key}:tools")
+        progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
         self.progress = progress if self._is_new else self.progress
         if self._local.made.tools:
             self._talk.tools = offered_tools(self.ctx.toolbox, self._local.definitions())

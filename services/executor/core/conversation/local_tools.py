@@ -20,7 +20,7 @@ from services.executor.core.figures.calculate.paths import NoSuchPath, select
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.made_tools.running import worked_out
+from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.model.opening import local_now
 from services.executor.core.plan.hypothetical import would_policy_say
 from services.executor.core.plan.known_figures import known_figures, user_texts
@@ -120,7 +120,7 @@ class LocalTools:
         part = given.get(PART)
         asked = {name: value for name, value in given.items() if name != PART}
         known = known_figures(self.ctx, tuple(facts), (*self.figures, *self.values))
-        value = await worked_out(self.ctx, key, self.made, lambda: calculate(asked, known, self.made))
+        value = await compute_with_tools(self.ctx, key, self.made, lambda: calculate(asked, known, self.made))
         self.values = [one for one in self.values if one.name != value.name] + [value]
         if any(one.number == part for one in self.progress.dossier.parts) and isinstance(part, int):
             self._note_condition(part, value, facts)
@@ -148,7 +148,7 @@ class LocalTools:
         if self.hypothetical >= _MOST_HYPOTHETICAL:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
         self.hypothetical += 1
-        progress = self.progress.learned(facts=tuple(facts), values=tuple(self.values))
+        progress = self.progress.update_dossier(facts=tuple(facts), values=tuple(self.values))
         return await would_policy_say(self.ctx, progress, key, given)
 
 

@@ -8,17 +8,17 @@ from pydantic import JsonValue
 from services.executor.core.budget.budget import BudgetSpent
 from services.executor.core.dossier.endings import Failed, RunEnds
 from services.executor.core.model.bounded_model import BoundedModel
-from services.executor.core.model.model_calls import UnusableAnswer, ask, structured, user
+from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.process_names import process_name
 from services.executor.core.states.synthesis import (
     Proposed,
+    build_template,
     general_with_a_person,
     may_ask_a_person,
     read_kept,
-    synthesized,
 )
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import GENERAL
@@ -45,7 +45,7 @@ class NamedProcess(NamedTuple):
         return {"by": self.by, **({"problem": self.problem} if self.problem else {})}
 
 
-class _Found(Contract):
+class _FoundProcess(Contract):
     """The same as the journal keeps it. A built-in template goes by its name: a replay uses today's."""
 
     process_type: str
@@ -65,20 +65,20 @@ async def settle_process(ctx: TurnContext, named: str, *, acts: bool) -> NamedPr
     async def find() -> str:
         return (await _find(ctx, process_name(named), acts=acts)).model_dump_json()
 
-    found = _Found.model_validate_json(await ctx.journal.once(_STEP, "note", find))
+    found = _FoundProcess.model_validate_json(await ctx.journal.run_step(_STEP, "note", find))
     template = found.template or ctx.processes.get(found.process_type, GENERAL)
     return NamedProcess(template, found.by, found.problem, found.model_calls)
 
 
-async def _find(ctx: TurnContext, name: str, *, acts: bool) -> _Found:
+async def _find(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
     if name in ctx.processes or name in ("", GENERAL.process_type):
-        return _Found(process_type=name or GENERAL.process_type, by="model")
+        return _FoundProcess(process_type=name or GENERAL.process_type, by="model")
     if not acts:
-        return _Found(process_type=GENERAL.process_type, by="model", problem=f"a question, said to be of {name}")
+        return _FoundProcess(process_type=GENERAL.process_type, by="model", problem=f"a question, said to be of {name}")
     return await _of_a_new_kind(ctx, name)
 
 
-async def _of_a_new_kind(ctx: TurnContext, kind: str) -> _Found:
+async def _of_a_new_kind(ctx: TurnContext, kind: str) -> _FoundProcess:
     """The design kept for the kind, or one made now; without either, ``general``, and it is said why.
 
     Where the kept one may ask for a person and cannot be followed, ``general`` asks one.
@@ -95,13 +95,13 @@ async def _of_a_new_kind(ctx: TurnContext, kind: str) -> _Found:
     except (BadTemplate, _NotDesigned) as error:
         return _as_general(kind, error, calls)
     try:
-        return _Found(process_type=kind, by=by, model_calls=calls, template=read_kept(kind, text))
+        return _FoundProcess(process_type=kind, by=by, model_calls=calls, template=read_kept(kind, text))
     except BadTemplate as error:
         return _as_general(kind, error, calls, asks=may_ask_a_person(text))
 
 
-def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) -> _Found:
-    return _Found(
+def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) -> _FoundProcess:
+    return _FoundProcess(
         process_type=GENERAL.process_type,
         by="model",
         problem=f"there is no process for {kind}: {error}" + ("; a person is asked before anything is written" * asks),
@@ -124,7 +124,7 @@ async def _design(ctx: TurnContext, kind: str) -> Template:
     patient = replace(ctx, ports=ctx.ports._replace(model=model))
     try:
         reply = await ask(patient, f"{_STEP}:new", request)
-        return synthesized(kind, structured(reply, Proposed), ctx.task)
+        return build_template(kind, parse_reply(reply, Proposed), ctx.task)
     except UnusableAnswer as error:
         raise _NotDesigned(str(error)) from error
     except (Failed, BudgetSpent) as error:

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from services.executor.core.budget.budget import BudgetSpent, Purse
+from services.executor.core.budget.budget import BudgetShare, BudgetSpent
 from services.executor.core.conversation.consensus import consensus
 from services.executor.core.dossier.dossier import Fact, Progress
 from services.executor.core.dossier.endings import Failed
@@ -33,7 +33,7 @@ class Drafting(Protocol):
 
     extra_calls: int
 
-    async def next_reply(self, talk: Talk, purse: Purse, tier: Tier) -> ModelReply: ...
+    async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply: ...
 
     def after_results(self, replies: int) -> str:
         """What is said beside the results of that reply."""
@@ -50,7 +50,7 @@ class OneReply(Drafting):
     def __init__(self) -> None:
         self.extra_calls = 0
 
-    async def next_reply(self, talk: Talk, purse: Purse, tier: Tier) -> ModelReply:
+    async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply:
         return await talk.ask(purse, tier)
 
     def after_results(self, replies: int) -> str:  # noqa: ARG002
@@ -69,7 +69,7 @@ class FivePhases(OneReply):
     async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:
         """ARTIFACT; without a usable one the conversation's own last words are the answer."""
         try:
-            reply = await ask(ctx, f"{talk.key}:artifact", await _artifact(ctx, progress, text), Purse.WHOLE)
+            reply = await ask(ctx, f"{talk.key}:artifact", await _artifact(ctx, progress, text), BudgetShare.WHOLE)
         except (Failed, BudgetSpent) as error:
             if isinstance(error, Failed) and error.part != "model":
                 raise
@@ -88,7 +88,7 @@ class TwoDrafts(OneReply):
         super().__init__()
         self._ctx = ctx
 
-    async def next_reply(self, talk: Talk, purse: Purse, tier: Tier) -> ModelReply:
+    async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply:
         first = await talk.ask(purse, tier)
         if not (self._is_decisive(first) and await self._affords(talk, purse)):
             return first
@@ -107,16 +107,16 @@ class TwoDrafts(OneReply):
         ]
         return bool(writes) or not reply.tool_uses
 
-    async def _affords(self, talk: Talk, purse: Purse) -> bool:
+    async def _affords(self, talk: Talk, purse: BudgetShare) -> bool:
         """Decided once, whoever goes on with the run."""
 
         async def decide() -> str:
             draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
             return "both" if affords_all(self._ctx, (draft, draft), purse) else "one"
 
-        return await self._ctx.journal.once(f"{talk.key}:drafts", "note", decide) == "both"
+        return await self._ctx.journal.run_step(f"{talk.key}:drafts", "note", decide) == "both"
 
-    async def _draft(self, talk: Talk, name: str, request: ModelRequest, purse: Purse) -> ModelReply | None:
+    async def _draft(self, talk: Talk, name: str, request: ModelRequest, purse: BudgetShare) -> ModelReply | None:
         """A draft beside the first; None where it cannot be had or used."""
         key = f"{talk.key}:draft:{name}"
         if self._ctx.journal.get(f"{key}:away") is not None:

@@ -74,4 +74,4 @@ def with_parts(ctx: TurnContext, progress: Progress, said: Understanding) -> Pro
     """The progress with the parts and the form of the answer; the solver endpoint's caller says the form itself."""
     solver = ctx.record.request.solver
     form = said.answer_form if solver is None else "prose" if solver.expected_format == "single" else "list"
-    return progress.learned(parts=said.parts, answer_format=form)
+    return progress.update_dossier(parts=said.parts, answer_format=form)

@@ -215,9 +215,9 @@ class Progress(Contract):
         """A name for this visit of this state, unique in the task: the prefix of its journal keys."""
         return f"{len(self.visited)}.{self.state}"
 
-    def moved(self, state: FsmState) -> "Progress":
+    def move_to(self, state: FsmState) -> "Progress":
         return self.model_copy(update={"visited": (*self.visited, state)})
 
-    def learned(self, **known: object) -> "Progress":
+    def update_dossier(self, **known: object) -> "Progress":
         """The same progress with new entries in its dossier."""
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})

@@ -31,7 +31,7 @@ def deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
     return next((Timer(doubt.decide_by, f"{SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
 
 
-def taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
+def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     """The write in doubt for which an operator took the task over."""
     words = ((entry, entry.resolved) for entry in entries if entry.status in DOUBTS)
     return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
@@ -43,7 +43,7 @@ def with_attempt(entry: LedgerEntry, status: WriteStatus, note: str | None) -> L
     return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
 
 
-def described(entry: LedgerEntry) -> JsonObject:
+def describe_doubt(entry: LedgerEntry) -> JsonObject:
     """What is known of a write in doubt, for people and programs."""
     return {
         "doubt": entry.doubt,
@@ -53,16 +53,16 @@ def described(entry: LedgerEntry) -> JsonObject:
         "arguments": loads(entry.arguments_json),
         "status": entry.status.value,
         "note": entry.note,
-        "before": _bounded(entry.before_json),
-        "after": _bounded(entry.proof_json),
-        "answered": entry.refusal or _bounded(entry.result_json),
+        "before": _limit_json(entry.before_json),
+        "after": _limit_json(entry.proof_json),
+        "answered": entry.refusal or _limit_json(entry.result_json),
         "attempt": entry.attempt,
         "since": entry.doubted_at.isoformat() if entry.doubted_at else None,
         "deadline": entry.decide_by.isoformat() if entry.decide_by else None,
     }
 
 
-def spoken(entries: Iterable[LedgerEntry]) -> list[Json]:
+def operator_words(entries: Iterable[LedgerEntry]) -> list[Json]:
     """Every word of an operator on these writes, the oldest first."""
     words = [(entry, word) for entry in entries for word in entry.resolutions]
     return [
@@ -98,18 +98,18 @@ def _lines(entry: LedgerEntry) -> list[str]:
     return [
         f"- {entry.call.call_id}: {entry.call.tool} {entry.arguments_json}: "
         f"{entry.status.value.replace('_', ' ')}{since} ({entry.note})",
-        f"  read before: {_shortened(entry.before_json)}",
-        f"  read after: {_shortened(entry.proof_json)}",
+        f"  read before: {_shorten_text(entry.before_json)}",
+        f"  read after: {_shorten_text(entry.proof_json)}",
     ]
 
 
-def _bounded(text: str | None) -> Json:
+def _limit_json(text: str | None) -> Json:
     if text is None:
         return None
     return loads(text) if len(text) <= _LONGEST_JSON else f"{text[:_LONGEST_JSON]}…"
 
 
-def _shortened(text: str | None) -> str:
+def _shorten_text(text: str | None) -> str:
     if text is None or text == dumps(None):
         return "nothing"
     return text if len(text) <= 300 else f"{text[:300]}…"

@@ -29,8 +29,8 @@ def as_answer(progress: Progress, needed: str | None) -> Progress:
     visited = progress.visited[:-1] or progress.visited
     note = f"a real run would wait for {needed}" if needed else "a real run would wait for nobody"
     dossier = progress.dossier
-    answer = _told(dossier.plan or WritePlan(task_id=""), dossier.verdict, note)
-    return progress.model_copy(update={"visited": visited}).learned(answer=answer, approval_note=note)
+    answer = _describe_plan(dossier.plan or WritePlan(task_id=""), dossier.verdict, note)
+    return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
 
 
 def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
@@ -48,7 +48,7 @@ def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, 
     return (Artifact(name="plan", data={**cast("dict[str, JsonValue]", i_json(data)), "verdict": verdict}),)
 
 
-def _told(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
+def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
     rows = [_row(call) for call in plan.calls]
     parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", _policy(verdict)]
     return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])

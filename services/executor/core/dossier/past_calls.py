@@ -56,7 +56,7 @@ def outcome_of(entry: LedgerEntry) -> CallOutcome:
     return _OUTCOMES.get(entry.status, CallOutcome.UNKNOWN)
 
 
-def remembered(
+def remember_calls(
     known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
 ) -> tuple[SessionCall, ...]:
     """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of each tool.
@@ -64,11 +64,11 @@ def remembered(
     ``new`` are all calls of the task so far; they take the place of what an earlier turn of it told.
     """
     names, open_task = tuple(rules), "" if ended else task_id
-    kept = [_kept(call, open_task) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
-    return _bounded((*(call for call in known if call.open_task != task_id), *kept))
+    kept = [_as_session_call(call, open_task) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
+    return _newest_calls((*(call for call in known if call.open_task != task_id), *kept))
 
 
-def _bounded(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
+def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
     """The newest calls of each tool, the same share for all: many reads do not make a write be forgotten."""
     counts = Counter(call.tool for call in calls)
     fitting = (n for n in range(_REMEMBERED, 1, -1) if sum(min(n, count) for count in counts.values()) <= _REMEMBERED)
@@ -110,7 +110,7 @@ def _past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
     return PastCall(tool=tool, outcome=outcome, fields=sayable(arguments))
 
 
-def _kept(call: PastCall, open_task: str) -> SessionCall:
+def _as_session_call(call: PastCall, open_task: str) -> SessionCall:
     return SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task)
 
 

@@ -8,10 +8,10 @@ from pydantic import BaseModel
 from services.executor.core.budget.budget import BudgetSpent
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.made_tools.agreement import BadCases, checked_cases
-from services.executor.core.made_tools.code import BadCode, admitted
-from services.executor.core.made_tools.spec import BadSpec, Spec, checked
+from services.executor.core.made_tools.code import BadCode, admit_code
+from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
 from services.executor.core.model.bounded_model import BoundedModel
-from services.executor.core.model.model_calls import UnusableAnswer, ask, structured, user
+from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
@@ -64,7 +64,7 @@ async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Js
         schema=schemas.TOOL_GAP,
         max_tokens=600,
     )
-    found = await _asked(ctx, key, request, _GAP_SECONDS, _Gaps)
+    found = await _ask_model(ctx, key, request, _GAP_SECONDS, _Gaps)
     try:
         return tuple(_general(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
     except BadSpec as error:
@@ -80,11 +80,11 @@ async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
         schema=schemas.MADE_FUNCTION,
         max_tokens=1_200,
     )
-    found = await _asked(ctx, key, request, _MAKE_SECONDS, _Function)
+    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
     if found.cannot or not found.code.strip():
         raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
     try:
-        return admitted(found.code, spec)
+        return admit_code(found.code, spec)
     except BadCode as error:
         raise NotMade(f"the function is not one that may be run: {error}") from error
 
@@ -98,7 +98,7 @@ async def asked_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase,
         schema=schemas.MADE_CASES,
         max_tokens=1_200,
     )
-    found = await _asked(ctx, key, request, _MAKE_SECONDS, _Cases)
+    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Cases)
     if found.cannot:
         raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
     try:
@@ -113,7 +113,7 @@ def _general(gap: _Gap, task: str) -> Spec:
     names = " ".join((gap.name, *gap.arguments))
     if marked(purpose) or _own(task) & _own(f"{purpose} {names}"):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
-    return checked(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
+    return check_spec(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 
 
 def _own(text: str) -> frozenset[str]:
@@ -122,11 +122,11 @@ def _own(text: str) -> frozenset[str]:
     return frozenset(word for word in words if len(word) > 2 and any(mark.isdigit() for mark in word))
 
 
-async def _asked(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
+async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
     """The answer; ``NotMade`` if the model is late, down, not affordable or unusable: the run goes on without it."""
     patient = replace(ctx, ports=ctx.ports._replace(model=BoundedModel(ctx.ports.model, seconds)))
     try:
-        return structured(await ask(patient, key, request), shape)
+        return parse_reply(await ask(patient, key, request), shape)
     except UnusableAnswer as error:
         raise NotMade(f"the model's answer cannot be used: {error}") from error
     except Failed as error:

@@ -39,7 +39,7 @@ class BadCode(ValueError):
     """It is not a pure function over decimals; the message says what is in it."""
 
 
-def admitted(code: str, spec: Spec) -> str:
+def admit_code(code: str, spec: Spec) -> str:
     """The function as it is kept: one spelling, without comments. Raises ``BadCode``."""
     if len(code) > LONGEST:
         raise BadCode(f"it is longer than {LONGEST} characters")

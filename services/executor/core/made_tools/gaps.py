@@ -123,7 +123,7 @@ def formulas(text: str) -> Iterator[Spec]:
 def named_gaps(text: str) -> tuple[Spec, ...]:
     """What the words of a task ask for that no calculator covers, its own formulas first; at most three."""
     unique: dict[str, Spec] = {}
-    for spec in _found(text):
+    for spec in _find_specs(text):
         unique.setdefault(spec.name, spec)
     return tuple(unique.values())[:MOST]
 
@@ -149,7 +149,7 @@ def _expression(parts: list[str]) -> str:
     return " ".join(parts[:whole])
 
 
-def _found(text: str) -> Iterator[Spec]:
+def _find_specs(text: str) -> Iterator[Spec]:
     yield from formulas(text)
     for pattern, spec in _MEASURES:
         if re.search(pattern, text, re.IGNORECASE):

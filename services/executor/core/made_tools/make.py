@@ -16,10 +16,10 @@ from services.executor.core.made_tools.asked import NotMade, asked_cases, asked_
 from services.executor.core.made_tools.code import code_hash
 from services.executor.core.made_tools.gaps import named_gaps
 from services.executor.core.made_tools.running import run
-from services.executor.core.made_tools.spec import BadSpec, Spec, checked
+from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
 from services.executor.core.prompts.schemas import OPERATIONS
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.side_by_side import together
+from services.executor.core.session.side_by_side import run_together
 from services.executor.ports.sandbox import SandboxUnavailable
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
@@ -30,32 +30,32 @@ _SHORTEST = 100  # characters of a task that a model is asked about (seed 000)
 _LOCAL = frozenset({*OPERATIONS, "calculate", "look"})
 
 
-class _Gap(Contract):
+class _UnfilledGap(Contract):
     """A gap that nothing was made for, and why."""
 
     name: str
     why: str
 
 
-class _Found(Contract):
+class _FoundTools(Contract):
     """What came of looking, as the journal keeps it: with the code, so that a replay needs nobody."""
 
     tools: tuple[MadeTool, ...] = ()
     fresh: tuple[str, ...] = ()  # the names of those that were made now
-    gaps: tuple[_Gap, ...] = ()
+    gaps: tuple[_UnfilledGap, ...] = ()
     model_calls: int = 0
 
 
-async def with_made(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, Made]:
+async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, Made]:
     """The made tools for the task, some of them made now, and the progress that tells of them."""
     if not ctx.tenant.made_tools:
         return progress, NOTHING
 
     async def find() -> str:
-        return (await _Making(ctx, key).found()).model_dump_json()
+        return (await _Making(ctx, key).find_tools()).model_dump_json()
 
-    found = _Found.model_validate_json(await ctx.journal.once(key, "note", find))
-    told = _told(found)
+    found = _FoundTools.model_validate_json(await ctx.journal.run_step(key, "note", find))
+    told = _describe_found(found)
     if told:
         ctx.journal.tell("note", made_tools=told)
         progress = progress.model_copy(update={"notes": {**progress.notes, "made_tools": told}})
@@ -69,26 +69,26 @@ class _Making:
     def __init__(self, ctx: TurnContext, key: str) -> None:
         self._ctx, self._key = ctx, key
         self._calls = 0
-        self._gaps: list[_Gap] = []
+        self._gaps: list[_UnfilledGap] = []
 
-    async def found(self) -> _Found:
-        every = await self._kept()
+    async def find_tools(self) -> _FoundTools:
+        every = await self._read_kept_tools()
         newest = _newest(every)
         tools, fresh = list[MadeTool](), list[str]()
         for number, spec in enumerate(await self._missing(newest)):
             known = newest.get(spec.name)
             try:
-                self._refuse_shadow(checked(spec).name)
+                self._refuse_shadow(check_spec(spec).name)
                 if known is not None and spec.is_met_by(known):
                     tools.append(known)
                     continue
-                tools.append(await self._made(f"{self._key}:{number}", spec, every))
+                tools.append(await self._make_tool(f"{self._key}:{number}", spec, every))
                 fresh.append(spec.name)
             except (NotMade, BadSpec) as error:
-                self._gaps.append(_Gap(name=spec.name, why=str(error)))
-        return _Found(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
+                self._gaps.append(_UnfilledGap(name=spec.name, why=str(error)))
+        return _FoundTools(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
 
-    async def _kept(self) -> tuple[MadeTool, ...]:
+    async def _read_kept_tools(self) -> tuple[MadeTool, ...]:
         try:
             return await self._ctx.ports.made.all(self._ctx.record.tenant)
         except StoreUnavailable as error:
@@ -108,13 +108,13 @@ class _Making:
         try:
             return await asked_gaps(self._ctx, f"{self._key}:gap", describe_calculators(), listed)
         except NotMade as error:
-            self._gaps.append(_Gap(name="?", why=f"whether a calculator is missing is not known: {error}"))
+            self._gaps.append(_UnfilledGap(name="?", why=f"whether a calculator is missing is not known: {error}"))
             return ()
 
-    async def _made(self, key: str, spec: Spec, every: tuple[MadeTool, ...]) -> MadeTool:
+    async def _make_tool(self, key: str, spec: Spec, every: tuple[MadeTool, ...]) -> MadeTool:
         """Raises ``NotMade``. The two calls know nothing of each other."""
         self._calls += 2
-        code, cases = await together(
+        code, cases = await run_together(
             asked_function(self._ctx, f"{key}:function", spec), asked_cases(self._ctx, f"{key}:cases", spec)
         )
         tool = MadeTool(
@@ -164,7 +164,7 @@ def _newest(every: Iterable[MadeTool]) -> dict[str, MadeTool]:
     return {tool.name: tool for tool in standing}
 
 
-def _told(found: _Found) -> list[JsonValue]:
+def _describe_found(found: _FoundTools) -> list[JsonValue]:
     made: list[JsonValue] = [
         {**tool.by.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in found.fresh else "before"}
         for tool in found.tools

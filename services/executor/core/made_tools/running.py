@@ -12,13 +12,13 @@ from shared.domain.exact_json import Json, digest, dumps, loads_object
 T = TypeVar("T")
 
 
-async def worked_out(ctx: TurnContext, key: str, made: Made, act: Callable[[], T]) -> T:
+async def compute_with_tools(ctx: TurnContext, key: str, made: Made, act: Callable[[], T]) -> T:
     """What ``act`` gives once everything is run that it needs of made tools. ``key`` names the steps in the journal."""
     while True:
         try:
             return act()
         except NotRun as missing:
-            made.learn(missing.call, await _journaled(ctx, key, missing.call))
+            made.learn(missing.call, await _run_journaled(ctx, key, missing.call))
 
 
 async def run(sandbox: Sandbox, call: Call) -> Outcome:
@@ -30,7 +30,7 @@ async def run(sandbox: Sandbox, call: Call) -> Outcome:
         return Outcome(error=str(error))
 
 
-async def _journaled(ctx: TurnContext, key: str, call: Call) -> Outcome:
+async def _run_journaled(ctx: TurnContext, key: str, call: Call) -> Outcome:
     figures: list[Json] = list(call.figures)
     asked = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
 
@@ -43,5 +43,5 @@ async def _journaled(ctx: TurnContext, key: str, call: Call) -> Outcome:
             {"tool": call.tool.by.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
-    known = loads_object(await ctx.journal.once(f"{key}:made:{asked}", "note", step, asked))
+    known = loads_object(await ctx.journal.run_step(f"{key}:made:{asked}", "note", step, asked))
     return Outcome(str(known["value"]), str(known["error"]))

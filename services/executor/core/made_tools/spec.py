@@ -33,7 +33,7 @@ class Spec(NamedTuple):
         return same and (not self.by_words or tool.purpose == self.purpose)
 
 
-def checked(spec: Spec) -> Spec:
+def check_spec(spec: Spec) -> Spec:
     """The same, if a calculator can be made by it; raises ``BadSpec``."""
     names = [argument.removesuffix("...") for argument in spec.arguments]
     repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]

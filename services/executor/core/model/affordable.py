@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable
 
-from services.executor.core.budget.budget import Purse
-from services.executor.core.budget.tariff import Amount, estimated, size_of
+from services.executor.core.budget.budget import BudgetShare
+from services.executor.core.budget.tariff import CallCost, estimate_cost, size_of
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import ModelRequest
 
 
-def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: Purse) -> bool:
+def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: BudgetShare) -> bool:
     """Whether the task's ceilings have room for all of them, each with the whole of its answer."""
     ceilings = ctx.limits.ceilings
-    costs = (estimated(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
+    costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
     total = sum(costs, ctx.journal.spending.counted)
     return _fits(total, ceilings.tokens, ceilings.nanos, purse)
 
 
-def _fits(total: Amount, tokens: int | None, nanos: int | None, purse: Purse) -> bool:
+def _fits(total: CallCost, tokens: int | None, nanos: int | None, purse: BudgetShare) -> bool:
     has_tokens = tokens is None or total.tokens <= purse.share(tokens)
     return has_tokens and (nanos is None or total.nanos <= purse.share(nanos))

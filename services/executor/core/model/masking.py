@@ -45,7 +45,7 @@ class Masked(NamedTuple):
     kinds: Mapping[str, MarkKind]  # by value
 
 
-def masked(request: ModelRequest, task: str) -> Masked:
+def mask_request(request: ModelRequest, task: str) -> Masked:
     """The request without anything that the guard marks; what the task's text marks is known to it from the start.
 
     A message is masked by what is known up to it, and never otherwise later: the masked messages of a history that
@@ -61,7 +61,7 @@ def masked(request: ModelRequest, task: str) -> Masked:
     messages = []
     for message in request.messages:
         for block in message.blocks:
-            hidden.read(_said(block))
+            hidden.read(_block_text(block))
         messages.append(_message(message, hidden.mask()))
     sent = request._replace(tools=tools, messages=tuple(messages))
     return Masked(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
@@ -71,7 +71,7 @@ def restored(reply: ModelReply, masked: Masked) -> ModelReply:
     """The reply with the values in place of their placeholders. A text without one stays as it is, to the byte."""
     if not masked.values:
         return reply
-    return reply._replace(blocks=tuple(_restored(block, masked) for block in reply.blocks))
+    return reply._replace(blocks=tuple(_restore_block(block, masked) for block in reply.blocks))
 
 
 class _Hidden:
@@ -88,7 +88,7 @@ class _Hidden:
         self._mask: _Mask | None = None
 
     def read(self, text: str) -> None:
-        found = _marked(text)
+        found = _find_marks(text)
         self.add(found.values)
         for word in found.words:
             if word not in self._words:
@@ -160,7 +160,7 @@ def _is_bare(text: str, start: int, end: int) -> bool:
     )
 
 
-class _Found(NamedTuple):
+class _FoundMarks(NamedTuple):
     """What one text marks, and its words that look like placeholders."""
 
     values: Mapping[str, MarkKind]
@@ -168,9 +168,9 @@ class _Found(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _marked(text: str) -> _Found:
+def _find_marks(text: str) -> _FoundMarks:
     """Of texts that come again with each request."""
-    return _Found(marked(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
+    return _FoundMarks(marked(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
 def _plain(value: str) -> str:
@@ -178,7 +178,7 @@ def _plain(value: str) -> str:
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
 
 
-def _said(block: Block) -> str:
+def _block_text(block: Block) -> str:
     match block:
         case TextBlock(text):
             return text
@@ -192,11 +192,11 @@ def _said(block: Block) -> str:
 
 def _forms(value: str) -> tuple[str, ...]:
     """The value as it stands in plain text, in JSON, and in JSON within JSON."""
-    once = _escaped(value)
-    return tuple(dict.fromkeys((value, once, _escaped(once))))
+    once = _escape_json(value)
+    return tuple(dict.fromkeys((value, once, _escape_json(once))))
 
 
-def _escaped(text: str) -> str:
+def _escape_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
@@ -222,7 +222,7 @@ def _tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinit
     return tool._replace(description=mask.text(tool.description), input_schema=schema)
 
 
-def _restored(block: ReplyBlock, masked: Masked) -> ReplyBlock:
+def _restore_block(block: ReplyBlock, masked: Masked) -> ReplyBlock:
     match block:
         case TextBlock(text):
             return TextBlock(_restored_text(text, masked))
@@ -255,7 +255,7 @@ def _as_written(value: str, before: str) -> str:
     """The value as it stands inside a string of JSON, or of JSON within JSON: the quote that opened it tells."""
     opened = _IN_STRING.search(before)
     for _ in range((len(opened[1]) + 1).bit_length() if opened else 0):
-        value = _escaped(value)
+        value = _escape_json(value)
     return value
 
 

@@ -9,10 +9,10 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from services.executor.core.budget.budget import Purse, Settlement
+from services.executor.core.budget.budget import BudgetShare, Settlement
 from services.executor.core.budget.thrift import Pressure, Thrift, thrift
 from services.executor.core.dossier.endings import Failed, ModelRests, TenantStopped
-from services.executor.core.model.masking import masked, restored
+from services.executor.core.model.masking import mask_request, restored
 from services.executor.core.model.payment import Payment
 from services.executor.core.prompts.sections import STABLE, render
 from services.executor.core.prompts.texts import Prompts
@@ -61,7 +61,7 @@ async def ask(
     ctx: TurnContext,
     key: str,
     request: ModelRequest,
-    purse: Purse = Purse.READING,
+    purse: BudgetShare = BudgetShare.READING,
     before: ModelRequest | None = None,
     *,
     cheaper: bool = False,
@@ -72,10 +72,10 @@ async def ask(
     counted already. ``cheaper``: the request stands on a lower tier than its kind's already. The model sees
     placeholders for what the privacy guard marks; the reply has the values again.
     """
-    hidden = masked(request, ctx.task)
+    hidden = mask_request(request, ctx.task)
     ctx.journal.hide(hidden.kinds)
     way = thrift_of(ctx, key, request.tier, purse)
-    cheaper, paid = cheaper or way.tier is not request.tier, before and masked(before, ctx.task).request
+    cheaper, paid = cheaper or way.tier is not request.tier, before and mask_request(before, ctx.task).request
     payment = Payment(ctx, key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
 
     async def call() -> str:
@@ -91,18 +91,18 @@ async def ask(
                 raise ctx.journal.out_of_time() from error
             spent = payment.cost(reply)
             _note(span, reply, spent, way.tier)
-        ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_used(reply, spent))
-        return _packed(reply, asked, spent, way.tier)
+        ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_describe_usage(reply, spent))
+        return _pack_reply(reply, asked, spent, way.tier)
 
     asked = request_digest(request)
-    stored = await ctx.journal.once(key, "model", call, asked, payment.reserve)
+    stored = await ctx.journal.run_step(key, "model", call, asked, payment.reserve)
     await payment.settle(stored)
-    return _unpacked(stored)
+    return _unpack_reply(stored)
 
 
-def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:
+def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: BudgetShare) -> Thrift:
     """How the call for ``key`` was made, if it was answered before; else how it will be."""
-    used = ctx.journal.spending.used(ctx.limits.ceilings, purse)
+    used = ctx.journal.spending.used_share(ctx.limits.ceilings, purse)
     now = thrift(tier, used, keeps_tier=purse.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:
@@ -114,14 +114,14 @@ def user(text: str) -> Message:
     return Message("user", (TextBlock(text),))
 
 
-def shown(sections: Mapping[str, Json]) -> Message:
+def sections_message(sections: Mapping[str, Json]) -> Message:
     """The sections as a message of the user; those that are the same for many tasks first, as a block of their own."""
     stable = render({name: sections[name] for name in STABLE if name in sections})
     text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
     return Message("user", (StableText(stable), text) if stable else (text,))
 
 
-def structured(reply: ModelReply, shape: type[T]) -> T:
+def parse_reply(reply: ModelReply, shape: type[T]) -> T:
     """The reply's JSON as ``shape``; raises ``UnusableAnswer`` with what does not fit."""
     try:
         return shape.model_validate_json(reply.text)
@@ -141,7 +141,7 @@ def _plain(value: object) -> dict[str, object] | str:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
 
 
-def _used(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
+def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
     """What a call took, for people: tokens read (and how many of them from the cache), written, and its price."""
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
@@ -193,11 +193,11 @@ async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply
     replies: list[ModelReply] = []
     answered = asyncio.Event()
 
-    async def asked() -> None:
+    async def ask_once() -> None:
         replies.append(await ctx.ports.model.complete(request))
         answered.set()
 
-    async def watched() -> None:
+    async def watch_for_stop() -> None:
         while not answered.is_set():
             try:
                 async with asyncio.timeout(_LOOK_SECONDS):
@@ -205,7 +205,7 @@ async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply
             except TimeoutError:
                 await _heed_a_cancel(ctx)
 
-    await side_by_side((asked(), watched()))
+    await side_by_side((ask_once(), watch_for_stop()))
     return replies[0]
 
 
@@ -218,7 +218,7 @@ async def _heed_a_cancel(ctx: TurnContext) -> None:
         return
 
 
-def _packed(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
+def _pack_reply(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
     packed["blocks"] = [_packed_block(block) for block in reply.blocks]
@@ -235,7 +235,7 @@ def _packed_block(block: ReplyBlock) -> JsonObject:
             return {"opaque": text, "model": model}
 
 
-def _unpacked(text: str) -> ModelReply:
+def _unpack_reply(text: str) -> ModelReply:
     packed = loads_object(text)
     blocks = tuple(_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
     usage = Usage(*cast("list[int]", packed["usage"]))

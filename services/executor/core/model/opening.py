@@ -25,7 +25,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     async def compose() -> str:
         return dumps(_sections(ctx) | await _list_designed_kinds(ctx))
 
-    return loads_object(await ctx.journal.once(_KEY, "note", compose))
+    return loads_object(await ctx.journal.run_step(_KEY, "note", compose))
 
 
 async def _list_designed_kinds(ctx: TurnContext) -> dict[str, Json]:

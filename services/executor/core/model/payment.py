@@ -5,8 +5,15 @@ from decimal import Decimal
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.executor.core.budget.budget import BudgetSpent, Purse, Reservation, Settlement, dollars, settlement_in
-from services.executor.core.budget.tariff import NANO, billed, size_of
+from services.executor.core.budget.budget import (
+    BudgetShare,
+    BudgetSpent,
+    Reservation,
+    Settlement,
+    dollars,
+    settlement_in,
+)
+from services.executor.core.budget.tariff import NANO, bill_reply, size_of
 from services.executor.core.dossier.endings import RunEnds, TenantStopped
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import ModelReply, ModelRequest
@@ -30,7 +37,7 @@ class Payment:
         ctx: TurnContext,
         key: str,
         request: ModelRequest,
-        purse: Purse,
+        purse: BudgetShare,
         *,
         cheaper: bool = False,
         before: ModelRequest | None = None,
@@ -68,8 +75,8 @@ class Payment:
 
     def cost(self, reply: ModelReply) -> Settlement:
         """What the reply did cost; counted from now on."""
-        price = self._ceilings.tariff.of(reply.asked or reply.model)
-        amount, doubt = billed(reply, self._size, price, self._reserved.max_tokens)
+        price = self._ceilings.tariff.price_of(reply.asked or reply.model)
+        amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
         settlement = Settlement(self._reserved.name, amount, self._day.date, self._cheaper, doubt)
         self._ctx.journal.spending.settle(settlement)
         return settlement

@@ -5,9 +5,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.budget.budget import Purse
+from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.dossier.endings import RunEnds
-from services.executor.core.model.model_calls import UnusableAnswer, ask, shown, structured
+from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, sections_message
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import Effort, ModelRequest, Tier
 from shared.domain.exact_json import Json
@@ -17,7 +17,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 ATTEMPTS = 2
 
 
-class Question(NamedTuple):
+class ModelQuestion(NamedTuple):
     """What is asked; ``sections`` become the user message, ``schema`` the form of the answer."""
 
     step: str
@@ -26,7 +26,7 @@ class Question(NamedTuple):
     sections: dict[str, Json]
     schema: Mapping[str, JsonValue]
     max_tokens: int = 2048
-    purse: Purse = Purse.READING
+    purse: BudgetShare = BudgetShare.READING
     effort: Effort | None = None
 
     def request(self, problem: str = "") -> ModelRequest:
@@ -34,7 +34,7 @@ class Question(NamedTuple):
         return ModelRequest(
             self.tier,
             self.system,
-            (shown({**self.sections, "correction": problem}),),
+            (sections_message({**self.sections, "correction": problem}),),
             (),
             self.schema,
             self.max_tokens,
@@ -42,7 +42,7 @@ class Question(NamedTuple):
         )
 
 
-class Answered(NamedTuple, Generic[T]):
+class StructuredAnswer(NamedTuple, Generic[T]):
     value: T
     model_calls: int
 
@@ -51,18 +51,18 @@ class Unanswered(RunEnds):
     """The model could not give a usable answer."""
 
 
-async def answered(ctx: TurnContext, question: Question, shape: type[Shape]) -> Answered[Shape]:
+async def ask_structured(ctx: TurnContext, question: ModelQuestion, shape: type[Shape]) -> StructuredAnswer[Shape]:
     """The answer as ``shape``; ends the run if it cannot be had in two attempts."""
-    return await checked(ctx, question, shape, lambda value: value)
+    return await ask_checked(ctx, question, shape, lambda value: value)
 
 
-async def checked(
+async def ask_checked(
     ctx: TurnContext,
-    question: Question,
+    question: ModelQuestion,
     shape: type[Shape],
     check: Callable[[Shape], T],
     giving_up: type[RunEnds] = Unanswered,
-) -> Answered[T]:
+) -> StructuredAnswer[T]:
     """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
 
     After two attempts the run ends with ``giving_up``.
@@ -72,7 +72,7 @@ async def checked(
         request = question.request(problem)
         reply = await ask(ctx, f"{question.step}:try{attempt}:model", request, question.purse)
         try:
-            return Answered(check(structured(reply, shape)), attempt + 1)
+            return StructuredAnswer(check(parse_reply(reply, shape)), attempt + 1)
         except UnusableAnswer as error:
             problem = str(error)
         ctx.journal.tell("note", step=question.step, problem=problem)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.executor.core.budget.budget import Purse
+from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.model.model_calls import ask, thrift_of
 from services.executor.core.model.opening import first_message, first_message_anew
@@ -50,7 +50,7 @@ class Talk:
         """The name of the present reply in the journal: what is done for it is named after it."""
         return f"{self._prefix}:{self.replies}"
 
-    async def ask(self, purse: Purse, tier: Tier) -> ModelReply:
+    async def ask(self, purse: BudgetShare, tier: Tier) -> ModelReply:
         """The model's next reply. Ends the run where the conversation has become too long."""
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
@@ -106,7 +106,7 @@ class Talk:
             self._before = None
 
     async def _ask_model(
-        self, key: str, request: ModelRequest, purse: Purse, before: ModelRequest | None
+        self, key: str, request: ModelRequest, purse: BudgetShare, before: ModelRequest | None
     ) -> ModelReply:
         """One reply; a model that pauses goes on where it was."""
         reply = await ask(self._ctx, key, request, purse, before)

@@ -24,7 +24,7 @@ from shared.domain.words import FsmState, ToolClass
 from shared.ports.tracing import Span
 
 
-class Waiting(NamedTuple):
+class WaitsForDecision(NamedTuple):
     """A person has to decide on the plan; ``why`` says what changed, if this is asked again."""
 
     progress: Progress
@@ -45,7 +45,7 @@ class Outdated(NamedTuple):
     why: str
 
 
-async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | Waiting | Resting | Outdated:
+async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | Outdated:
     """Go on from where the plan stands until it is carried out, a person has to decide, or a time has to come."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.after_planning(progress.path))
@@ -61,7 +61,7 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | Waiting
             return Resting(progress, pause)
         with in_state(ctx, progress):
             progress = await _do_step(ctx, progress)
-        following = machine.after(progress.path, progress.state)
+        following = machine.state_after(progress.path, progress.state)
         if machine.is_end(following):
             return progress
         progress = await enter_state(ctx, progress, following)
@@ -71,7 +71,7 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | Waiting
 async def enter_state(
     ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
 ) -> Progress:
-    moved = progress.moved(state)
+    moved = progress.move_to(state)
     await ctx.checkpoints.save(moved, verdicts=verdicts)
     return moved
 
@@ -87,12 +87,12 @@ def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
     return machine.with_end(path, verdict is not None and ends_escalated(progress.template, verdict))
 
 
-async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progress | Waiting | Outdated:
+async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Outdated:
     """Whether the plan may be carried out, on inputs that still hold."""
     _verdict(progress)
     waits = not is_let_through(progress) and needs_person(ctx, progress)
     if waits and not progress.confirmed:
-        return Waiting(progress)
+        return WaitsForDecision(progress)
     if not waits and not is_let_through(progress):
         progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
     if waits or progress.state is FsmState.MUTATE:
@@ -100,7 +100,7 @@ async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progr
             await still_true(ctx, progress)
         except Stale as stale:
             return Outdated(stale.progress, stale.why)
-    return Waiting(progress) if waits else progress
+    return WaitsForDecision(progress) if waits else progress
 
 
 async def _do_step(ctx: TurnContext, progress: Progress) -> Progress:
@@ -109,7 +109,7 @@ async def _do_step(ctx: TurnContext, progress: Progress) -> Progress:
             return await _mutate(ctx, progress)
         case FsmState.SCHEDULE_NOTIFY:
             await carry_out(ctx, progress, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
-            return _counted(progress, (ToolClass.NOTIFY,))
+            return _count_calls(progress, (ToolClass.NOTIFY,))
         case _:
             return progress
 
@@ -122,13 +122,13 @@ async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
         raise Failed("an audit objects to the figures of the plan; nothing was written")
     await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if FsmState.SCHEDULE_NOTIFY in progress.path:
-        return _counted(progress, (ToolClass.CHANGE,))
+        return _count_calls(progress, (ToolClass.CHANGE,))
     await hold_back(ctx, progress)
     await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
-    return _counted(progress, (ToolClass.CHANGE, ToolClass.NOTIFY))
+    return _count_calls(progress, (ToolClass.CHANGE, ToolClass.NOTIFY))
 
 
-def _counted(progress: Progress, classes: tuple[ToolClass, ...]) -> Progress:
+def _count_calls(progress: Progress, classes: tuple[ToolClass, ...]) -> Progress:
     made = sum(call.tool_class in classes for call in _plan(progress).calls)
     return progress.model_copy(update={"tool_calls": progress.tool_calls + made})
 

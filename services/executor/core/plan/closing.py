@@ -10,7 +10,7 @@ from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.made_formulas import Made
-from services.executor.core.made_tools.running import worked_out
+from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.plan.compensations import with_compensations
 from services.executor.core.plan.coverage import objections_to
 from services.executor.core.plan.known_figures import known_figures
@@ -82,9 +82,9 @@ class Closing:
         async def decide() -> str:
             return (await self._decide_plan(progress, proposals, number)).model_dump_json()
 
-        closed = ClosedPlan.model_validate_json(await self._ctx.journal.once(self._key, "note", decide))
+        closed = ClosedPlan.model_validate_json(await self._ctx.journal.run_step(self._key, "note", decide))
         if closed.refused:
-            judged = progress.learned(plan=closed.plan, verdict=closed.verdict).moved(FsmState.POLICY_CHECK)
+            judged = progress.update_dossier(plan=closed.plan, verdict=closed.verdict).move_to(FsmState.POLICY_CHECK)
             await self._ctx.checkpoints.save(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
             raise Rejected(closed.refused)
         return closed
@@ -97,18 +97,18 @@ class Closing:
             return _none(number, dict.fromkeys(uses.values(), str(why)))
         if unfound := unfound_records(plan, self._ctx.toolbox, self._reader.facts):
             return _none(number, _as_errors({one: f"Not made: {why}" for one, why in unfound.items()}, uses))
-        progress = with_process_figures(self._ctx, progress.learned(facts=self._reader.facts))
+        progress = with_process_figures(self._ctx, progress.update_dossier(facts=self._reader.facts))
         plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
             return _none(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
-        verdict = await self._verdict(progress.learned(plan=plan))
+        verdict = await self._verdict(progress.update_dossier(plan=plan))
         verdicts, barred = [verdict], dict[str, str]()
         while not verdict.problems and not verdict.refusals and (judged := _drop_blocked(plan, verdict)).barred:
             if not judged.plan.calls:
                 return _refuse_plan(plan, verdicts)
             barred, plan = {**barred, **judged.barred}, judged.plan
-            verdict = await self._verdict(progress.learned(plan=plan))
+            verdict = await self._verdict(progress.update_dossier(plan=plan))
             verdicts.append(verdict)
         if verdict.problems:
             return _refuse_plan(plan, verdicts)
@@ -127,7 +127,7 @@ class Closing:
     async def _verdict(self, progress: Progress) -> Verdict:
         dossier, made = progress.dossier, Made(progress.dossier.made)
         known = known_figures(self._ctx, dossier.facts)
-        problems = await worked_out(self._ctx, self._key, made, lambda: audit(dossier.values, known, made))
+        problems = await compute_with_tools(self._ctx, self._key, made, lambda: audit(dossier.values, known, made))
         if problems:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
         return await verdict_on(self._ctx, progress.template, dossier)

@@ -45,8 +45,8 @@ def _arguments(call: PlannedCall, undo: Tool) -> dict[str, Json]:
     """What the call was given under the same names; what else is needed is what it answers with."""
     own = {name: call.arguments[name] for name in properties_of(undo) if name in call.arguments}
     needed = required_arguments(undo) - {key_field(undo)}
-    return {**own, **{name: _answered(call, name) for name in sorted(needed - own.keys())}}
+    return {**own, **{name: _reference_to_answer(call, name) for name in sorted(needed - own.keys())}}
 
 
-def _answered(call: PlannedCall, name: str) -> Json:
+def _reference_to_answer(call: PlannedCall, name: str) -> Json:
     return reference_to_made(call.call_id, name) if identifies(name) else {"$ref": f"{call.call_id}.{name}"}

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from services.executor.core.budget.budget import Purse
+from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.model.model_calls import UnusableAnswer
-from services.executor.core.model.structured import Question, Unanswered, checked
+from services.executor.core.model.structured import ModelQuestion, Unanswered, ask_checked
 from services.executor.core.prompts import schemas
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import Tier
@@ -50,7 +50,7 @@ async def objections_to(ctx: TurnContext, progress: Progress, plan: WritePlan, k
     try:
         known = frozenset(part.number for part in progress.dossier.parts)
         question = _question(ctx, progress, plan, key)
-        answer = await checked(ctx, question, Coverage, partial(_consistent, known))
+        answer = await ask_checked(ctx, question, Coverage, partial(_consistent, known))
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
         raise Failed(reason, "model") from unusable
@@ -74,18 +74,18 @@ def _consistent(parts: Container[int], said: Coverage) -> Coverage:
     return said
 
 
-def _question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> Question:
+def _question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:
     parts: list[Json] = [part.as_json() for part in progress.dossier.parts]
     calls: list[Json] = [{"part": call.part, "tool": call.tool, "arguments": call.arguments} for call in plan.calls]
     values: list[Json] = [
         {"name": value.name, "operation": value.operation, "value": value.value} for value in progress.dossier.values
     ]
-    return Question(
+    return ModelQuestion(
         step=key,
         tier=Tier.HAIKU,
         system=(ctx.prompts.coverage,),
         sections={"task": ctx.task, "now": ctx.sections.get("now"), "parts": parts, "values": values, "calls": calls},
         schema=schemas.COVERAGE,
         max_tokens=512,
-        purse=Purse.WHOLE,
+        purse=BudgetShare.WHOLE,
     )

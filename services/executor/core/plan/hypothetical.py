@@ -1,6 +1,6 @@
 """What the rules would say of a call that nobody makes."""
 
-from services.executor.core.authorize.policy_check import reasons, told, verdict_on
+from services.executor.core.authorize.policy_check import format_refusal, reasons, verdict_on
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.session.context import TurnContext
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -24,15 +24,15 @@ async def would_policy_say(ctx: TurnContext, progress: Progress, key: str, given
     plan = WritePlan(task_id=ctx.record.task_id, round=0, calls=(call,))
 
     async def ask() -> str:
-        verdict = await verdict_on(ctx, progress.template, progress.learned(plan=plan).dossier)
+        verdict = await verdict_on(ctx, progress.template, progress.update_dossier(plan=plan).dossier)
         ctx.journal.tell("note", hypothetical=tool.name, passed=verdict.passed)
         return dumps(_in_words(verdict))
 
-    return loads(await ctx.journal.once(key, "verdict", ask))
+    return loads(await ctx.journal.run_step(key, "verdict", ask))
 
 
 def _in_words(verdict: Verdict) -> Json:
-    refused = [told(refusal) for refusal in verdict.refusals]
+    refused = [format_refusal(refusal) for refusal in verdict.refusals]
     said: list[Json] = [*reasons(verdict), *refused]
     blocked = verdict.blocked or bool(verdict.problems) or bool(refused)
     word = "blocked" if blocked else "waits for a person" if not verdict.passed else "passes"

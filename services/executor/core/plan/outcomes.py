@@ -6,7 +6,7 @@ from services.executor.core.dossier.dossier import Fact
 from services.executor.core.dossier.parts import PartOfTask
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
-from services.executor.core.write.left_out import left_out
+from services.executor.core.write.left_out import left_out_calls
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads
@@ -37,7 +37,7 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
 async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> dict[str, Json]:
     """What became of each call, by call id. ``why_not``: why none of those that were not sent was made."""
     known = await entries(ctx, plan)
-    reasons = {one.call.call_id: one.why for one in left_out(ctx, plan)}
+    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
     told: dict[str, Json] = {}
     for call in plan.calls:
         entry = known.get(call.call_id)

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from services.executor.core.dossier.parts import PartOfTask, parts_to_do
 from services.executor.core.records.refs import references
 from services.executor.core.tools.corrections import Corrections
-from services.executor.core.tools.schema_drift import renamed
+from services.executor.core.tools.schema_drift import rename_arguments
 from services.executor.core.tools.tools_offered import CALL
 from services.executor.core.tools.validate import key_field, problems_with
 from services.executor.ports.models import ToolUse
@@ -174,5 +174,5 @@ def _put(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> Json:
 
 def _in_present_names(given: JsonObject, tool: Tool, corrections: Corrections) -> JsonObject:
     """Arguments with the names that the server's columns have now, where its schema takes them."""
-    corrected = renamed(given, corrections.for_call(tool, given))
+    corrected = rename_arguments(given, corrections.for_call(tool, given))
     return given if problems_with(corrected, tool) else corrected

@@ -8,11 +8,11 @@ from services.executor.core.figures.calculate.evaluate import recompute
 from services.executor.core.figures.calculate.paths import NoSuchPath
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.made_tools.running import worked_out
+from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.plan.known_figures import known_figures, known_sources
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.sources import SourceFinder
-from services.executor.core.process.figures import figured, with_figures
+from services.executor.core.process.figures import compute_figures, with_figures
 from services.executor.core.reads import gate
 from services.executor.core.reads.reading import known_corrections, read
 from services.executor.core.session.context import TurnContext
@@ -47,7 +47,7 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
         return
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
     seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
-    fresh = await _read_again(ctx, progress) if seen_by_person else progress
+    fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
     verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
     refuse_if_refused(verdict)
@@ -66,7 +66,7 @@ def _compare(
     same = before is None or binding_hash(verdict) == binding_hash(before)
     if same and not asks_now(ctx, progress, verdict):
         return
-    if progress.dossier.approved_hash is None or needs_person(ctx, fresh.learned(verdict=verdict)):
+    if progress.dossier.approved_hash is None or needs_person(ctx, fresh.update_dossier(verdict=verdict)):
         raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
 
 
@@ -79,21 +79,21 @@ def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]
     return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)
 
 
-async def _read_again(ctx: TurnContext, progress: Progress) -> Progress:
+async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress over facts read anew, its values computed again from them."""
-    facts = await side_by_side(_again(ctx, progress, fact) for fact in progress.dossier.facts)
+    facts = await side_by_side(_read_again(ctx, progress, fact) for fact in progress.dossier.facts)
     try:
-        own = with_figures(progress.dossier.values, figured(progress.template, facts, ctx.task))
+        own = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
         made = Made(progress.dossier.made)
         key = f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
         known = known_figures(ctx, facts)
-        values = await worked_out(ctx, key, made, lambda: recompute(own, known, made))
+        values = await compute_with_tools(ctx, key, made, lambda: recompute(own, known, made))
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
-    return progress.learned(facts=tuple(facts), values=values)
+    return progress.update_dossier(facts=tuple(facts), values=values)
 
 
-async def _again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
+async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
     """The fact read anew. A resumed turn reads again: what the journal holds may be from long before."""
     tool = ctx.toolbox.find(fact.connection_id, fact.tool)
     if tool is None:

@@ -172,8 +172,8 @@ class SourceFinder:
         if not own:
             return ""
         return (
-            f"{leaf.path} {_shown(leaf.origins[0].value)} is of {', '.join(sorted(filter(None, owners)))}; "
-            f"the record that the call names has {_shown(own[0])}"
+            f"{leaf.path} {_format_value(leaf.origins[0].value)} is of {', '.join(sorted(filter(None, owners)))}; "
+            f"the record that the call names has {_format_value(own[0])}"
         )
 
     def _is_share(self, leaf: Trace, call: PlannedCall) -> bool:
@@ -233,7 +233,7 @@ def _sets_scale(tool: Tool, path: str) -> bool:
 
 
 def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
-    value = _shown(_value_at(call.arguments, leaf.path))
+    value = _format_value(_value_at(call.arguments, leaf.path))
     return (
         f"{leaf.path} {value} of {tool.name} stands neither in the task nor in a result, and is not calculated: "
         "calculate it, or take what stands there; if it is yours to choose, propose the call again as it is"
@@ -243,8 +243,8 @@ def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
 def _why_unsourced(leaf: Trace, call: PlannedCall) -> str:
     value = _value_at(call.arguments, leaf.path)
     return (
-        f"{leaf.path} {_shown(value)} ({leaf.kind}) stands neither in the task nor in a result, and is not calculated: "
-        "read or calculate it"
+        f"{leaf.path} {_format_value(value)} ({leaf.kind}) stands neither in the task nor in a result, "
+        "and is not calculated: read or calculate it"
     )
 
 
@@ -301,5 +301,5 @@ def _value_at(arguments: JsonObject, path: str) -> Json:
     return value
 
 
-def _shown(value: Json) -> str:
+def _format_value(value: Json) -> str:
     return (value if isinstance(value, str) else dumps(value))[:_SHOWN]

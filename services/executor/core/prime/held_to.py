@@ -44,7 +44,7 @@ _SAID = re.compile(
 _TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 
-def shown(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
+def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
     """Each limit with its source. Where those of its kind did not hold lately, the value is not said at all."""
     return [_one(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
 
@@ -52,7 +52,13 @@ def shown(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]
 def thresholds(policies: Iterable[Policy], texts: Mapping[str, str]) -> tuple[Threshold, ...]:
     """The limits of the rules, then those in the texts (by what they are called), each once."""
     found = [
-        *(limit for policy in policies for rule in policy.rules if not rule.report_only for limit in _of(policy, rule)),
+        *(
+            limit
+            for policy in policies
+            for rule in policy.rules
+            if not rule.report_only
+            for limit in _thresholds_of_rule(policy, rule)
+        ),
         *(limit for name, text in texts.items() for limit in _in_words(name, text[:_TEXT_LOOKED_AT])),
     ]
     return tuple(dict.fromkeys(found))[:_MOST]
@@ -66,7 +72,7 @@ def with_thresholds(ctx: TurnContext) -> TurnContext:
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     found = thresholds((*ctx.policies, own), texts)
     return replace(
-        ctx, thresholds=found, sections={**ctx.sections, "thresholds": shown(found, ctx.experience.accuracy)}
+        ctx, thresholds=found, sections={**ctx.sections, "thresholds": describe_limits(found, ctx.experience.accuracy)}
     )
 
 
@@ -87,7 +93,7 @@ def _warning(known: Accuracy) -> str:
     )
 
 
-def _of(policy: Policy, rule: Rule) -> Iterator[Threshold]:
+def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
     """The comparisons of a rule with a number. One that is the whole condition decides it, for its tool or for all."""
     of_tool = _OF_TOOL.match(rule.condition)
     condition = _STRING.sub('""', rule.condition[of_tool.end() :] if of_tool else rule.condition)

@@ -15,7 +15,7 @@ def learned_sections(
     experience: Experience, task: str, process_type: str, journal: Journal, told: Json = None
 ) -> dict[str, Json]:
     """The top cases, facts and entities of those that are about this task. ``told``: the cases of a prompt before."""
-    facts = about(experience, task, process_type, journal.now)
+    facts = select_experience(experience, task, process_type, journal.now)
     return {
         "primer": primer(experience, task, journal, told),
         "knowledge": [_fact(fact) for fact in facts.knowledge],
@@ -23,7 +23,7 @@ def learned_sections(
     }
 
 
-def about(experience: Experience, task: str, process_type: str, now: datetime) -> Experience:
+def select_experience(experience: Experience, task: str, process_type: str, now: datetime) -> Experience:
     """The experience with only the facts and entities that this task is shown."""
     facts = known_facts(experience.knowledge, task, keywords(task), process_type)
     return experience._replace(knowledge=tuple(facts), entities=tuple(known_entities(experience.entities, task, now)))

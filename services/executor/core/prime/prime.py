@@ -13,12 +13,12 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import named_by_rules, rules_about_nothing
 from services.executor.core.prime.known import learned_sections
 from services.executor.core.prime.recall import note_tools, recall
-from services.executor.core.prime.servers import NO_TOOLS, offered
+from services.executor.core.prime.servers import NO_TOOLS, discover_tools
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.checkpoints import Checkpoints
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.side_by_side import together
+from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.chosen import Chosen, Processes
 from services.executor.core.states.templates import GENERAL, TEMPLATES
 from services.executor.core.tools.toolbox import toolbox
@@ -64,12 +64,12 @@ def strategy_for(arms: Arms, available: Sequence[Strategy] = AVAILABLE) -> Choic
     return choose(arms, available)
 
 
-def shown(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
+def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
     """Each arm's pulls, mean reward and score, as the task's metadata tells them."""
     return {strategy.value: _arm(arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items()}
 
 
-def foreseen(verdict: Verdict) -> Foreseen:
+def foreseen_rules(verdict: Verdict) -> Foreseen:
     """Triggered rules, and violations as hard constraints (seed 001, Policy Enforcement)."""
     found = verdict.text
     rules = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
@@ -119,9 +119,9 @@ async def prime(
     tenant = as_assessed(tenant, work.record)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     tenant_id, process = work.record.tenant, _process(work.record, processes, known)
-    servers, foreseen, experience = await together(
-        offered(ports.tools, tenant, work.record, opened.journal),
-        _foreseen(ports, policies, request.text, opened.journal),
+    servers, foreseen, experience = await run_together(
+        discover_tools(ports.tools, tenant, work.record, opened.journal),
+        _foresee_rules(ports, policies, request.text, opened.journal),
         recall(ports.learned, tenant_id, process.process_type, opened.journal),
     )
     session = own_memory(await opened.store.session(), work.record)
@@ -163,7 +163,7 @@ def first_progress(ctx: TurnContext) -> Progress:
         visited=(template.states[0],),
         orchestrators=ctx.limits.orchestrators,
         thresholds=ctx.thresholds,
-        notes={**ctx.notes, "classification": ctx.process.told()},
+        notes={**ctx.notes, "classification": ctx.process.describe()},
         ruled_tools=named_by_rules(ctx.policies),
         tenant_version=ctx.tenant.version,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
@@ -173,7 +173,7 @@ def first_progress(ctx: TurnContext) -> Progress:
 async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its process told and its strategy drawn: by the arms of that kind of process."""
     choice = strategy_for(ctx.experience.arms, ctx.limits.strategies)
-    bandit = shown(choice, ctx.experience.arms)
+    bandit = describe_arms(choice, ctx.experience.arms)
     ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
     ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
     update = {"strategy": choice.strategy, "strategy_why": choice.why, "bandit_json": json.dumps(bandit)}
@@ -210,12 +210,12 @@ def _notes(
 async def _tenant(ports: Ports, tenant: str, begun_with: str) -> TenantRecord:
     """A task that was begun keeps its policies; what else has changed in the record holds from this turn on."""
     try:
-        return await (ports.tenants.begun_with(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
+        return await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
     except UnknownTenant as error:
         raise Failed(str(error)) from error
 
 
-async def _foreseen(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> Foreseen:
+async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> Foreseen:
     """What a provisional verdict already knows: rules that are triggered, and what the text rules say of the task.
 
     Most fields are not known yet, so of a plan it decides nothing; if it cannot be had, the binding one will say so.
@@ -230,4 +230,4 @@ async def _foreseen(ports: Ports, policies: tuple[Policy, ...], text: str, journ
             raise Failed(f"no policy verdict on the task's text: {error}", "policy_service") from error
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
         return Foreseen()
-    return foreseen(verdict)
+    return foreseen_rules(verdict)

@@ -66,7 +66,7 @@ def find_asked(text: str) -> Protected | None:
     return None
 
 
-class _Mention(NamedTuple):
+class _ThingMention(NamedTuple):
     start: int
     end: int
     group: str
@@ -84,7 +84,7 @@ def _sentences(text: str) -> Iterator[list[str]]:
             yield found
 
 
-def _mentions(sentence: Sequence[str]) -> Iterator[_Mention]:
+def _mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
     """The longest protected term at each place."""
     place = 0
     while place < len(sentence):
@@ -95,7 +95,7 @@ def _mentions(sentence: Sequence[str]) -> Iterator[_Mention]:
         place = found.end if found else place + 1
 
 
-def _mention(sentence: Sequence[str], start: int, size: int) -> _Mention | None:
+def _mention(sentence: Sequence[str], start: int, size: int) -> _ThingMention | None:
     *first, last = sentence[start : start + size] or ("",)
     for form in (
         last,
@@ -106,12 +106,12 @@ def _mention(sentence: Sequence[str], start: int, size: int) -> _Mention | None:
     ):
         group = _TERMS.get((*first, form)) if len(first) == size - 1 else None
         if group:
-            return _Mention(start, start + size, group)
+            return _ThingMention(start, start + size, group)
     return None
 
 
-def _is_asked_for(sentence: Sequence[str], found: _Mention) -> bool:
-    after = _behind(sentence, found)
+def _is_asked_for(sentence: Sequence[str], found: _ThingMention) -> bool:
+    after = _words_behind(sentence, found)
     before = sentence[max(0, found.start - _BEFORE) : found.start]
     if after[0] not in words.ENDING or _COUNTING.search(" ".join(before)) or after[:2] in _NOT_GIVEN:
         return False  # a password reset, a card payment: the thing is only part of another's name
@@ -124,7 +124,7 @@ def _is_asked_for(sentence: Sequence[str], found: _Mention) -> bool:
     )
 
 
-def _behind(sentence: Sequence[str], found: _Mention) -> list[str]:
+def _words_behind(sentence: Sequence[str], found: _ThingMention) -> list[str]:
     """What follows the thing, beyond nouns that leave it what it is."""
     rest = list(sentence[found.end :])
     while rest and rest[0] in words.SAME_THING:

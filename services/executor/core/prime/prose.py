@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.dossier.endings import Failed, Part
-from services.executor.core.model.structured import Question, Unanswered, answered
+from services.executor.core.model.structured import ModelQuestion, Unanswered, ask_structured
 from services.executor.core.prime.prose_sentences import UNENFORCED, binding_sentences, say_unenforced
 from services.executor.core.prompts import schemas
 from services.executor.core.session.context import TurnContext
@@ -74,7 +74,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
         for one in read.translated:
             _refuse_untranslated(one)
     rules = tuple(one.policy for one in read.translated) if enforced else ()
-    told = [*(_told(one, enforced) for one in read.translated), *read.problems]
+    told = [*(_describe_translation(one, enforced) for one in read.translated), *read.problems]
     said = _own_policy_note(sources, read, enforced)
     return replace(
         ctx,
@@ -89,7 +89,7 @@ async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translatio
     problems: list[JsonValue] = []
     for source in sources:
         try:
-            found.append(await _translated(ctx, source))
+            found.append(await _translate_policy(ctx, source))
         except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
             if ctx.tenant.enforce_prose:
                 why = f"the policy {source.id!r} could not be translated into rules: {error}"
@@ -123,7 +123,7 @@ def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
     return (*ctx.tenant.prose_policies, *own)
 
 
-async def _translated(ctx: TurnContext, source: ProsePolicy) -> Translated:
+async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> Translated:
     """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
     tools = _known_tools(ctx.toolbox.tools.values())
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
@@ -137,19 +137,19 @@ async def _translated(ctx: TurnContext, source: ProsePolicy) -> Translated:
         await ctx.ports.learned.keep_translation(ctx.record.tenant, key, fresh)
         return fresh
 
-    return Translated(source, ProseAnswer.from_json(await ctx.journal.once(f"prose:{key}", "verdict", find)))
+    return Translated(source, ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find)))
 
 
 async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
-    question = Question(
+    question = ModelQuestion(
         step=f"prose:{key}:asked",
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.translate),
-        sections={"source": source.text, "tools": _listed(ctx.toolbox.tools.values())},
+        sections={"source": source.text, "tools": _describe_tools(ctx.toolbox.tools.values())},
         schema=schemas.TRANSLATION,
         max_tokens=4096,
     )
-    proposals = (await answered(ctx, question, Proposals)).value
+    proposals = (await ask_structured(ctx, question, Proposals)).value
     candidates = tuple(_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
     return await ctx.ports.policy.check_prose(
@@ -185,7 +185,7 @@ def _candidate(number: int, said: Proposed) -> Candidate:
     return Candidate(quote=said.quote, tool_rule=tool_rule)
 
 
-def _told(one: Translated, enforced: bool) -> JsonValue:
+def _describe_translation(one: Translated, enforced: bool) -> JsonValue:
     """What clients see of it: the rules it became, those refused, and the sentences that became none."""
     answer = one.answer
     rules = [
@@ -201,7 +201,7 @@ def _known_tools(tools: Iterable[Tool]) -> list[KnownTool]:
     return [KnownTool(name=tool.name, fields=_fields(tool)) for tool in tools]
 
 
-def _listed(tools: Iterable[Tool]) -> list[Json]:
+def _describe_tools(tools: Iterable[Tool]) -> list[Json]:
     return [{"name": tool.name, "class": tool.tool_class.value, "fields": [*_fields(tool)]} for tool in tools]
 
 

@@ -37,9 +37,9 @@ def primer(experience: Experience, task: str, journal: Journal, told: Json = Non
     ``told``: those that were told of before.
     """
     found = primer_cases(experience.cases, task, journal.now)
-    if found and [_shown(case) for case in found] != told:
+    if found and [_describe_case(case) for case in found] != told:
         journal.tell("note", primer=[{"case": case.case_id, "use": _USE[case.outcome]} for case in found])
-    return [_shown(case) for case in found]
+    return [_describe_case(case) for case in found]
 
 
 def primer_cases(cases: tuple[CaseEntry, ...], task: str, now: datetime) -> list[CaseEntry]:
@@ -47,7 +47,7 @@ def primer_cases(cases: tuple[CaseEntry, ...], task: str, now: datetime) -> list
     return relevant(pruned(cases, now), keywords(task))
 
 
-def _shown(case: CaseEntry) -> Json:
+def _describe_case(case: CaseEntry) -> Json:
     return {
         "use": _USE[case.outcome],
         "task": case.summary,

@@ -40,7 +40,7 @@ def named_tools(text: str, connection: Connection, known: Collection[str]) -> tu
     return tuple(_tool(name, connection) for name in sorted(names))
 
 
-async def offered(
+async def discover_tools(
     tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
 ) -> tuple[Offered, ...]:
     """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
@@ -50,7 +50,7 @@ async def offered(
     for server in found:
         if not server.tools:
             journal.tell("note", connection=server.connection.id, problem="the tool server lists no tools")
-    return _with_named(tools, found, record.request.text, journal)
+    return _add_named_tools(tools, found, record.request.text, journal)
 
 
 def _names(text: str) -> Iterator[str]:
@@ -103,7 +103,7 @@ async def _discover(tools: ToolServers, connection: Connection, session_id: str)
         ) from error
 
 
-def _with_named(tools: ToolServers, found: Sequence[Offered], text: str, journal: Journal) -> tuple[Offered, ...]:
+def _add_named_tools(tools: ToolServers, found: Sequence[Offered], text: str, journal: Journal) -> tuple[Offered, ...]:
     """With the tools that the task names, where exactly one server may have tools that it does not list."""
     open_ended = [server for server in found if tools.may_have_unlisted(server.connection)]
     if len(open_ended) != 1:

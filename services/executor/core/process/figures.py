@@ -23,17 +23,17 @@ from services.executor.core.process.links import Links, denies
 from services.executor.core.process.rows import (
     Ambiguous,
     Around,
-    Group,
+    ChosenRows,
     NotThere,
-    Rows,
-    at,
+    RowGroup,
+    field_path,
     groups,
     operand_of,
     row_operands,
     rows_of,
 )
 from services.executor.core.records.calculated import ProcessFigures, adopt_values
-from services.executor.core.records.called_records import ReadOnce, Seen, is_named, seen
+from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
 from services.executor.core.states.figures import Figure
 from services.executor.core.states.patterns import Pattern, is_figure, kinds, pattern
 from services.executor.core.states.template import Template
@@ -42,7 +42,7 @@ from shared.domain.exact_json import Json
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
-class Missing(NamedTuple):
+class MissingFigure(NamedTuple):
     """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
 
     name: str
@@ -65,7 +65,7 @@ class Figured(NamedTuple):
     """What was computed, and what could not be."""
 
     values: tuple[NamedValue, ...] = ()
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[MissingFigure, ...] = ()
     subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
     shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
 
@@ -77,18 +77,18 @@ class _Subject(NamedTuple):
     id: str = ""
 
 
-def figured(template: Template, facts: Sequence[Fact], task: str) -> Figured:
+def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> Figured:
     """All figures of the template over the facts, in its order; the first way that can be gone counts."""
-    return _figured(template.figures, tuple(facts), task) if template.figures else Figured()
+    return _compute_figures(template.figures, tuple(facts), task) if template.figures else Figured()
 
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
-def _figured(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> Figured:
+def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> Figured:
     facts = [ReadOnce.model_validate(dict(fact)) for fact in given]
-    records = seen(facts)
+    records = find_records(facts)
     links = Links(records)
     known: dict[str, NamedValue] = {}
-    missing: dict[tuple[str, str], Missing] = {}
+    missing: dict[tuple[str, str], MissingFigure] = {}
     about: dict[str, set[str]] = {}
     for figure in figures:
         for subject in _subjects(figure, records, task):
@@ -98,12 +98,12 @@ def _figured(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) ->
             try:
                 found = _values(figure, Around(subject.anchors, records, task, links), subject.id, facts, known)
             except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
-                missing.setdefault((figure.name, subject.id), Missing(figure.name, str(why), subject.id))
+                missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(why), subject.id))
                 continue
             known |= {value.name: value for value in found}
             missing.pop((figure.name, subject.id), None)
     subjects = {name: frozenset(ids) for name, ids in about.items()}
-    return Figured(tuple(known.values()), tuple(missing.values()), subjects, _shared(known.values(), records))
+    return Figured(tuple(known.values()), tuple(missing.values()), subjects, _shared_by_figure(known.values(), records))
 
 
 def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
@@ -144,10 +144,10 @@ def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
             yield str(anchor.id).casefold()
 
 
-def _shared(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[Shared, ...]]:
+def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[Shared, ...]]:
     """Of differences of several records each: those that are taken from the same, or take the same off."""
     places = {
-        (record.fact.ref, at(record.path, key)): (record.identity, key)
+        (record.fact.ref, field_path(record.path, key)): (record.identity, key)
         for record in records
         for key in record.record
         if key != "currency"
@@ -158,11 +158,11 @@ def _shared(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, 
             for rank, operand in enumerate(value.operands):
                 if place := places.get((operand.ref, operand.path)):
                     drawn.setdefault(value.figure, {}).setdefault(place, []).append((value.about.casefold(), rank))
-    found = {name: [_drawn(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()}
+    found = {name: [_shared_record(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()}
     return {name: tuple(one for one in some if len(one.ids) > 1) for name, some in found.items()}
 
 
-def _drawn(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
+def _shared_record(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
     """``whole`` only where every difference begins with it, and it was the same whenever it was read."""
     identity, key = place
     same = [record.record for record in records if record.identity == identity]
@@ -216,7 +216,7 @@ def _values(
     wanted = [_earlier(text, known, about) or pattern(text) for text in figure.operands]
     sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
     made = []
-    for group in groups([one for one in sources if isinstance(one, Rows)], figure.by):
+    for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
         found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
         asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
         result = evaluate(asked, KnownFigures(facts, tuple(known.values()), (around.task,)))
@@ -224,10 +224,12 @@ def _values(
     return made
 
 
-def _operands(source: Operand | Pattern | Rows, around: Around, operation: str, group: Group | None) -> list[Operand]:
+def _operands(
+    source: Operand | Pattern | ChosenRows, around: Around, operation: str, group: RowGroup | None
+) -> list[Operand]:
     if isinstance(source, Operand):
         return [source]
-    if isinstance(source, Rows):
+    if isinstance(source, ChosenRows):
         return row_operands(source, operation, group)
     return operand_of(source, around, operation)
 

@@ -35,7 +35,7 @@ class _Ends(NamedTuple):
         return not apart
 
     @classmethod
-    def joined(cls, ends: Sequence["_Ends"]) -> "_Ends":
+    def join_ends(cls, ends: Sequence["_Ends"]) -> "_Ends":
         """What all of them together are called, refer to and say."""
         own, refers, says = zip(*ends, strict=True)
         return cls(frozenset().union(*own), frozenset().union(*refers), frozenset().union(*says))
@@ -62,10 +62,12 @@ class Links:
             for place, record in enumerate(self._records)
             if not of_kind[place] or record.identity in known or wanted(record)
         ]
-        ways = (self._walked(known, steps, wanted, says) for says in (_nothing, _identifiers, _texts))
+        ways = (self._walk_links(known, steps, wanted, says) for says in (_nothing, _identifiers, _texts))
         return next((found for found in ways if found), [])
 
-    def _walked(self, known: set[str], steps: Sequence[int], wanted: Callable[[Seen], bool], says: _Says) -> list[Seen]:
+    def _walk_links(
+        self, known: set[str], steps: Sequence[int], wanted: Callable[[Seen], bool], says: _Says
+    ) -> list[Seen]:
         records, ends = self._records, self._ends_of(says)
         near = [place for place in steps if records[place].identity in known]
         left = [place for place in steps if records[place].identity not in known]
@@ -73,7 +75,7 @@ class Links:
             found = [records[place] for place in near if wanted(records[place])]
             if found or not near:
                 return found
-            pool = _Ends.joined([ends[place] for place in near])
+            pool = _Ends.join_ends([ends[place] for place in near])
             near = [place for place in left if ends[place].meets(pool)]
             gone = {*near}
             left = [place for place in left if place not in gone]
@@ -132,15 +134,15 @@ def _reference(key: str, value: Json) -> Iterator[str]:
 def _identifiers(record: Seen) -> set[str]:
     own = ((key, value) for key, value in record.record.items() if key.lower() not in _OWN)
     identifying = ((key, value) for key, value in own if key.lower().endswith(("id", "name", "number", "code", "key")))
-    return {*_said(identifying)}
+    return {*_telling_fields(identifying)}
 
 
 def _texts(record: Seen) -> set[str]:
     telling = ((key, value) for key, value in record.record.items() if key.lower() not in _OWN | _SAYS_LITTLE)
-    return {*_said(telling)}
+    return {*_telling_fields(telling)}
 
 
-def _said(fields: Iterable[tuple[str, Json]]) -> Iterator[str]:
+def _telling_fields(fields: Iterable[tuple[str, Json]]) -> Iterator[str]:
     """Field and text; a figure or a date in common is chance."""
     for key, value in fields:
         if isinstance(value, str) and value.strip() and figure(value) is None and not _DATE.match(value.strip()):

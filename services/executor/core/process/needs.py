@@ -9,7 +9,7 @@ from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.finance.catalogue import decimal_text
 from services.executor.core.process.figures import Figured, Shared, figures_about, figures_seen
 from services.executor.core.records.binding import bind, view_of
-from services.executor.core.records.called_records import Seen, seen, words
+from services.executor.core.records.called_records import Seen, find_records, words
 from services.executor.core.records.refs import literal_parts
 from services.executor.core.states.figures import Figure
 from services.executor.core.states.patterns import kinds
@@ -46,14 +46,14 @@ def ids_of(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 
 
-def named_in(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
+def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
     """The records of the figure's kind that a call names: by what was read, or by the name of the argument."""
     said = {str(part).casefold() for part in literal_parts(arguments)}
     keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
-    return frozenset((said & ids) | {text.casefold() for text in _under(arguments, keys)})
+    return frozenset((said & ids) | {text.casefold() for text in _values_under(arguments, keys)})
 
 
-def left_by(figure: Figure, together: Collection[str], shared: Shared, found: Figured) -> Decimal | None:
+def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, found: Figured) -> Decimal | None:
     """What these records leave together; None if the figure is no remainder, or it is not known of all of them."""
     alone = [
         Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
@@ -63,16 +63,16 @@ def left_by(figure: Figure, together: Collection[str], shared: Shared, found: Fi
     return shared.whole - sum((shared.whole - one for one in alone), Decimal(0))
 
 
-def left_together(
+def joint_remainders(
     template: Template, calls: Sequence[PlannedCall], found: Figured, facts: Sequence[Fact]
 ) -> dict[str, dict[str, Decimal]]:
     """For each remainder and each record that draws on the same as another of the plan: what all of them leave."""
     left: dict[str, dict[str, Decimal]] = {}
     for figure in template.figures if found.shared else ():
-        written = _written(figure, calls, facts) if figure.remainder else frozenset()
+        written = _records_written(figure, calls, facts) if figure.remainder else frozenset()
         for shared in found.shared.get(figure.name, ()):
             together = shared.ids & written
-            least = left_by(figure, together, shared, found) if len(together) > 1 else None
+            least = joint_remainder(figure, together, shared, found) if len(together) > 1 else None
             if least is not None:
                 left.setdefault(figure.name, {}).update(dict.fromkeys(together, least))
     return left
@@ -104,26 +104,26 @@ def needs(
     found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
     figures = [(figure, changed) for figure in template.figures if (changed := resting(figure, changes))]
-    records = seen(facts) if any(figure.about for figure, _ in figures) else ()
+    records = find_records(facts) if any(figure.about for figure, _ in figures) else ()
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
     return _join_needs([*asked, *_unread(template, changes, facts)])
 
 
-def _under(value: Json, keys: frozenset[tuple[str, ...]], taken: bool = False) -> Iterator[str]:
+def _values_under(value: Json, keys: frozenset[tuple[str, ...]], taken: bool = False) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _under(inner, keys, words(key) in keys)
+            yield from _values_under(inner, keys, words(key) in keys)
     elif isinstance(value, list):
         for item in value:
-            yield from _under(item, keys, taken)
+            yield from _values_under(item, keys, taken)
     elif taken and value is not None:
         yield str(value)
 
 
-def _written(figure: Figure, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
-    ids = ids_of(figure, seen(facts))
-    return frozenset[str]().union(*(named_in(figure, call.arguments, ids) for call in resting(figure, calls)))
+def _records_written(figure: Figure, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
+    ids = ids_of(figure, find_records(facts))
+    return frozenset[str]().union(*(records_named(figure, call.arguments, ids) for call in resting(figure, calls)))
 
 
 def _of_figure(
@@ -131,7 +131,7 @@ def _of_figure(
 ) -> Iterator[Need]:
     ids = ids_of(figure, records)
     subjects = found.subjects.get(figure.name, frozenset())
-    named = {call.call_id: named_in(figure, call.arguments, ids) for call in changes}
+    named = {call.call_id: records_named(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
             yield Need(figure.name, why, frozenset({verb_of(call.tool)}))
@@ -145,7 +145,7 @@ def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found
     """Empty for one alone, and where what all of them leave is known and is not less than nothing."""
     if len(together) < 2:
         return ""
-    left = left_by(figure, together, shared, found)
+    left = joint_remainder(figure, together, shared, found)
     if left is not None and left >= 0:
         return ""
     why = f"{figure.name} is known of each alone, and {', '.join(together)} draw on the same"
@@ -174,10 +174,12 @@ def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[
         for wanted in template.must_know:
             names = wanted.split("|")
             if known.isdisjoint(names):
-                yield Need(names[0], f"nothing was read that says the {_told(names)}", frozenset({verb_of(call.tool)}))
+                yield Need(
+                    names[0], f"nothing was read that says the {_join_names(names)}", frozenset({verb_of(call.tool)})
+                )
 
 
-def _told(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " or ".join(name.replace("_", " ") for name in names)
 
 

@@ -9,8 +9,8 @@ from services.executor.core.figures.calculate.conditions import condition
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.process.links import Links
-from services.executor.core.process.rows import Ambiguous, Around, NotThere, Rows, rows_of
-from services.executor.core.records.called_records import Seen, is_named, seen, stands_in
+from services.executor.core.process.rows import Ambiguous, Around, ChosenRows, NotThere, rows_of
+from services.executor.core.records.called_records import Seen, find_records, is_named, stands_in
 from services.executor.core.records.refs import literal_parts
 from services.executor.core.states.figures import Route
 from services.executor.core.states.patterns import pattern
@@ -37,25 +37,25 @@ class Unheeded(NamedTuple):
 def with_rows_left(progress: Progress, task: str) -> Progress:
     """The answered progress, which names the rows for which nothing was done; a list stays one (I9)."""
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
-    left = [] if plan is None else [row for row in unheeded(progress, task, plan) if not stands_in(row.id, answer)]
+    left = [] if plan is None else [row for row in unheeded_rows(progress, task, plan) if not stands_in(row.id, answer)]
     if not left or plan is None:
         return progress
     why = f" {plan.why_none}" if plan.why_none else ""
-    said = f"Nothing was done for {_listed(left)}.{why}"
+    said = f"Nothing was done for {_list_rows(left)}.{why}"
     noted = progress.model_copy(update={"notes": {**progress.notes, "rows_left_out": said}})
-    return noted if is_exact_match(answer) else noted.learned(answer=f"{answer.rstrip()}\n\n{said}")
+    return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
-def unheeded(progress: Progress, task: str, plan: WritePlan) -> list[Unheeded]:
+def unheeded_rows(progress: Progress, task: str, plan: WritePlan) -> list[Unheeded]:
     """The rows whose age gives them a way, and that no call names; none where no one list is plainly meant."""
     template = progress.template
     if not template.routes or not template.routed:
         return []
-    records = seen(progress.dossier.facts)
+    records = find_records(progress.dossier.facts)
     named = [record for record in records if is_named(record, task)]
     around = Around(named, records, task, Links(records))
     try:
-        rows = _meant(rows_of(pattern(template.routed), around))
+        rows = _rows_meant(rows_of(pattern(template.routed), around))
     except (Ambiguous, NotThere):
         return []
     spoken_of = _texts_of(plan)
@@ -63,7 +63,7 @@ def unheeded(progress: Progress, task: str, plan: WritePlan) -> list[Unheeded]:
     return [row for record in rows if not (_names(record) - common) & spoken_of for row in _due(template, record)]
 
 
-def _meant(rows: Rows) -> list[Seen]:
+def _rows_meant(rows: ChosenRows) -> list[Seen]:
     tests = [[condition(text) for text in alternative] for alternative in rows.alternatives]
     return [record for record in rows.records if any(all(holds(record.record) for holds in each) for each in tests)]
 
@@ -102,6 +102,6 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
-def _listed(rows: Sequence[Unheeded]) -> str:
+def _list_rows(rows: Sequence[Unheeded]) -> str:
     more = len(rows) - _NAMED
     return ", ".join(row.text for row in rows[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -36,14 +36,14 @@ class Around(NamedTuple):
     links: Links
 
 
-class Group(NamedTuple):
+class RowGroup(NamedTuple):
     """Rows that have one value under a field."""
 
     fields: tuple[str, ...]
     value: Json
 
 
-class Rows(NamedTuple):
+class ChosenRows(NamedTuple):
     """All rows of one list, and what chooses among them: of each alternative every condition holds."""
 
     pattern: Pattern
@@ -68,49 +68,52 @@ class Rows(NamedTuple):
 def operand_of(pattern: Pattern, around: Around, operation: str) -> list[Operand]:
     """The one figure that the pattern names, and its currency where the record says it."""
     record, field = _one_match(pattern, around)
-    found = [Operand(source="result", ref=record.fact.ref, path=at(record.path, field))]
+    found = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
     currency = record.record.get("currency")
     if operation not in COUNTS and isinstance(currency, str) and is_currency(currency):
-        found.append(Operand(source="result", ref=record.fact.ref, path=at(record.path, "currency")))
+        found.append(Operand(source="result", ref=record.fact.ref, path=field_path(record.path, "currency")))
     return found
 
 
-def called(records: Sequence[Seen], kinds: Sequence[str]) -> Callable[[Seen], bool]:
+def kind_test(records: Sequence[Seen], kinds: Sequence[str]) -> Callable[[Seen], bool]:
     """Whether a record is of one of the kinds; where none is so called, whether the kind stands in its name at all."""
     if any(record.is_called(kind) for record in records for kind in kinds):
         return lambda record: any(record.is_called(kind) for kind in kinds)
     return lambda record: any(record.mentions(kind) for kind in kinds)
 
 
-def told(pattern: Pattern) -> str:
+def describe_pattern(pattern: Pattern) -> str:
     return f"the {' or '.join(pattern.fields[:2])} of the {pattern.kinds[0].replace('_', ' ')}"
 
 
-def at(path: str, field: str) -> str:
+def field_path(path: str, field: str) -> str:
     return f"{path}.{field}" if path else field
 
 
-def rows_of(pattern: Pattern, around: Around) -> Rows:
+def rows_of(pattern: Pattern, around: Around) -> ChosenRows:
     """Raises ``NotThere`` or ``Ambiguous`` where it is not plain which rows are meant."""
     records = _list(pattern, around)
     if not all(record.is_whole for record in records):
         raise NotThere(f"not all rows of the list of {_kind(pattern)} were read")
-    found = [*(_chosen(choice, records, around) for choice in pattern.choices), _belonging(pattern, records, around)]
+    found = [
+        *(_choice_conditions(choice, records, around) for choice in pattern.choices),
+        _belonging(pattern, records, around),
+    ]
     alternatives = tuple(tuple(one for part in parts for one in part) for parts in product(*found))
-    return Rows(pattern, records, alternatives)
+    return ChosenRows(pattern, records, alternatives)
 
 
-def groups(rows: Sequence[Rows], by: str) -> list[Group | None]:
+def groups(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
     """A group for each value of the field; one without a value where nothing is grouped."""
     if not by:
         return [None]
     if not rows:
         raise NotThere(f"there are no rows to group by {by}")
     fields = tuple(by.split("|"))
-    return [Group(fields, value) for value in rows[0].values(fields)]
+    return [RowGroup(fields, value) for value in rows[0].values(fields)]
 
 
-def row_operands(rows: Rows, operation: str, group: Group | None) -> list[Operand]:
+def row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> list[Operand]:
     """The paths to the field of the rows, an operand for each alternative; and to their currency, if they say one."""
     found = []
     for conditions in rows.alternatives:
@@ -122,54 +125,54 @@ def row_operands(rows: Rows, operation: str, group: Group | None) -> list[Operan
 
 
 def _one_match(pattern: Pattern, around: Around) -> tuple[Seen, str]:
-    of_kind = called(around.records, pattern.kinds)
+    of_kind = kind_test(around.records, pattern.kinds)
 
-    def wanted(record: Seen) -> bool:
+    def is_wanted(record: Seen) -> bool:
         return record.field(pattern.fields) is not None and of_kind(record)
 
-    found = around.links.nearest(around.anchors, wanted) or _alone(around, wanted)
+    found = around.links.nearest(around.anchors, is_wanted) or _unlinked_records(around, is_wanted)
     values = {
         (record.identity, dumps(record.record[field]))
         for record in found
         if (field := record.field(pattern.fields)) is not None
     }
     if not values:
-        raise NotThere(f"nothing was read that is {told(pattern)}")
+        raise NotThere(f"nothing was read that is {describe_pattern(pattern)}")
     if len(values) > 1:
-        raise Ambiguous(f"there are {len(values)} different things that could be {told(pattern)}")
+        raise Ambiguous(f"there are {len(values)} different things that could be {describe_pattern(pattern)}")
     return next((record, field) for record in found if (field := record.field(pattern.fields)) is not None)
 
 
-def _alone(around: Around, wanted: Callable[[Seen], bool]) -> list[Seen]:
+def _unlinked_records(around: Around, wanted: Callable[[Seen], bool]) -> list[Seen]:
     """Those that no way leads to, if none of them says that it belongs to somebody else."""
     found = [record for record in around.records if wanted(record)]
     strangers = [record for record in found if any(denies(record, anchor) for anchor in around.anchors)]
     return [record for record in found if record not in strangers]
 
 
-def _operand(rows: Rows, path: str, field: str) -> Operand:
-    return Operand(source="result", ref=rows.first.fact.ref, path=at(path, field) if field else path)
+def _operand(rows: ChosenRows, path: str, field: str) -> Operand:
+    return Operand(source="result", ref=rows.first.fact.ref, path=field_path(path, field) if field else path)
 
 
-def _of_group(rows: Rows, group: Group | None) -> tuple[str, ...]:
+def _of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
     field = rows.first.field(group.fields) if group else None
     return (written(field, "=", group.value),) if group and field else ()
 
 
-def _field(rows: Rows) -> str:
+def _field(rows: ChosenRows) -> str:
     """The field's name, which all rows have to agree in; empty where the rows themselves are counted."""
     if not rows.pattern.fields:
         return ""
     names = {record.field(rows.pattern.fields) for record in rows.records}
     name = rows.first.field(rows.pattern.fields)
     if name is None or len(names) > 1:
-        raise NotThere(f"nothing was read that is {told(rows.pattern)}")
+        raise NotThere(f"nothing was read that is {describe_pattern(rows.pattern)}")
     return name
 
 
 def _list(pattern: Pattern, around: Around) -> tuple[Seen, ...]:
     """The rows of the one list of this kind: the subject's own, or the one that holds all others."""
-    of_kind = called(around.records, pattern.kinds)
+    of_kind = kind_test(around.records, pattern.kinds)
     lists: dict[tuple[str, str], list[Seen]] = {}
     for record in around.records:
         if record.rows is not None and of_kind(record):
@@ -197,7 +200,7 @@ def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
     return anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path)
 
 
-def _chosen(choice: Choice, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
+def _choice_conditions(choice: Choice, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
     """What a condition of the pattern comes to: alternatives, each of them conditions that hold together."""
     field = next((name for record in records if (name := record.field(choice.fields)) is not None), None)
     if choice.sign == "~":

@@ -7,12 +7,12 @@ from decimal import Decimal
 from services.executor.core.dossier.dossier import Dossier, NamedValue
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.finance.catalogue import decimal_text
-from services.executor.core.process.figures import Figured, figured, figures_about
+from services.executor.core.process.figures import Figured, compute_figures, figures_about
 from services.executor.core.process.needs import needs
 from services.executor.core.records.called_records import aliases, words
 from services.executor.core.records.refs import literal_parts
 from services.executor.core.states.figures import Figure
-from services.executor.core.states.patterns import Governed, governed
+from services.executor.core.states.patterns import Governed, parse_governed
 from services.executor.core.states.template import Template
 from services.executor.core.tools.paginate_walk import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -29,13 +29,17 @@ def deviations(
     figures: Sequence[Figure], calls: Sequence[PlannedCall], values: Sequence[NamedValue]
 ) -> Mapping[str, tuple[str, ...]]:
     """For each figure what a plan's changes say instead of it; one that is not known of a call governs none of it."""
-    wanted = {one.name: [governed(text) for text in one.governs] for one in figures if one.governs}
+    wanted = {one.name: [parse_governed(text) for text in one.governs] for one in figures if one.governs}
     found: dict[str, tuple[str, ...]] = {}
     for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
         known = figures_about(values, [str(part) for part in literal_parts(call.arguments)])
         for name in (name for name in wanted if name in known):
-            given = _given(call.arguments, wanted[name], words(call.tool))
-            others = [_told(call.tool, said, value) for said, value in given if not _agrees(said, value, known[name])]
+            given = _governed_arguments(call.arguments, wanted[name], words(call.tool))
+            others = [
+                _describe_argument(call.tool, said, value)
+                for said, value in given
+                if not _agrees(said, value, known[name])
+            ]
             if others:
                 before = found.get(name, (f"the process's own {name} is {decimal_text(known[name])}",))
                 found[name] = (*before, *others)
@@ -47,7 +51,7 @@ def process_policy(template: Template, dossier: Dossier, task: str, *, strict: b
 
     ``strict``: a figure or a field that cannot be had asks a person, too. Otherwise it is only told (``not_known``).
     """
-    found = figured(template, dossier.facts, task)
+    found = compute_figures(template, dossier.facts, task)
     lacking = _lacking(template, dossier, found) if strict else ()
     rules = (*template.rules, *lacking, *_contradicting(template, dossier.plan, found))
     return (Policy(id=f"{_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
@@ -55,7 +59,9 @@ def process_policy(template: Template, dossier: Dossier, task: str, *, strict: b
 
 def not_known(template: Template, dossier: Dossier, task: str) -> tuple[str, ...]:
     """What a plan of this process rests on and nobody could find out, in sentences, for whoever decides."""
-    return tuple(rule.reason or "" for rule in _lacking(template, dossier, figured(template, dossier.facts, task)))
+    return tuple(
+        rule.reason or "" for rule in _lacking(template, dossier, compute_figures(template, dossier.facts, task))
+    )
 
 
 def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
@@ -72,17 +78,17 @@ def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
     return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
 
 
-def _given(value: Json, wanted: Sequence[Governed], tool: Sequence[str]) -> Iterator[tuple[str, Json]]:
+def _governed_arguments(value: Json, wanted: Sequence[Governed], tool: Sequence[str]) -> Iterator[tuple[str, Json]]:
     """The governed arguments of a call with their names, however deep they stand."""
     if isinstance(value, list):
         for item in value:
-            yield from _given(item, wanted, tool)
+            yield from _governed_arguments(item, wanted, tool)
     elif isinstance(value, dict):
         for name, inner in value.items():
             if any(_governs(one, name, tool) for one in wanted):
                 yield name, inner
             else:
-                yield from _given(inner, wanted, tool)
+                yield from _governed_arguments(inner, wanted, tool)
 
 
 def _governs(one: Governed, name: str, tool: Sequence[str]) -> bool:
@@ -110,7 +116,7 @@ def _whole(said: tuple[str, ...]) -> tuple[str, ...]:
     return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
 
 
-def _told(tool: str, argument: str, value: Json) -> str:
+def _describe_argument(tool: str, argument: str, value: Json) -> str:
     said = value if isinstance(value, str) else dumps(value)
     return f"{tool} has {argument} {said[:_SHOWN]}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.process.figures import Figured, figured, with_figures
+from services.executor.core.process.figures import Figured, compute_figures, with_figures
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.figures import Route
@@ -14,13 +14,13 @@ from shared.domain.words import FsmState
 
 def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with the process's figures as the facts are now, before the values of the model's own."""
-    own = figured(progress.template, progress.dossier.facts, ctx.task)
-    return progress.learned(values=with_figures(progress.dossier.values, own))
+    own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
+    return progress.update_dossier(values=with_figures(progress.dossier.values, own))
 
 
 def figures_told(ctx: TurnContext, progress: Progress) -> str:
     """The process's figures for the model, and which of them could not be computed; empty where it has none."""
-    own = figured(progress.template, progress.dossier.facts, ctx.task)
+    own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
     values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
     missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
     told = [*values, *missing]

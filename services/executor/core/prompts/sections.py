@@ -46,10 +46,10 @@ def render(sections: Mapping[str, Json]) -> str:
 
     A closing tag inside quoted text is defused, so that data cannot end its own section.
     """
-    return "\n\n".join(_section(name, sections[name]) for name in ORDER if _said(sections.get(name)))
+    return "\n\n".join(_section(name, sections[name]) for name in ORDER if _has_content(sections.get(name)))
 
 
-def _said(value: Json) -> bool:
+def _has_content(value: Json) -> bool:
     return value not in (None, "", [], {})
 
 

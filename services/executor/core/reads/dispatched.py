@@ -30,7 +30,7 @@ def read_told_record(content: Json) -> Json:
     return _fields(text) or content
 
 
-async def dispatched(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
+async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
     """What the server answered; raises ``ToolUnreachable`` and ``ToolSilent``. ``reads``: it may be asked again."""
     ask = ctx.ports.tools.read if reads else ctx.ports.tools.call
     connection = ctx.toolbox.connection_of(tool)

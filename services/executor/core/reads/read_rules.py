@@ -33,7 +33,7 @@ class ReadRules:
             return f"{bar.rule_id}: {bar.reason}"
         return await self._verdict(key, tool, arguments, since) if allowance.ask else None
 
-    def barred(self, tool: str) -> str | None:
+    def barring_rule(self, tool: str) -> str | None:
         """The rule, and its reason, that forbids any call of the tool, whatever was called before; or None."""
         bars = self._tools[tool].bars if tool in self._tools else ()
         return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
@@ -43,15 +43,17 @@ class ReadRules:
 
         async def ask() -> str:
             try:
-                return (await self._ctx.ports.policy.evaluate(self._about(tool, arguments, since))).to_json()
+                return (
+                    await self._ctx.ports.policy.evaluate(self._evaluation_request(tool, arguments, since))
+                ).to_json()
             except PolicyUnavailable as error:
                 why = f"no policy verdict on {tool.name}, so it was not called: {error}"
                 raise Failed(why, "policy_service") from error
 
-        verdict = Verdict.from_json(await self._ctx.journal.once(f"{key}:rule", "verdict", ask))
+        verdict = Verdict.from_json(await self._ctx.journal.run_step(f"{key}:rule", "verdict", ask))
         return next((f"{refused.rule_id}: {refused.reason}" for refused in verdict.refusals), None)
 
-    def _about(self, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> EvaluateRequest:
+    def _evaluation_request(self, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> EvaluateRequest:
         ctx = self._ctx
         call = CallContext(call_id=_CALL, tool=tool.name, fields=sayable(arguments), tool_class=tool.tool_class)
         return EvaluateRequest(
@@ -71,7 +73,7 @@ async def read_rules(ctx: TurnContext, step: str, classes: Iterable[ToolClass]) 
     async def ask() -> str:
         return (await _allowances(ctx, wanted)).to_json()
 
-    found = Allowances.from_json(await ctx.journal.once(f"{step}:rules", "verdict", ask))
+    found = Allowances.from_json(await ctx.journal.run_step(f"{step}:rules", "verdict", ask))
     if found.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in found.problems)
         raise Failed(f"policy invalid, so no tool was called: {problems}")

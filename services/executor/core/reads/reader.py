@@ -76,7 +76,7 @@ class TaskReader:
                 self._facts[ref] = fact.model_copy(update={"result_json": dumps(shown.content), "note": note})
 
     def why_barred(self, tool: str) -> str | None:
-        return self._rules.barred(tool)
+        return self._rules.barring_rule(tool)
 
     def is_known(self, use: ToolUse, tool: Tool) -> bool:
         """Whether the same read was made since the last writes: it is answered from there."""
@@ -123,7 +123,7 @@ class TaskReader:
         self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=sayable(use.input)))
         await self._refuse_by_rule(key, use, tool, mine)
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
-        self.corrections = self.corrections.learned(tool, use.input, reading.learned)
+        self.corrections = self.corrections.with_renames(tool, use.input, reading.learned)
         fact = _unread(ref, tool, dumps(use.input)).model_copy(
             update={
                 "result_json": dumps(reading.answer.content),

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Fact, Progress
-from services.executor.core.reads.one_call import Sent, sent
-from services.executor.core.reads.recovering import recovered
-from services.executor.core.reads.renamed_fields import Shown, as_expected
-from services.executor.core.reads.renaming import corrected
+from services.executor.core.reads.one_call import AnsweredCall, send_call
+from services.executor.core.reads.recovering import recover_read
+from services.executor.core.reads.renamed_fields import ShownContent, as_expected
+from services.executor.core.reads.renaming import correct_names
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.corrections import Corrections
@@ -19,7 +19,7 @@ from services.executor.ports.tools import Tool, ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 
-class Reading(NamedTuple):
+class ReadOutcome(NamedTuple):
     """What a read gave, and what it taught of renamed columns: new names by old ones."""
 
     answer: ToolAnswer
@@ -40,7 +40,7 @@ def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
 
 async def read(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, known: Corrections | None = None
-) -> Reading:
+) -> ReadOutcome:
     """One journaled read. A server that does not answer ends the run: what it would have said is not guessed.
 
     Where the server knows a column by another name, the call is corrected and made once more for that column. The
@@ -48,18 +48,18 @@ async def read(
     name. A read whose tool is gone is put to one that asks the same, if there is one.
     """
     names = known.for_call(tool, arguments) if known else {}
-    first = await sent(ctx, key, tool, arguments, names)
-    made, learned = await corrected(ctx, key, tool, arguments, first)
-    made, asked, given, instead = await recovered(ctx, key, tool, arguments, made)
+    first = await send_call(ctx, key, tool, arguments, names)
+    made, learned = await correct_names(ctx, key, tool, arguments, first)
+    made, asked, given, instead = await recover_read(ctx, key, tool, arguments, made)
     made, note = await _whole(ctx, key, asked, given, made)
     content, renamed = schema_drift.under_both_names(made.answer.content, made.names), ""
     echoes = is_echo(asked.name, content)
     if not (made.answer.is_error or echoes):
         content, renamed = _as_expected(ctx, asked, content)
-    return Reading(made.answer._replace(content=content), learned, echoes, _together(note, instead, renamed))
+    return ReadOutcome(made.answer._replace(content=content), learned, echoes, _join_notes(note, instead, renamed))
 
 
-def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> Shown:
+def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> ShownContent:
     """With fields that only changed their name under the expected one too; told where there are any."""
     fact = Fact(
         ref="", connection_id=tool.connection_id, tool=tool.name, arguments_json="{}", result_json=dumps(content)
@@ -70,13 +70,15 @@ def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> Shown:
     return shown
 
 
-def _together(*notes: str) -> str:
+def _join_notes(*notes: str) -> str:
     """What is missing from a list is said first: who reads a note looks there."""
     said = [note for note in notes if note]
     return " ".join(sorted(said, key=lambda note: not note.startswith(PARTIAL)))
 
 
-async def _whole(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent) -> tuple[Sent, str]:
+async def _whole(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
+) -> tuple[AnsweredCall, str]:
     """The answer with all rows of the list that it is the first part of, and what is to be said of it.
 
     Every part is a step of the journal, and what is asked next follows from the answers alone.
@@ -87,15 +89,15 @@ async def _whole(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, 
     while (following := found.following) is not None:
         problems = problems_with(following, tool)
         if problems:
-            found.refused(problems)
+            found.note_refusal(problems)
             break
-        part = await sent(ctx, f"{key}:page{found.pages + 1}", tool, following, made.names)
+        part = await send_call(ctx, f"{key}:page{found.pages + 1}", tool, following, made.names)
         if has_failed(part.answer):
-            found.refused(dumps(part.answer.content))
+            found.note_refusal(dumps(part.answer.content))
         else:
             found.add(part.answer.content)
     note = report(found)
     if note:
         ctx.journal.tell("note", tool=tool.name, pages=found.pages, rows=found.total, partial=found.why_partial)
-        made = made._replace(answer=made.answer._replace(content=found.merged(made.answer.content)))
+        made = made._replace(answer=made.answer._replace(content=found.merge_rows(made.answer.content)))
     return made, note

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.past_calls import has_tool_rules
 from services.executor.core.model.model_calls import UnusableAnswer
-from services.executor.core.model.structured import Question, Unanswered, checked
+from services.executor.core.model.structured import ModelQuestion, Unanswered, ask_checked
 from services.executor.core.prompts import schemas
-from services.executor.core.reads.one_call import Sent, sent
-from services.executor.core.reads.renaming import corrected
+from services.executor.core.reads.one_call import AnsweredCall, send_call
+from services.executor.core.reads.renaming import correct_names
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.argument_types import with_wanted_types
 from services.executor.core.tools.failures import Failure, failure_of, has_failed
 from services.executor.core.tools.paginate_walk import PARTIAL
-from services.executor.core.tools.recover import Instead, may_be_proposed, proposed, singles, synonyms
+from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
 from services.executor.ports.models import Tier
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.base import Contract
@@ -39,27 +39,27 @@ class Advice(Contract):
     why: str
 
 
-class Recovered(NamedTuple):
+class RecoveredCall(NamedTuple):
     """What came in the end; ``tool`` and ``arguments``: what was asked for it; ``note``: what is to be said of it."""
 
-    sent: Sent
+    sent: AnsweredCall
     tool: Tool
     arguments: JsonObject
     note: str = ""
 
 
-async def advised(
+async def ask_for_stand_in(
     ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, offered: Sequence[Tool]
 ) -> Instead | None:
     """The call that the model proposes, if it may stand in; None where it knows none, or says nothing that counts."""
     shown = {tool.name: tool for tool in offered[:MOST_OFFERED]}
-    question = Question(
+    question = ModelQuestion(
         step=f"{key}:advice",
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.stand_in),
         sections={
             "task": ctx.task,
-            "read_tools": [_listed(tool) for tool in shown.values()],
+            "read_tools": [_describe_tool(tool) for tool in shown.values()],
             "missing": {"tool": gone.name, "arguments": arguments},
         },
         schema=schemas.STAND_IN,
@@ -70,22 +70,24 @@ async def advised(
         return _call(advice, gone, arguments, shown.get(advice.tool or ""))
 
     try:
-        return (await checked(ctx, question, Advice, call)).value
+        return (await ask_checked(ctx, question, Advice, call)).value
     except Unanswered as none:
         ctx.journal.tell("note", tool=gone.name, problem=none.reason)
         return None
 
 
-async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent) -> Recovered:
+async def recover_read(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
+) -> RecoveredCall:
     """The answer as it came, or what the failure's own way led to.
 
     Every call is a step of the journal. Where rules speak of tools nothing is replaced or repeated: they name what may
     be called, and how often.
     """
     kind = failure_of(made.answer) if tool.tool_class is ToolClass.READ else None
-    unchanged = Recovered(made, tool, arguments)
+    unchanged = RecoveredCall(made, tool, arguments)
     if kind in _SAID:
-        return _told(ctx, tool, unchanged._replace(note=_SAID[kind].format(tool=tool.name)))
+        return _report_recovery(ctx, tool, unchanged._replace(note=_SAID[kind].format(tool=tool.name)))
     if kind is Failure.WRONG_TYPE:
         return await _in_wanted_types(ctx, key, unchanged)
     return await _stand_in(ctx, key, kind, unchanged) if kind in (Failure.TOOL_GONE, Failure.TOO_MUCH) else unchanged
@@ -95,7 +97,7 @@ def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) 
     if advice.tool is None:
         return None
     try:
-        instead = proposed(gone, arguments, tool, loads_object(advice.arguments_json))
+        instead = check_proposal(gone, arguments, tool, loads_object(advice.arguments_json))
     except ValueError as error:
         raise UnusableAnswer(f"arguments_json is no JSON object: {error}") from error
     if instead is None:
@@ -105,27 +107,27 @@ def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) 
     return instead
 
 
-def _listed(tool: Tool) -> Json:
+def _describe_tool(tool: Tool) -> Json:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
 
 
-async def _in_wanted_types(ctx: TurnContext, key: str, refused: Recovered) -> Recovered:
+async def _in_wanted_types(ctx: TurnContext, key: str, refused: RecoveredCall) -> RecoveredCall:
     """The call once more with the values in the types that the server named; else the refusal as it came."""
     tool, arguments, made = refused.tool, refused.arguments, refused.sent
     mended = None if has_tool_rules(ctx.policies) else with_wanted_types(arguments, made.answer.content)
     if mended is None:
         return refused
-    again = await sent(ctx, f"{key}:types", tool, mended, made.names)
+    again = await send_call(ctx, f"{key}:types", tool, mended, made.names)
     if has_failed(again.answer):
         return refused
     changed = sorted(
         name for name in mended if mended[name] != arguments[name] or type(mended[name]) is not type(arguments[name])
     )
     note = f"{', '.join(changed)}: sent in the type that {tool.name} takes."
-    return _told(ctx, tool, Recovered(again, tool, mended, note))
+    return _report_recovery(ctx, tool, RecoveredCall(again, tool, mended, note))
 
 
-async def _stand_in(ctx: TurnContext, key: str, kind: Failure, unchanged: Recovered) -> Recovered:
+async def _stand_in(ctx: TurnContext, key: str, kind: Failure, unchanged: RecoveredCall) -> RecoveredCall:
     """What a read of the same server answers instead; else the failure, with what was tried."""
     made, tool, arguments, _ = unchanged
     tried: list[str] = []
@@ -136,17 +138,17 @@ async def _stand_in(ctx: TurnContext, key: str, kind: Failure, unchanged: Recove
         found = found or await _one_by_one(ctx, key, singles(tool, arguments, others), tried)
         found = found or (await _as_advised(ctx, key, tool, arguments, others, tried) if gone else None)
         if found is not None:
-            return _told(ctx, tool, found)
+            return _report_recovery(ctx, tool, found)
     what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
     failed = made._replace(answer=made.answer._replace(is_error=True))
-    return _told(ctx, tool, unchanged._replace(sent=failed, note=f"{tool.name} could not be read; {what}."))
+    return _report_recovery(ctx, tool, unchanged._replace(sent=failed, note=f"{tool.name} could not be read; {what}."))
 
 
 async def _by_synonym(
     ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
-) -> Recovered | None:
+) -> RecoveredCall | None:
     for number, instead in enumerate(synonyms(gone, arguments, others), 1):
-        found = await _instead(ctx, f"{key}:instead{number}", gone, instead, tried)
+        found = await _try_stand_in(ctx, f"{key}:instead{number}", gone, instead, tried)
         if found is not None:
             return found
     return None
@@ -154,30 +156,32 @@ async def _by_synonym(
 
 async def _as_advised(
     ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
-) -> Recovered | None:
+) -> RecoveredCall | None:
     """What a model proposes among the reads about the same kind of record, if there are any that were not tried."""
     before = [said.partition(":")[0] for said in tried]
     open_to_advice = [tool for tool in others if tool.name not in before and may_be_proposed(gone, tool)]
-    instead = await advised(ctx, key, gone, arguments, open_to_advice) if open_to_advice else None
-    return await _instead(ctx, f"{key}:advised", gone, instead, tried) if instead else None
+    instead = await ask_for_stand_in(ctx, key, gone, arguments, open_to_advice) if open_to_advice else None
+    return await _try_stand_in(ctx, f"{key}:advised", gone, instead, tried) if instead else None
 
 
-async def _instead(ctx: TurnContext, step: str, gone: Tool, call: Instead, tried: list[str]) -> Recovered | None:
+async def _try_stand_in(
+    ctx: TurnContext, step: str, gone: Tool, call: Instead, tried: list[str]
+) -> RecoveredCall | None:
     tool, given = call
-    made, _ = await corrected(ctx, step, tool, given, await sent(ctx, step, tool, given, {}))
+    made, _ = await correct_names(ctx, step, tool, given, await send_call(ctx, step, tool, given, {}))
     if not has_failed(made.answer):
-        return Recovered(made, tool, given, f"{gone.name} is gone; {tool.name} answered instead.")
+        return RecoveredCall(made, tool, given, f"{gone.name} is gone; {tool.name} answered instead.")
     tried.append(_failure(tool, made.answer))
     return None
 
 
-async def _one_by_one(ctx: TurnContext, key: str, calls: Sequence[Instead], tried: list[str]) -> Recovered | None:
+async def _one_by_one(ctx: TurnContext, key: str, calls: Sequence[Instead], tried: list[str]) -> RecoveredCall | None:
     """The rows of single reads, in the order of the ids; None if not one could be made."""
     rows: list[Json] = []
     missing: list[str] = []
-    made: Sent | None = None
+    made: AnsweredCall | None = None
     for number, (tool, given) in enumerate(calls, 1):
-        one = await sent(ctx, f"{key}:single{number}", tool, given, {})
+        one = await send_call(ctx, f"{key}:single{number}", tool, given, {})
         if has_failed(one.answer):
             missing.append(_failure(tool, one.answer))
         else:
@@ -190,10 +194,10 @@ async def _one_by_one(ctx: TurnContext, key: str, calls: Sequence[Instead], trie
     note = f"Read one by one with {tool.name}: {len(rows)} of {len(calls)}."
     if missing:
         note = f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}"
-    return Recovered(made._replace(answer=ToolAnswer(rows)), tool, arguments, note)
+    return RecoveredCall(made._replace(answer=ToolAnswer(rows)), tool, arguments, note)
 
 
-def _told(ctx: TurnContext, asked: Tool, found: Recovered) -> Recovered:
+def _report_recovery(ctx: TurnContext, asked: Tool, found: RecoveredCall) -> RecoveredCall:
     ctx.journal.tell("note", tool=asked.name, recovered=not found.sent.answer.is_error, how=found.note)
     return found
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from services.executor.core.reads.one_call import Sent, sent
+from services.executor.core.reads.one_call import AnsweredCall, send_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.corrections import table_of
-from services.executor.core.tools.drift_errors import Unknown, table_in, unknown_name
+from services.executor.core.tools.drift_errors import UnknownName, table_in, unknown_name
 from services.executor.core.tools.failures import has_failed
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.schema_drift import PARAMETER, TABLES, Match
+from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
@@ -29,7 +29,7 @@ class Inquiry(NamedTuple):
 class Corrected(NamedTuple):
     """What came in the end, and what it taught: new names by old ones."""
 
-    sent: Sent
+    sent: AnsweredCall
     learned: Mapping[str, str]
 
 
@@ -53,7 +53,9 @@ def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: 
     return found[:_MOST]
 
 
-async def corrected(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, first: Sent) -> Corrected:
+async def correct_names(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, first: AnsweredCall
+) -> Corrected:
     """The answer under the names that the server has now, as far as these are plain; else the error as it came."""
     made, learned = first, dict[str, str]()
     for number in range(1, _MOST_NAMES + 1):
@@ -65,7 +67,7 @@ async def corrected(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObjec
         kind = "renamed_parameter" if schema_drift.is_parameter(old) else "renamed_column"
         told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
         ctx.journal.tell("note", tool=tool.name, **told)
-        made = await sent(ctx, f"{key}:renamed{number}", tool, arguments, {**made.names, old: new.name})
+        made = await send_call(ctx, f"{key}:renamed{number}", tool, arguments, {**made.names, old: new.name})
     return Corrected(made, learned)
 
 
@@ -104,21 +106,21 @@ def _table_parameter(tool: Tool) -> str | None:
 
 
 async def _new_name(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent
-) -> tuple[str, Match] | None:
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
+) -> tuple[str, ColumnMatch] | None:
     """The name that the server misses and what it is now, if that is plain and the call can be corrected."""
     unknown = unknown_name(made.answer.content) if has_failed(made.answer) else None
     if unknown is None:
         return None
     mark, old = PARAMETER if unknown.is_parameter else "", schema_drift.bare_name(unknown.name)
     asked = next((name for name, used in made.names.items() if used == old and name.startswith(mark)), mark + old)
-    if schema_drift.renamed(arguments, {asked: ""}) == arguments:
+    if schema_drift.rename_arguments(arguments, {asked: ""}) == arguments:
         return None
-    known = await _known(ctx, key, tool, arguments, made.answer.content, unknown)
+    known = await _known_columns(ctx, key, tool, arguments, made.answer.content, unknown)
     new = schema_drift.match(asked.removeprefix(PARAMETER), old, known.names, known.described)
-    if new is None or _is_taken(new.name, asked, old, schema_drift.renamed(arguments, made.names)):
+    if new is None or _is_taken(new.name, asked, old, schema_drift.rename_arguments(arguments, made.names)):
         return None
-    again = schema_drift.renamed(arguments, {**made.names, asked: new.name})
+    again = schema_drift.rename_arguments(arguments, {**made.names, asked: new.name})
     return None if problems_with(again, tool) else (asked, new)
 
 
@@ -127,8 +129,8 @@ def _is_taken(new: str, asked: str, old: str, arguments: JsonObject) -> bool:
     return new != asked.removeprefix(PARAMETER) and new in {*schema_drift.names_in(arguments)} - {old}
 
 
-async def _known(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json, unknown: Unknown
+async def _known_columns(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json, unknown: UnknownName
 ) -> _Columns:
     if not unknown.is_parameter:
         return await _columns(ctx, key, tool, arguments, error)
@@ -144,7 +146,7 @@ async def _columns(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject
     if listed := schema_drift.columns_in(error):
         return _Columns(listed, schema_drift.descriptions_in(error))
     for number, inquiry in enumerate(inquiries(ctx.toolbox.tools.values(), tool, arguments, error), 1):
-        described = await sent(ctx, f"{key}{number}", inquiry.tool, inquiry.arguments, {})
+        described = await send_call(ctx, f"{key}{number}", inquiry.tool, inquiry.arguments, {})
         listed = () if described.answer.is_error else schema_drift.columns_in(described.answer.content)
         if listed:
             return _Columns(listed, schema_drift.descriptions_in(described.answer.content))

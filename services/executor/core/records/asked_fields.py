@@ -12,10 +12,10 @@ _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type cal
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
     """Each name once, in the order of the rules; a word too many does no harm, one too few would."""
-    return tuple(dict.fromkeys(name for policy in policies for name in _of(policy)))
+    return tuple(dict.fromkeys(name for policy in policies for name in _fields_of_policy(policy)))
 
 
-def _of(policy: Policy) -> Iterator[str]:
+def _fields_of_policy(policy: Policy) -> Iterator[str]:
     conditions = [*(rule.condition for rule in policy.rules), *(rule.condition or "" for rule in policy.tool_rules)]
     for condition in conditions:
         names = _NAME.findall(_TEXT.sub(" ", condition))

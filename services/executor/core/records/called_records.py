@@ -115,7 +115,7 @@ def aliases(name: str) -> tuple[str, ...]:
     return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
 
 
-def seen(facts: Sequence[Fact]) -> tuple[Seen, ...]:
+def find_records(facts: Sequence[Fact]) -> tuple[Seen, ...]:
     """Every record of every answer that tells something, outermost first."""
     return tuple(
         record for fact in facts if fact.ok for record in _walk(fact, fact.result, "", (noun_of_tool(fact.tool),))
@@ -228,7 +228,7 @@ def is_named(record: Seen, task: str) -> bool:
 def stands_in(value: str, task: str) -> bool:
     """Whether the task says these words, or this identifier; a bare figure names nothing."""
     wanted = value.strip()
-    said, tokens = _said_in(task)
+    said, tokens = _task_words(task)
     if wanted.casefold() not in said or figure(wanted) is not None:
         return False
     if " " not in wanted and any(mark.isdigit() for mark in wanted):
@@ -237,7 +237,7 @@ def stands_in(value: str, task: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _said_in(task: str) -> tuple[str, frozenset[str]]:
+def _task_words(task: str) -> tuple[str, frozenset[str]]:
     """The task in one case, and its words with digits."""
     return task.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(task))
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.records.binding import view_of
-from services.executor.core.records.called_records import noun_of_tool, seen, words
+from services.executor.core.records.called_records import find_records, noun_of_tool, words
 from services.executor.core.records.identifiers import RecordReference, agree, reference_of
 from services.executor.core.records.read_backs import read_back_by_operator
 from services.executor.core.records.record_graph import says_not_found
@@ -60,7 +60,7 @@ def _finds_nothing(fact: Fact) -> bool:
         return True
     if not fact.ok:
         return failure_of(ToolAnswer(result, is_error=True)) is Failure.NOT_FOUND
-    return result in (None, "") or (isinstance(result, dict | list) and not seen((fact,)))
+    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,)))
 
 
 def _of_call(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[MissingRead]:
@@ -95,13 +95,13 @@ def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[To
     for tool in exact:
         if name := _identifier(tool, kind):
             return MissingRead(tool, {name: _as_wanted(reference.value, _properties(tool)[name])})
-    whole = next((tool for tool in exact if not _required(tool)), None)
+    whole = next((tool for tool in exact if not _required_parameters(tool)), None)
     return MissingRead(whole, {}) if whole else None
 
 
 def _identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
     """The argument that asks for one record of the kind, where the tool needs no other; None if there is none."""
-    needed, properties = _required(tool), _properties(tool)
+    needed, properties = _required_parameters(tool), _properties(tool)
     own = [name for name in properties if _identifies(name, kind) and needed <= {name}]
     return next((name for name in own if name in needed), own[0] if own else None)
 
@@ -124,6 +124,6 @@ def _properties(tool: Tool) -> Mapping[str, Json]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _required(tool: Tool) -> frozenset[str]:
+def _required_parameters(tool: Tool) -> frozenset[str]:
     required = tool.input_schema.get("required")
     return frozenset(str(name) for name in required) if isinstance(required, list) else frozenset()

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.figures.calculate.paths import NoSuchPath, select
-from services.executor.core.records.called_records import Seen, noun_of_tool, seen
+from services.executor.core.records.called_records import Seen, find_records, noun_of_tool
 from services.executor.core.records.identifiers import (
     Noun,
     RecordReference,
@@ -60,7 +60,9 @@ class RecordGraph:
     """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        self.nodes = _latest([_node(record) for record in seen([one for one in facts if not says_not_found(one)])])
+        self.nodes = _latest(
+            [_node(record) for record in find_records([one for one in facts if not says_not_found(one)])]
+        )
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -157,13 +159,13 @@ def _node(record: Seen) -> GraphNode:
             names[rank].add(text)
     if record.key is not None and (own := as_id(record.key)):
         names[0].add(own)
-    if answered := _asked_for(record, kind, names[0], asked):
+    if answered := _requested_id(record, kind, names[0], asked):
         names[min(1, len(names[0]))].add(answered)
     first, second, third = map(frozenset, names)
     return GraphNode(record, kind, (first, second, third), asked)
 
 
-def _asked_for(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
+def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
     """The id that a read asked for, where its answer is that one record and does not call itself otherwise."""
     alone = record.rows is None and record.within is None and record.key is None
     if not alone or (own and any(is_like_an_id(one) for one in own)):

@@ -41,16 +41,16 @@ def literal_parts(value: Json) -> Iterator[Json]:
 
 def resolve(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
     """The arguments with every reference replaced. Raises ``NoSuchPath`` if a result has no such field."""
-    return cast(JsonObject, _resolved(arguments, results))
+    return cast(JsonObject, _resolve_value(arguments, results))
 
 
-def _resolved(value: Json, results: Mapping[str, Json]) -> Json:
+def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
     if isinstance(value, list):
-        return [_resolved(item, results) for item in value]
+        return [_resolve_value(item, results) for item in value]
     if not isinstance(value, dict):
         return value
     if set(value) != {_KEY}:
-        return {key: _resolved(item, results) for key, item in value.items()}
+        return {key: _resolve_value(item, results) for key, item in value.items()}
     call_id, _, path = str(value[_KEY]).partition(".")
     if call_id not in results:
         raise NoSuchPath(f"{value[_KEY]}: call {call_id} has no result")

@@ -37,7 +37,7 @@ class Material(NamedTuple):
         return self.dossier.plan or WritePlan(task_id="")
 
 
-def filled(source: str, material: Material) -> Json:
+def fill_source(source: str, material: Material) -> Json:
     """What a source has; empty where it has nothing. ``records: a b`` are the records that one of the words names."""
     kind, _, words = source.partition(":")
     if kind == "records":
@@ -190,7 +190,7 @@ def _records(material: Material, words: frozenset[str]) -> Json:
     chosen: list[JsonObject] = []
     for fact in material.dossier.facts:
         by_tool = bool(stems_of(fact.tool) & words)
-        for record in _in(fact.result) if fact.ok else ():
+        for record in _find_objects(fact.result) if fact.ok else ():
             if by_tool or any(stems_of(key) & words for key in record):
                 flat = _flat(record)
                 if flat not in chosen:
@@ -206,19 +206,19 @@ def _flat(record: JsonObject) -> JsonObject:
 
 def _all_records(facts: Sequence[Fact]) -> Iterator[JsonObject]:
     for fact in facts:
-        yield from _in(fact.result) if fact.ok else ()
+        yield from _find_objects(fact.result) if fact.ok else ()
 
 
-def _in(value: Json) -> Iterator[JsonObject]:
+def _find_objects(value: Json) -> Iterator[JsonObject]:
     """Every object that has two scalars of its own at least: fewer are a wrapper, not a record."""
     if isinstance(value, list):
         for item in value:
-            yield from _in(item)
+            yield from _find_objects(item)
     elif isinstance(value, dict):
         if sum(not isinstance(item, dict | list) for item in value.values()) > 1 and not _wraps(value):
             yield value
         for item in value.values():
-            yield from _in(item)
+            yield from _find_objects(item)
 
 
 def _wraps(value: JsonObject) -> bool:

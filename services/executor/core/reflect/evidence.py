@@ -8,12 +8,12 @@ from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.document_asked import asked_documents
 from services.executor.core.reflect.found import (
     SUMMARY,
-    Found,
-    found,
+    FoundSources,
+    collect_found,
     is_empty,
     missing_outputs,
     says_something,
-    untraced,
+    untraced_tokens,
 )
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -43,8 +43,8 @@ class Run(NamedTuple):
     dry_run: bool = False
 
     @property
-    def known(self) -> Found:
-        return found(self.task, self.progress.dossier if self.progress else Dossier(), self.writes)
+    def known(self) -> FoundSources:
+        return collect_found(self.task, self.progress.dossier if self.progress else Dossier(), self.writes)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -109,9 +109,9 @@ def says_failure(text: str) -> bool:
     return bool(_ERROR.search(text))
 
 
-def is_grounded(text: str, known: Found) -> bool:
+def is_grounded(text: str, known: FoundSources) -> bool:
     """Whether a text says something that was found, and no figure that was not."""
-    return says_something(text, known) and not untraced(text, known)
+    return says_something(text, known) and not untraced_tokens(text, known)
 
 
 def _policy_kept(run: Run, dossier: Dossier) -> bool | None:

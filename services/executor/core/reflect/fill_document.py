@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.reflect.document_material import Material, filled
+from services.executor.core.reflect.document_material import Material, fill_source
 from services.executor.core.reflect.document_templates import DocumentTemplate, Section, templates
 from services.executor.core.reflect.unverified_numbers import has_unverified
 from shared.contracts.task import Artifact
@@ -17,7 +17,7 @@ MARKDOWN = "text/markdown"
 NO_TEXTS: Mapping[str, str] = {}
 
 
-class About(NamedTuple):
+class DocumentAbout(NamedTuple):
     """What stands in a document's metadata."""
 
     task_id: str
@@ -39,7 +39,7 @@ def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
     )
 
 
-def document(kind: str, material: Material, about: About, texts: Mapping[str, str] = NO_TEXTS) -> Artifact:
+def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping[str, str] = NO_TEXTS) -> Artifact:
     """The document as an artifact: Markdown as its text, ``{type, created_at, metadata, sections, complete}`` as data.
 
     ``texts``: sections that a model wrote, by name. A section that nothing fills is marked, and named in the metadata;
@@ -76,10 +76,10 @@ def _block(value: Json) -> str:
         return _text(value)
     rows = [item for item in value if isinstance(item, dict)]
     lines = [f"- {_text(item)}" for item in value if not isinstance(item, dict)]
-    return "\n\n".join(filter(None, ("\n".join(lines), *map(_table, _alike(rows)))))
+    return "\n\n".join(filter(None, ("\n".join(lines), *map(_table, _group_rows(rows)))))
 
 
-def _alike(rows: list[JsonObject]) -> list[list[JsonObject]]:
+def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
     """The rows of each kind: those that have the same fields, or only more of them, stand in one table."""
     kinds: list[list[JsonObject]] = []
     for row in rows:
@@ -128,7 +128,7 @@ def _content(section: Section, material: Material, texts: Mapping[str, str]) -> 
 
 def _from_data(section: Section, material: Material) -> Json:
     """What the section's sources have, one after the other; a single one stands as it is."""
-    found = [part for part in (filled(source, material) for source in section.filled_from) if part]
+    found = [part for part in (fill_source(source, material) for source in section.filled_from) if part]
     if len(found) < 2:
         return found[0] if found else None
     return [item for part in found for item in (part if isinstance(part, list) else [part])]

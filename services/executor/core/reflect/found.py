@@ -31,59 +31,59 @@ _SHORT = 3  # a word of a record shorter than that says nothing by standing in a
 _ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 
 
-class Named(NamedTuple):
+class NamedScalar(NamedTuple):
     """A scalar and the name it stands under: a field, an argument, a named value."""
 
     name: str
     value: Json
 
 
-class Found(NamedTuple):
+class FoundSources(NamedTuple):
     """``named``: what was read, computed, planned and written. ``counts``: how long the lists are that were read."""
 
     task: str
-    named: tuple[Named, ...]
+    named: tuple[NamedScalar, ...]
     counts: frozenset[str]
 
 
-def missing_outputs(outputs: Sequence[str], answer: str, known: Found) -> tuple[str, ...]:
+def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) -> tuple[str, ...]:
     """The required outputs of which the answer says nothing, in the template's order."""
     words, names = stems_of(answer), [stems_of(name) for name in names_said(answer, known)]
     return tuple(output for output in outputs if not _is_there(output, answer, words, names))
 
 
-def sayable(outputs: Sequence[str], known: Found) -> tuple[str, ...]:
+def sayable(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
     """Those of the outputs that the run knows something of, so that an answer could say it."""
     names = [stems_of(name) for name in {item.name for item in known.named}]
     return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
-def found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> Found:
+def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
     """Everything known at the end of a run. What a server said in refusing a read is no source.
 
     Why it refused a write is news: an answer that says it has its figures from there.
     """
     results = [fact.result for fact in dossier.facts if fact.ok]
-    named = [Named("", fact.ref) for fact in dossier.facts]
+    named = [NamedScalar("", fact.ref) for fact in dossier.facts]
     named += [item for fact in dossier.facts for item in _scalars("", loads(fact.arguments_json))]
     named += [item for result in results for item in _scalars("", result)]
     named += [
-        Named(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
+        NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
         for value in dossier.values
     ]
     calls = dossier.every_call
-    named += [item for call in calls for item in (Named("", call.call_id), *_scalars("", call.arguments))]
+    named += [item for call in calls for item in (NamedScalar("", call.call_id), *_scalars("", call.arguments))]
     for entry in writes:
         named += _scalars("", loads(entry.arguments_json))
         named += [*_scalars("", loads(entry.result_json or "null")), *_scalars("", entry.refusal)]
     verdict = dossier.verdict
     said = [rule.reason for rule in verdict.triggered_rules] if verdict else []
-    named += [Named("", text) for text in (*said, dossier.approval_note or "") if text]
+    named += [NamedScalar("", text) for text in (*said, dossier.approval_note or "") if text]
     counts = frozenset(str(len(rows)) for result in results for rows in _lists(result))
-    return Found(task, tuple(named), counts | {str(len(dossier.facts)), str(len(writes)), str(len(calls))})
+    return FoundSources(task, tuple(named), counts | {str(len(dossier.facts)), str(len(writes)), str(len(calls))})
 
 
-def untraced(text: str, known: Found) -> tuple[str, ...]:
+def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
     """The figures and identifiers of a text that stand nowhere in the task and in what was found, each once.
 
     An amount in minor units may be written in major ones, and a list's length may be said.
@@ -93,7 +93,7 @@ def untraced(text: str, known: Found) -> tuple[str, ...]:
     return tuple(dict.fromkeys(token for token in tokens if not _spellings(token) & sources))
 
 
-def says_something(text: str, known: Found) -> bool:
+def says_something(text: str, known: FoundSources) -> bool:
     """Whether a text has at least one value that was found and that the task did not say already."""
     asked = _plain(known.task)
     said = _plain(text)
@@ -102,7 +102,7 @@ def says_something(text: str, known: Found) -> bool:
     return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in known.named)
 
 
-def names_said(text: str, known: Found) -> frozenset[str]:
+def names_said(text: str, known: FoundSources) -> frozenset[str]:
     """The names under which values stand that the text has."""
     said = _plain(text)
     tokens = {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
@@ -135,7 +135,7 @@ def _is_there(output: str, answer: str, words: frozenset[str], names: list[froze
     return bool(stems_of(_SAID_BY.get(output.lower(), "")) & words)
 
 
-def _is_said(item: Named, plain: str, tokens: set[str]) -> bool:
+def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     value = item.value
     if value is None or isinstance(value, bool):
         return False
@@ -151,7 +151,7 @@ def _plain(text: str) -> str:
     return f" {' '.join(_LETTERS.findall(text.casefold()))} "
 
 
-def _tokens_of(known: Found) -> set[str]:
+def _tokens_of(known: FoundSources) -> set[str]:
     tokens = set(known.counts)
     for text in (known.task, *(item.value for item in known.named if isinstance(item.value, str))):
         for token in number_bearing_tokens(text):
@@ -161,7 +161,7 @@ def _tokens_of(known: Found) -> set[str]:
     return tokens
 
 
-def _figures(item: Named) -> set[str]:
+def _figures(item: NamedScalar) -> set[str]:
     """A number in each way it may be written; the empty set for anything else."""
     number = figure(item.value)
     if number is None:
@@ -187,17 +187,17 @@ def _is_numbering(token: str, text: str) -> bool:
     return token.isdigit() and re.search(rf"(?m)^\s*{token}[.)]\s", text) is not None
 
 
-def _scalars(name: str, value: Json) -> Iterator[Named]:
+def _scalars(name: str, value: Json) -> Iterator[NamedScalar]:
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(item, dict) and any(mark.isdigit() for mark in key):  # a table keyed by id
-                yield Named("", key)
+                yield NamedScalar("", key)
             yield from _scalars(key, item)
     elif isinstance(value, list):
         for item in value:
             yield from _scalars(name, item)
     elif value is not None:
-        yield Named(name, value)
+        yield NamedScalar(name, value)
 
 
 def _lists(value: Json) -> Iterator[list[Json]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from services.executor.core.figures.identifiers import find_special_identifiers
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.reflect.evidence import Run, evidence, says_failure
-from services.executor.core.reflect.found import sayable, untraced
+from services.executor.core.reflect.found import sayable, untraced_tokens
 from shared.domain.answer import is_exact_match
 from shared.domain.quality import WEAK, Evidence, Formula, quality
 from shared.domain.words import TaskState, WriteStatus
@@ -22,7 +22,7 @@ class Wanted(NamedTuple):
         return (*(f"say the {output.replace('_', ' ')}" for output in self.outputs), *self.faults)
 
 
-def wanted(run: Run, formula: Formula = Formula.SIGNALS) -> Wanted | None:
+def find_improvement(run: Run, formula: Formula = Formula.SIGNALS) -> Wanted | None:
     """What a better text would mend; None where the answer is good enough, or nothing that is known makes it better.
 
     An exact-match answer, a dry run's plan and a task that did not complete are never touched.
@@ -44,14 +44,14 @@ def refusal(run: Run, text: str) -> str | None:
     better = run._replace(answer=text)
     if not text.strip() or is_exact_match(text):
         return "it is no prose"
-    strange = [token for token in untraced(text, run.known) if token not in run.answer]
+    strange = [token for token in untraced_tokens(text, run.known) if token not in run.answer]
     if strange:
         return "it says what nobody found: " + ", ".join(strange)
     if _claims_too_much(run, text):
         return "it claims a write to be verified that is not"
     if any(address.text not in run.answer for address in find_special_identifiers(text)):
         return "it brings in an address"
-    dropped = [figure for figure in _traced(run) if figure not in text]
+    dropped = [figure for figure in _traced_tokens(run) if figure not in text]
     if dropped:
         return "it drops " + ", ".join(dropped)
     if says_failure(run.answer) and not says_failure(text):
@@ -63,7 +63,7 @@ def refusal(run: Run, text: str) -> str | None:
 
 
 def _strangers(run: Run) -> int:
-    return len(untraced(run.answer, run.known))
+    return len(untraced_tokens(run.answer, run.known))
 
 
 def _score(run: Run) -> float:
@@ -73,7 +73,7 @@ def _score(run: Run) -> float:
 
 def _faults(run: Run) -> tuple[str, ...]:
     seen = evidence(run)
-    strange = untraced(run.answer, run.known)
+    strange = untraced_tokens(run.answer, run.known)
     return tuple(
         said
         for said, holds in (
@@ -90,9 +90,9 @@ def _says_too_little(seen: Evidence) -> bool:
     return seen.needs_met and not seen.grounded and not seen.idle
 
 
-def _traced(run: Run) -> tuple[str, ...]:
+def _traced_tokens(run: Run) -> tuple[str, ...]:
     """The figures of the answer that are true to what was found."""
-    strange = set(untraced(run.answer, run.known))
+    strange = set(untraced_tokens(run.answer, run.known))
     return tuple(token for token in dict.fromkeys(number_bearing_tokens(run.answer)) if token not in strange)
 
 

@@ -46,10 +46,10 @@ def split(turns: Sequence[Said], most: int = _SOLVER_TURNS) -> Split:
 
 async def with_history(ctx: TurnContext) -> TurnContext:
     """The context with the conversation: the one that came with the request, where one did, else the session's."""
-    return await (_with_session(ctx) if ctx.record.request.solver is None else _with_brought(ctx))
+    return await (_with_session(ctx) if ctx.record.request.solver is None else _with_history(ctx))
 
 
-def compressed(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
+def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
     """The session with its older turns as the summary that this turn made of them, if it made one."""
     made = journal.get(_session_step(turn))
     if made is None:
@@ -63,10 +63,10 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
     older, _ = split([Said(*turn) for turn in session.turns], _SESSION_TURNS)
     if older and ctx.turn.kind is TurnKind.MESSAGE:
         await _compress(ctx, older)
-        session = compressed(session, ctx.journal, ctx.turn)
+        session = compress_session(session, ctx.journal, ctx.turn)
         told: dict[str, JsonValue] = {"compressed": True, "summary": session.summary}
         notes = {**notes, "memory": told}
-    return replace(ctx, session=session, sections={**ctx.sections, "history": _shown(session)}, notes=notes)
+    return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(session)}, notes=notes)
 
 
 async def _compress(ctx: TurnContext, older: Sequence[Said]) -> None:
@@ -74,12 +74,12 @@ async def _compress(ctx: TurnContext, older: Sequence[Said]) -> None:
     step = _session_step(ctx.turn)
     before = (Said("summary", ctx.session.summary),) if ctx.session.summary else ()
 
-    async def made() -> str:
+    async def compress() -> str:
         summary, by = await _summary_or_words(ctx, f"{step}:{_ASKED}", (*before, *older))
         ctx.journal.tell("note", memory="compressed", turns=len(older), summarized_by=by)
         return dumps({"summary": summary, "older": len(older), "by": by})
 
-    await ctx.journal.once(step, "note", made)
+    await ctx.journal.run_step(step, "note", compress)
 
 
 async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[Said]) -> tuple[str, str]:
@@ -95,13 +95,13 @@ async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[Said]) -
     return concatenated(turns), "words"
 
 
-async def _with_brought(ctx: TurnContext) -> TurnContext:
+async def _with_history(ctx: TurnContext) -> TurnContext:
     """The conversation that came with the request; it is all that the run remembers."""
     solver = ctx.record.request.solver
     brought = [Said(turn.role, turn.content) for turn in solver.history] if solver else []
     older, recent = split(brought)
     summary = await _summary(ctx, _SOLVER_STEP, older) if older else None
-    turns = [_told(turn) for turn in recent]
+    turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
         turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
     told: dict[str, JsonValue] = {"compressed": bool(older), "summary": summary}
@@ -112,7 +112,7 @@ async def _summary(ctx: TurnContext, key: str, turns: Sequence[Said]) -> str:
     request = ModelRequest(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.summarize),
-        messages=(user(render({"history": [_told(turn) for turn in turns]})),),
+        messages=(user(render({"history": [_describe_turn(turn) for turn in turns]})),),
         max_tokens=512,
     )
     reply = await ask(ctx, key, request)
@@ -123,11 +123,11 @@ def _session_step(turn: Turn) -> str:
     return f"{_SESSION_STEP}:{turn.turn_id}"
 
 
-def _shown(session: SessionState) -> list[Json]:
-    turns = [_told(Said(*turn)) for turn in session.turns]
-    summary = _told(Said("summary", f"{_LABEL} {session.summary}"))
+def _describe_session(session: SessionState) -> list[Json]:
+    turns = [_describe_turn(Said(*turn)) for turn in session.turns]
+    summary = _describe_turn(Said("summary", f"{_LABEL} {session.summary}"))
     return [summary, *turns] if session.summary else turns
 
 
-def _told(turn: Said) -> Json:
+def _describe_turn(turn: Said) -> Json:
     return {"role": turn.role, "text": turn.text}

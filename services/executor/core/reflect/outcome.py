@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.doubts import described, open_doubts, spoken
+from services.executor.core.dossier.doubts import describe_doubt, open_doubts, operator_words
 from services.executor.core.dossier.dry_run import is_dry_run
 from services.executor.core.reflect.evidence import Run, evidence
 from services.executor.core.reflect.thresholds import threshold_outcomes
@@ -77,7 +77,7 @@ def metadata(ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES) -> d
         "verdict": verdict,
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
-        "confirmations": [_confirmed(one) for one in progress.confirmed] if progress else [],
+        "confirmations": [_describe_confirmation(one) for one in progress.confirmed] if progress else [],
         "approval_request": cast(JsonValue, i_json(dict(ended.asked))) if ended.asked else None,
         "escalated": ended.escalated,
         "failed_part": ended.failed_part,
@@ -125,12 +125,12 @@ def outcome(
         worked=without_marks(_tools(ended, worked=True), hidden),
         failed=without_marks(_tools(ended, worked=False), hidden),
         thresholds=_thresholds(ended, hidden),
-        said=_said(ended, record, hidden),
+        said=_words_for_learning(ended, record, hidden),
         details=without_marks(_details(ended, verdict, scored), hidden),
     )
 
 
-def _said(ended: Ended, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
+def _words_for_learning(ended: Ended, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
     """What the task and its answer say, for those who find facts in it; nothing of a task that was only tried.
 
     Nor of one in an assessed world, whose people and sums are nobody's.
@@ -155,7 +155,7 @@ def _details(ended: Ended, verdict: Verdict | None, scored: Score) -> dict[str, 
         "spend": dict(ended.spend),
         "verdict": _verdict(verdict),
         "quality_parts": parts(scored),
-        "improved": _improved(ended),
+        "improved": _is_improved(ended),
     }
 
 
@@ -163,10 +163,10 @@ def _thresholds(ended: Ended, hidden: Mapping[str, MarkKind]) -> tuple[Threshold
     if ended.progress is None:
         return ()
     found = threshold_outcomes(ended.progress, ended.writes)
-    return tuple(_unmarked(one, hidden) for one in found)
+    return tuple(_remove_marks(one, hidden) for one in found)
 
 
-def _unmarked(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> ThresholdOutcome:
+def _remove_marks(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> ThresholdOutcome:
     said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": one.source}
     return one.model_copy(update=without_marks(said, hidden))
 
@@ -177,7 +177,7 @@ def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 
 
-def _improved(ended: Ended) -> bool | None:
+def _is_improved(ended: Ended) -> bool | None:
     """Whether the answer is an improved one; None if none was asked for. In whose words is the task's business."""
     asked = ended.review.get("improvement")
     return bool(asked.get("accepted")) if isinstance(asked, dict) else None
@@ -224,7 +224,7 @@ def parts(scored: Score) -> dict[str, JsonValue]:
     return {"formula": scored.formula.value, **scored.parts}
 
 
-def _confirmed(one: Confirmed) -> JsonValue:
+def _describe_confirmation(one: Confirmed) -> JsonValue:
     return {"about": one.about, "by": list(one.by), "at": one.at.isoformat(), "approval_id": one.approval_id}
 
 
@@ -232,8 +232,8 @@ def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
     return {
         "writes": [cast(JsonValue, i_json(_write(entry))) for entry in entries],
-        "doubts": [cast(JsonValue, i_json(described(entry))) for entry in open_doubts(entries)],
-        "resolutions": cast("list[JsonValue]", i_json(spoken(entries))),
+        "doubts": [cast(JsonValue, i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
+        "resolutions": cast("list[JsonValue]", i_json(operator_words(entries))),
     }
 
 

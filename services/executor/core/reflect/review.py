@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.budget.budget import BudgetSpent, Purse
+from services.executor.core.budget.budget import BudgetShare, BudgetSpent
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.dry_run import is_dry_run
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.model.model_calls import UnusableAnswer, ask, structured, user
+from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
@@ -23,12 +23,12 @@ from services.executor.core.reflect.document_asked import asked_documents, askin
 from services.executor.core.reflect.document_material import Material
 from services.executor.core.reflect.document_templates import Section
 from services.executor.core.reflect.evidence import Run
-from services.executor.core.reflect.fill_document import About, document, open_sections, own_documents
-from services.executor.core.reflect.found import untraced
-from services.executor.core.reflect.improvement import refusal, wanted
+from services.executor.core.reflect.fill_document import DocumentAbout, document, open_sections, own_documents
+from services.executor.core.reflect.found import untraced_tokens
+from services.executor.core.reflect.improvement import find_improvement, refusal
 from services.executor.core.reflect.unverified_numbers import mark_unverified
 from services.executor.core.session.context import TurnContext
-from services.executor.core.write.left_out import besides
+from services.executor.core.write.left_out import remarks_below
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
@@ -61,26 +61,26 @@ def with_documents(ctx: TurnContext) -> TurnContext:
     return replace(ctx, sections={**ctx.sections, "documents": words}) if words else ctx
 
 
-async def reviewed(ctx: TurnContext, progress: Progress) -> Reviewed:
+async def review_answer(ctx: TurnContext, progress: Progress) -> Reviewed:
     """The answer improved if it is weak and can be, and the documents that the task is to leave.
 
     A solver's answer is parsed by its caller, so nothing is done to it.
     """
     if not ctx.limits.answers.reviews or is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return Reviewed(progress)
-    answer, tail = _parted(ctx, progress)
+    answer, tail = _split_answer(ctx, progress)
     run = await _run(ctx, progress, answer)
-    text, notes = await _improved(ctx, run)
-    better = progress.learned(answer=run.answer if text is None else text)
+    text, notes = await _improve_answer(ctx, run)
+    better = progress.update_dossier(answer=run.answer if text is None else text)
     documents, told = await _documents(ctx, better, run)
-    said = better.learned(answer=f"{better.dossier.answer}{tail}")
+    said = better.update_dossier(answer=f"{better.dossier.answer}{tail}")
     calls = int(bool(notes)) + int(bool(told))
     return Reviewed(said.model_copy(update={"model_calls": said.model_calls + calls}), documents, {**notes, **told})
 
 
-def _parted(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
+def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     """The answer as it was drafted, and what stands under it besides, which is no part of what is improved."""
-    answer, said = progress.dossier.answer or "", besides(ctx, progress.dossier)
+    answer, said = progress.dossier.answer or "", remarks_below(ctx, progress.dossier)
     under = [part for part in (said, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
     at = min((place for part in under if (place := answer.find(part)) >= 0), default=len(answer))
     return answer[:at], answer[at:]
@@ -93,12 +93,12 @@ async def _run(ctx: TurnContext, progress: Progress, answer: str) -> Run:
     return Run(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)
 
 
-async def _improved(ctx: TurnContext, run: Run) -> tuple[str | None, dict[str, JsonValue]]:
+async def _improve_answer(ctx: TurnContext, run: Run) -> tuple[str | None, dict[str, JsonValue]]:
     """A better text, if there is one; and what came of asking, if it was asked for."""
-    wish = wanted(run, ctx.limits.answers.formula)
+    wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None:
         return None, {}
-    sections: dict[str, Json] = {**_known(ctx, run), "answer": run.answer, "missing": [*wish.told]}
+    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.told]}
     request = ModelRequest(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.improve),
@@ -108,7 +108,7 @@ async def _improved(ctx: TurnContext, run: Run) -> tuple[str | None, dict[str, J
     key = f"{run.progress.step}:improve"
 
     async def put() -> str:
-        reply = await ask(ctx, f"{key}:model", request, Purse.WHOLE)
+        reply = await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE)
         return "" if reply.stop_reason == "max_tokens" else reply.text.strip()
 
     text, problem = await _optional(ctx, key, put)
@@ -129,12 +129,12 @@ async def _documents(
         return (), {}
     material = Material(ctx.task, progress, run.writes, answer)
     wanted_sections = {kind: open_sections(kind, material) for kind in kinds}
-    texts, told = await _drafted(ctx, progress, run._replace(answer=answer), wanted_sections)
-    about = About(ctx.record.task_id, ctx.journal.now)
+    texts, told = await _draft_sections(ctx, progress, run._replace(answer=answer), wanted_sections)
+    about = DocumentAbout(ctx.record.task_id, ctx.journal.now)
     return tuple(document(kind, material, about, texts.get(kind, {})) for kind in kinds), told
 
 
-async def _drafted(
+async def _draft_sections(
     ctx: TurnContext, progress: Progress, run: Run, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
     """The texts of the sections that no data fills, all documents in one question, untraced figures marked."""
@@ -145,7 +145,7 @@ async def _drafted(
     ]
     if not asked:
         return {}, {}
-    sections: dict[str, Json] = {**_known(ctx, run), "answer": run.answer, "document": asked}
+    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "document": asked}
     request = ModelRequest(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.document),
@@ -156,7 +156,7 @@ async def _drafted(
     key = f"{progress.step}:document"
 
     async def put() -> str:
-        drafts = structured(await ask(ctx, f"{key}:model", request, Purse.WHOLE), Drafts)
+        drafts = parse_reply(await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE), Drafts)
         return dumps({draft.name: draft.text for draft in drafts.sections})
 
     stored, problem = await _optional(ctx, key, put)
@@ -171,7 +171,7 @@ def _mark_untraced(
     known = run.known
     return {
         kind: {
-            section.name: mark_unverified(text, untraced(text, known))
+            section.name: mark_unverified(text, untraced_tokens(text, known))
             for section in sections
             if (text := given.get(f"{kind}.{section.name}", "").strip())
         }
@@ -179,7 +179,7 @@ def _mark_untraced(
     }
 
 
-def _known(ctx: TurnContext, run: Run) -> dict[str, Json]:
+def _known_material(ctx: TurnContext, run: Run) -> dict[str, Json]:
     dossier = run.progress.dossier if run.progress else None
     return {
         "task": ctx.task,
@@ -193,14 +193,14 @@ async def _optional(ctx: TurnContext, key: str, put: Callable[[], Awaitable[str]
     """What came of a question that a task can do without, or why nothing came of it; the same for whoever goes on."""
     stored = ctx.journal.get(key)
     if stored is None:
-        stored = dumps(await _tried(ctx, put))
+        stored = dumps(await _try_question(ctx, put))
         await ctx.journal.add(key, "note", stored)
     known = loads_object(stored)
     problem = known.get("problem")
     return str(known.get("text", "")), None if problem is None else str(problem)
 
 
-async def _tried(ctx: TurnContext, put: Callable[[], Awaitable[str]]) -> dict[str, Json]:
+async def _try_question(ctx: TurnContext, put: Callable[[], Awaitable[str]]) -> dict[str, Json]:
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             return {"text": await put()}

@@ -38,7 +38,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
         _refusal_against(limit, progress.dossier, refused) or _limit(limit, progress.dossier, proved)
         for limit in progress.thresholds
     )
-    return (*limits, *(_figure(value, proved) for value in _predicted(progress.dossier)))
+    return (*limits, *(_figure(value, proved) for value in _predicted_values(progress.dossier)))
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> ThresholdOutcome | None:
@@ -83,7 +83,7 @@ def _records(value: Json) -> Iterator[JsonObject]:
 
 
 def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
-    actual = _held_against(limit, dossier, proved)
+    actual = _compared_value(limit, dossier, proved)
     return ThresholdOutcome(
         kind=limit.kind,
         name=limit.name,
@@ -95,7 +95,7 @@ def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) ->
     )
 
 
-def _held_against(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
+def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
     """The process's own figure of that name; else, of a limit that decides its rule, what was written or named."""
     own = [value for value in dossier.values if limit.name and value.figure == limit.name]
     figures = [value.number for value in own if value.number is not None]
@@ -118,7 +118,7 @@ def _did_what_it_said(limit: Threshold, actual: Decimal, verdict: Verdict | None
     return _HOLDS[limit.sign](actual, limited) is triggered
 
 
-def _predicted(dossier: Dossier) -> Iterator[NamedValue]:
+def _predicted_values(dossier: Dossier) -> Iterator[NamedValue]:
     figures = (value for value in dossier.values if value.figure)
     return (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
 
@@ -128,7 +128,11 @@ def _figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcom
 
     It is traced to the figure, or stands under its name, or is the one number of a tool that is named after it.
     """
-    found = [*_traced(proved, value.name)] or [*_arguments(proved, value.figure)] or [*_by_tool(proved, value.figure)]
+    found = (
+        [*_traced_numbers(proved, value.name)]
+        or [*_arguments(proved, value.figure)]
+        or [*_by_tool(proved, value.figure)]
+    )
     actual = _one(found)
     return ThresholdOutcome(
         kind=kind_of(value.figure),
@@ -141,7 +145,7 @@ def _figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcom
     )
 
 
-def _traced(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+def _traced_numbers(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
     for entry in proved:
         names = {o.argument for o in entry.call.origins if o.source == "value" and o.ref == name}
         yield from _numbers(entry, names)

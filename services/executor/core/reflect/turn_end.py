@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.dossier.dry_run import KEY, artifacts, is_dry_run
 from services.executor.core.dossier.endings import ends_rest
-from services.executor.core.dossier.past_calls import of_facts, of_writes, remembered
+from services.executor.core.dossier.past_calls import of_facts, of_writes, remember_calls
 from services.executor.core.reflect.answer import Footer, final_answer, policy_status
 from services.executor.core.reflect.document_material import Material
-from services.executor.core.reflect.fill_document import About, document
+from services.executor.core.reflect.fill_document import DocumentAbout, document
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
 from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.ports.sessions import Work
@@ -51,7 +51,7 @@ def turn_end(
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
         record=record,
-        session=_remembered(_called(_corrected(session, ended), ended, work), work, answer),
+        session=_remember_turn(_remember_calls(_remember_corrections(session, ended), ended, work), work, answer),
         events=(*events, *_insight(ended, now, hidden), status),
         approval=approval,
         timer=Timer(approval.deadline, approval.timer_subject) if approval is not None and waits else ended.timer,
@@ -104,7 +104,7 @@ def _record(
             "artifacts": _artifacts(work.record, ended, answer, approval, now),
             "history": (
                 *work.record.history,
-                *_spoken(work),
+                *_spoken_messages(work),
                 _message("agent", answer, f"{work.turn.turn_id}:answer", now),
             )[-_HISTORY_KEPT:],
             "started_at": work.record.started_at or now,
@@ -114,7 +114,7 @@ def _record(
     )
 
 
-def _spoken(work: Work) -> tuple[HistoryMessage, ...]:
+def _spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
     """What the turn says, unless the record has it: a task begins with its first message in its history."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
@@ -143,10 +143,10 @@ def _brief(record: TaskRecord, ended: Ended, approval: Approval | None, now: dat
     if approval is None or ended.progress is None:
         return ()
     material = Material(record.request.text, ended.progress, ended.writes, approval=approval)
-    return (document(_BRIEF, material, About(record.task_id, now)),)
+    return (document(_BRIEF, material, DocumentAbout(record.task_id, now)),)
 
 
-def _remembered(session: SessionState, work: Work, answer: str) -> SessionState:
+def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionState:
     """Of an assessment's turn only what was answered, and when: its own text is the same each time."""
     turn, assessed = work.turn, work.record.request.assessment
     said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
@@ -156,10 +156,10 @@ def _remembered(session: SessionState, work: Work, answer: str) -> SessionState:
         said = (("user", _words(turn)[:_TEXT_KEPT]), *said)
     elif not ends_rest(turn):
         return session
-    return _bounded(session._replace(turns=(*session.turns, *said)))
+    return _limit_turns(session._replace(turns=(*session.turns, *said)))
 
 
-def _bounded(session: SessionState) -> SessionState:
+def _limit_turns(session: SessionState) -> SessionState:
     """The next message has the older turns summarized; where none came to that, their beginnings are kept."""
     if len(session.turns) <= _TURNS_REMEMBERED:
         return session
@@ -168,7 +168,7 @@ def _bounded(session: SessionState) -> SessionState:
     return session._replace(summary=concatenated((*before, *(Said(*turn) for turn in older))), turns=recent)
 
 
-def _corrected(session: SessionState, ended: Ended) -> SessionState:
+def _remember_corrections(session: SessionState, ended: Ended) -> SessionState:
     """With what the task learned of renamed columns; the oldest are forgotten."""
     learned = ended.progress.corrections if ended.progress else {}
     older = {old: new for old, new in session.corrections.items() if old not in learned}
@@ -179,14 +179,14 @@ def _dry(record: TaskRecord) -> dict[str, JsonValue]:
     return {KEY: True} if is_dry_run(record) else {}
 
 
-def _called(session: SessionState, ended: Ended, work: Work) -> SessionState:
+def _remember_calls(session: SessionState, ended: Ended, work: Work) -> SessionState:
     """With the task's calls that rules about tools will ask for again; also while it waits, beside other tasks."""
     progress, task_id = ended.progress, work.record.task_id
     if progress is None or not progress.ruled_tools:
         return session
     made = (*of_facts(progress.dossier.facts), *of_writes(ended.writes))
     names = progress.ruled_tools
-    return session._replace(calls=remembered(session.calls, made, names, task_id, ended=ended.state.is_terminal))
+    return session._replace(calls=remember_calls(session.calls, made, names, task_id, ended=ended.state.is_terminal))
 
 
 def _words(turn: Turn) -> str:

@@ -14,7 +14,7 @@ class CannotReplay(Exception):
     """The archived task does not tell enough; the message says what is missing."""
 
 
-class Attempt(NamedTuple):
+class ArchivedAttempt(NamedTuple):
     """One attempt at one turn. ``steps`` are all that stood in the journal at its end, ``own`` the keys it added."""
 
     begun: Begun
@@ -32,13 +32,13 @@ class Attempt(NamedTuple):
         return noted if noted and noted.began == self.begun.began.isoformat() else None
 
 
-def attempts_of(task: ArchivedTask) -> tuple[Attempt, ...]:
+def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     """In the order in which they were made. Raises ``CannotReplay``."""
     entries = [JournalEntry(step.key, step.kind, step.data) for step in task.journal]
     marks = [index for index, entry in enumerate(entries) if entry.kind == TURN]
     if not marks:
         raise CannotReplay("its journal does not say what its turns were given: nothing was done, or it is too old")
-    begun = [_begun(entries[index]) for index in marks]
+    begun = [_read_beginning(entries[index]) for index in marks]
     ends = [*marks[1:], len(entries)]
     ledgers = [*(one.ledger for one in begun[1:]), task.ledger]
     turns = [*(one.turn.turn_id for one in begun[1:]), ""]
@@ -55,7 +55,7 @@ def _attempt(
     end: int,
     ledger: Mapping[str, LedgerEntry],
     is_last: bool,
-) -> Attempt:
+) -> ArchivedAttempt:
     before, all_of_them = tuple(entries[:start]), entries[:end]
     known = {entry.key for entry in before}
     own = (entry.key for entry in entries[start:end] if entry.kind not in NO_STEPS and entry.key not in known)
@@ -64,10 +64,10 @@ def _attempt(
         if entry.kind not in NO_STEPS:
             steps.setdefault(entry.key, entry)
     inputs = {entry.key.rpartition("#")[0]: entry.data_json for entry in all_of_them if entry.kind == INPUT}
-    return Attempt(begun, before, steps, tuple(dict.fromkeys(own)), inputs, ledger, is_last)
+    return ArchivedAttempt(begun, before, steps, tuple(dict.fromkeys(own)), inputs, ledger, is_last)
 
 
-def _begun(entry: JournalEntry) -> Begun:
+def _read_beginning(entry: JournalEntry) -> Begun:
     try:
         return read_turn(entry.data_json)
     except (ValueError, KeyError) as error:

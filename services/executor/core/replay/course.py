@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from services.executor.core.dossier.endings import RunEnds
-from services.executor.core.replay.attempts import Attempt
+from services.executor.core.replay.attempts import ArchivedAttempt
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT
 from services.executor.core.turn.notes import read_ending
 from services.executor.ports.turns import JournalEntry
@@ -33,7 +33,7 @@ class StoppedHere(Exception):
     """The archived attempt stopped here, and another one went on."""
 
 
-class Taken(NamedTuple):
+class StepTaken(NamedTuple):
     """A step that both runs took."""
 
     turn_id: str
@@ -45,20 +45,20 @@ class Taken(NamedTuple):
 class Writes:
     """The ledger of one attempt: as it stood at its beginning, and each write as it ended once the run comes to it."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: ArchivedAttempt) -> None:
         self._end = attempt.ledger
-        self.shown = self._ordered(attempt.begun.ledger)
+        self.shown = self._in_ledger_order(attempt.begun.ledger)
 
     def show(self, key: str) -> bool:
         """Whether the write was made in this attempt or before."""
         if key in self._end:
-            self.shown = self._ordered({**self.shown, key: self._end[key]})
+            self.shown = self._in_ledger_order({**self.shown, key: self._end[key]})
         return key in self.shown
 
     def show_all(self) -> None:
         self.shown = self._end
 
-    def _ordered(self, known: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
+    def _in_ledger_order(self, known: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
         """In the ledger's own order, in which an answer lists them."""
         return {key: known[key] for key in (*self._end, *known) if key in known}
 
@@ -69,10 +69,10 @@ class Course:
     ``stops``: the attempt stored no end of the turn.
     """
 
-    def __init__(self, attempt: Attempt, given_up: bool = False) -> None:
+    def __init__(self, attempt: ArchivedAttempt, given_up: bool = False) -> None:
         self.attempt = attempt
         self.ledger = Writes(attempt)
-        self.taken: list[Taken] = []
+        self.taken: list[StepTaken] = []
         self._seen: set[str] = set()
         self._fields = _overlaid(attempt.before)
         self.stops = given_up or not attempt.is_last
@@ -118,14 +118,14 @@ class Course:
         if entry is None:
             raise self.absent(key, "this was not stored then")
         if kind == CHECKPOINT:
-            was, now = {**self._fields, **_told(entry.data_json)}, {**self._fields, **_told(data)}
+            was, now = {**self._fields, **_stable_fields(entry.data_json)}, {**self._fields, **_stable_fields(data)}
             different = sorted(name for name in was if _text(was, name) != _text(now, name))  # the rest is newer
             if different:
                 raise Differs(key, f"the checkpoint says something else of {', '.join(different)}")
             self._fields = now
         self._note(entry)
 
-    def given(self, name: str, what: str) -> str:
+    def recorded_input(self, name: str, what: str) -> str:
         """What the world gave the run under that name."""
         found = self.attempt.inputs.get(name)
         if found is None:
@@ -135,7 +135,7 @@ class Course:
     def absent(self, key: str, how: str) -> Exception:
         """What to raise where the archived attempt knows nothing of ``key``."""
         ended = self.attempt.ending
-        if ended is not None and (ended.step is None or _stood_at(ended.step, key)):
+        if ended is not None and (ended.step is None or _can_have_stood(ended.step, key)):
             return self._ending(ended.ending)
         return StoppedHere() if self.stops else Differs(key, how)
 
@@ -148,7 +148,7 @@ class Course:
         """The first step that only the archived attempt took."""
         return next((key for key in self.attempt.own if key not in self._seen and _READ_AGAIN not in key), None)
 
-    def _within(self, key: str) -> Iterator[str]:
+    def _inner_steps(self, key: str) -> Iterator[str]:
         """The steps that were taken in the course of that one: stored before it, and named after it."""
         own = self.attempt.own
         return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
@@ -160,12 +160,12 @@ class Course:
     def _note(self, entry: JournalEntry) -> None:
         if entry.key in self._seen:
             return
-        self._seen.update(self._within(entry.key), (entry.key,))
+        self._seen.update(self._inner_steps(entry.key), (entry.key,))
         if entry.key in self.attempt.own:
-            self.taken.append(Taken(self.attempt.begun.turn.turn_id, entry.key, entry.kind, len(entry.data_json)))
+            self.taken.append(StepTaken(self.attempt.begun.turn.turn_id, entry.key, entry.kind, len(entry.data_json)))
 
 
-def _stood_at(step: str, key: str) -> bool:
+def _can_have_stood(step: str, key: str) -> bool:
     """Whether a run that ended at that step can have stood at this one: the same, or one of those beside it."""
     reads = _SIDE_BY_SIDE.match(step)
     beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
@@ -181,11 +181,11 @@ def _overlaid(entries: tuple[JournalEntry, ...]) -> JsonObject:
     fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT:
-            fields.update(_told(entry.data_json))
+            fields.update(_stable_fields(entry.data_json))
     return fields
 
 
-def _told(checkpoint: str) -> JsonObject:
+def _stable_fields(checkpoint: str) -> JsonObject:
     return {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.answer import without_footer
 from services.executor.core.replay.attempts import CannotReplay, attempts_of
-from services.executor.core.replay.course import Course, Differs, StoppedHere, Taken
+from services.executor.core.replay.course import Course, Differs, StepTaken, StoppedHere
 from services.executor.core.replay.stand_ins import (
     NoModel,
     ReplayJournal,
@@ -33,7 +33,7 @@ _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "va
 class Replayed(NamedTuple):
     """``difference`` is the first one, and ``at`` its step; both are empty where today's run ends the same."""
 
-    steps: tuple[Taken, ...]
+    steps: tuple[StepTaken, ...]
     at: str
     difference: str
     state: TaskState | None
@@ -53,7 +53,7 @@ class _Standing(NamedTuple):
 
 async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts) -> Replayed:
     """Calls nothing and nobody. Raises ``CannotReplay``."""
-    taken: list[Taken] = []
+    taken: list[StepTaken] = []
     standing = _Standing(_as_accepted(task.record))
     attempts = attempts_of(task)
     try:
@@ -85,10 +85,10 @@ async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Pro
     left = course.untaken()
     if left is not None:
         raise Differs(left, "this step would not be taken")
-    return _after(course, store, standing)
+    return _standing_after(course, store, standing)
 
 
-def _after(course: Course, store: ReplayStore, standing: _Standing) -> _Standing:
+def _standing_after(course: Course, store: ReplayStore, standing: _Standing) -> _Standing:
     """The task as the attempt left it: an end that died before it was stored is none, the next attempt has the turn."""
     if store.end is None:
         raise Differs(f"turn {course.attempt.begun.turn.turn_id}", "the turn would not end")
@@ -122,10 +122,10 @@ def _compare(then: TaskRecord, now: TaskRecord) -> None:
     for name in _COMPARED:
         if then.metadata.get(name) != now.metadata.get(name):
             raise Differs("the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}")
-    if _said(then, without_footer(then.answer or "")) != _said(now, now.answer or ""):
+    if _comparable_answer(then, without_footer(then.answer or "")) != _comparable_answer(now, now.answer or ""):
         raise Differs("the end", "its answer would be another")
 
 
-def _said(record: TaskRecord, answer: str) -> str:
+def _comparable_answer(record: TaskRecord, answer: str) -> str:
     """The answer; of a question without its deadline, which is reckoned from the moment in which it is asked."""
     return _DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer

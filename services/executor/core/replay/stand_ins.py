@@ -56,7 +56,7 @@ class ReplayJournal(Journal):
         return self._course.peek(key)
 
     @override
-    async def once(
+    async def run_step(
         self,
         key: str,
         kind: str,
@@ -87,7 +87,7 @@ class ReplayJournal(Journal):
                 self._course.ledger.show_all()
 
     @override
-    def given(self, name: str, data: str) -> None:
+    def record_input(self, name: str, data: str) -> None:
         return
 
     @override
@@ -168,11 +168,11 @@ class ReplayTools(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return self._listed(connection)[0]
+        return self._recorded_tools(connection)[0]
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._listed(connection)[1]
+        return self._recorded_tools(connection)[1]
 
     @override
     async def call(
@@ -186,8 +186,10 @@ class ReplayTools(ToolServers):
             raise StoppedHere
         raise ToolUnreachable("nothing is called in a replay")
 
-    def _listed(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        return read_tools(self._course.given(tools_name(connection), "its tools were not listed then"), connection)
+    def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
+        return read_tools(
+            self._course.recorded_input(tools_name(connection), "its tools were not listed then"), connection
+        )
 
 
 class ReplayPolicy(PolicyService):
@@ -198,7 +200,7 @@ class ReplayPolicy(PolicyService):
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         name = policy_name(request, self._asked)
-        return read_verdict(self._course.given(name, "the policy would be asked something else"))
+        return read_verdict(self._course.recorded_input(name, "the policy would be asked something else"))
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
@@ -215,7 +217,9 @@ class ReplayTenants(Tenants):
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        return TenantRecord.model_validate_json(self._course.given("tenant", "the tenant's record was not read then"))
+        return TenantRecord.model_validate_json(
+            self._course.recorded_input("tenant", "the tenant's record was not read then")
+        )
 
 
 class ReplayLearned(Learned):

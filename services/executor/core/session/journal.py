@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.budget import RELEASED, RESERVED, Reservation, Spending
+from services.executor.core.budget.budget import RELEASED, RESERVED, Reservation, TaskSpending
 from services.executor.core.dossier.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import JournalEntry, Pulse, TurnStore
@@ -75,7 +75,7 @@ class Journal:
         self._bounds = bounds
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
         entries = tuple(entries)
-        self.spending = Spending(entries)
+        self.spending = TaskSpending(entries)
         self.hidden: dict[str, MarkKind] = {}  # what the guard marked in this run, and nobody who watches is told
         for entry in entries:
             self._know(entry)
@@ -117,17 +117,17 @@ class Journal:
         self.hidden.update(values)
         HIDDEN.set(self.hidden)
 
-    def untold(self) -> tuple[TaskEvent, ...]:
+    def take_events(self) -> tuple[TaskEvent, ...]:
         """Events not published yet; they count as published from now on."""
         events, self._events = tuple(self._events), []
         return events
 
-    def given(self, name: str, data: str) -> None:
+    def record_input(self, name: str, data: str) -> None:
         """What the world gave this run, for whoever replays it; stored with the next step, and only if it is new."""
         if self._given.get(name) != data:
             self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data))
 
-    def given_before(self, name: str) -> str | None:
+    def last_input(self, name: str) -> str | None:
         """What it gave last, if it gave anything."""
         return self._given.get(name)
 
@@ -135,7 +135,7 @@ class Journal:
         """An attempt at a turn; stored with its first step."""
         self._wait(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
 
-    async def once(
+    async def run_step(
         self,
         key: str,
         kind: str,
@@ -153,13 +153,13 @@ class Journal:
         if known is not None:
             return known
         try:
-            result = await self._done(key, step, before or self.check)
+            result = await self._do_step(key, step, before or self.check)
         except RunEnds as ending:
             self.stopped_at = self.stopped_at or key
-            self.given(f"{ENDED_AT}{key}", ending_note(ending, self._began))
+            self.record_input(f"{ENDED_AT}{key}", ending_note(ending, self._began))
             raise
         except PolicyUnavailable as error:
-            self.given(f"unavailable:{key}", str(error))
+            self.record_input(f"unavailable:{key}", str(error))
             raise
         await self.add(key, kind, result)
         return result
@@ -186,7 +186,7 @@ class Journal:
         """Store what is set aside for a model call; raises what ``check`` raises."""
         waiting, self._waiting = self._waiting, []
         self._know(reservation.entry)
-        self.heard(await self._store.append_ahead([*waiting, reservation.entry], self.untold()))
+        self.check_pulse(await self._store.append_ahead([*waiting, reservation.entry], self.take_events()))
 
     async def release(self, reservation: Reservation) -> None:
         """What was set aside for a call that was never made is free again."""
@@ -205,9 +205,9 @@ class Journal:
 
     async def check(self) -> None:
         """Ask the store whether this run may go on: raises ``Canceled``, ``Failed`` or ``LeaseLost``."""
-        self.heard(await self._store.pulse())
+        self.check_pulse(await self._store.pulse())
 
-    def heard(self, pulse: Pulse) -> None:
+    def check_pulse(self, pulse: Pulse) -> None:
         """Take note of what the store said; ends the run if somebody wants it to stop, or its time is used up."""
         self._now = pulse.now
         if pulse.cancel is not None:
@@ -220,11 +220,13 @@ class Journal:
     def out_of_time(self) -> Failed:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
-    def noted(self, pulse: Pulse) -> None:
+    def note_time(self, pulse: Pulse) -> None:
         """Take note of the time only: between a write's intent and its result nothing may interrupt."""
         self._now = pulse.now
 
-    async def _done(self, key: str, step: Callable[[], Awaitable[str]], before: Callable[[], Awaitable[None]]) -> str:
+    async def _do_step(
+        self, key: str, step: Callable[[], Awaitable[str]], before: Callable[[], Awaitable[None]]
+    ) -> str:
         if len(self._steps) >= self._bounds.steps:
             raise Failed(
                 f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"
@@ -252,4 +254,4 @@ class Journal:
             self._steps.setdefault(entry.key, entry.data_json)
 
     async def _append(self, entries: Sequence[JournalEntry]) -> None:
-        self.noted(await self._store.append(entries, self.untold()))
+        self.note_time(await self._store.append(entries, self.take_events()))

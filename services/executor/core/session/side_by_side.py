@@ -21,12 +21,12 @@ async def side_by_side(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 @overload
-async def together(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], /) -> tuple[A, B]: ...
+async def run_together(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], /) -> tuple[A, B]: ...
 @overload
-async def together(
+async def run_together(
     first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], third: Coroutine[Any, Any, C], /
 ) -> tuple[A, B, C]: ...
-async def together(*steps: Coroutine[Any, Any, object]) -> tuple[object, ...]:
+async def run_together(*steps: Coroutine[Any, Any, object]) -> tuple[object, ...]:
     """The same for steps of different kinds: none outlives the error of another."""
     return tuple(await side_by_side(steps))
 

@@ -22,7 +22,7 @@ class Chosen(NamedTuple):
     def process_type(self) -> str:
         return self.template.process_type
 
-    def told(self) -> dict[str, JsonValue]:
+    def describe(self) -> dict[str, JsonValue]:
         """As clients and the outcome see it."""
         return {"by": "the request" if self.settled else "model", "why": self.why}
 

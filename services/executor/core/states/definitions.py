@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue, ValidationError
 
 from services.executor.core.states.process_names import process_name
-from services.executor.core.states.synthesis import Proposed, read_kept, synthesized
+from services.executor.core.states.synthesis import Proposed, build_template, read_kept
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import TEMPLATES
 from services.executor.core.states.validity import BadTemplate
@@ -77,7 +77,7 @@ def _template(name: str, told: JsonValue) -> Template:
     whole = told.get("template")
     if isinstance(whole, dict):
         return read_kept(name, _text(whole))
-    return synthesized(name, _proposed(told), example="")
+    return build_template(name, _parse_proposal(told), example="")
 
 
 def _text(whole: JsonValue) -> str:
@@ -87,7 +87,7 @@ def _text(whole: JsonValue) -> str:
         raise BadTemplate(f"its template is no JSON: {error}") from error
 
 
-def _proposed(told: Mapping[str, JsonValue]) -> Proposed:
+def _parse_proposal(told: Mapping[str, JsonValue]) -> Proposed:
     """The seed's fields as a model's proposal; a person is asked unless the file says that none is."""
     instructions = told.get("state_instructions") or {}
     if not isinstance(instructions, dict):

@@ -12,7 +12,7 @@ class NoSuchStep(Exception):
     """The machine was asked for a step that its path does not have."""
 
 
-def after(path: Sequence[FsmState], state: FsmState) -> FsmState:
+def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
     """The state that follows ``state`` on ``path``."""
     try:
         return path[path.index(state) + 1]

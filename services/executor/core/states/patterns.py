@@ -62,7 +62,7 @@ def pattern(text: str) -> Pattern:
     return Pattern(_names(kinds), _names(fields or ""), bool(brackets), choices)
 
 
-def governed(text: str) -> Governed:
+def parse_governed(text: str) -> Governed:
     """``argument``, or ``kind|kind.argument``; raises ``BadPattern`` for anything else."""
     match = _GOVERNED.fullmatch(text)
     if match is None:

@@ -37,7 +37,7 @@ class Proposed(BaseModel):
     outputs: tuple[str, ...] = ()
 
 
-def synthesized(process_type: str, proposed: Proposed, example: str) -> Template:
+def build_template(process_type: str, proposed: Proposed, example: str) -> Template:
     """The proposal as a template; raises ``BadTemplate``. ``example`` is the task it was made for.
 
     High risk, or the wish for an approval, puts APPROVAL_GATE before the writes, proposed or not, and a person is

@@ -21,7 +21,7 @@ class _Read(NamedTuple):
     template: Template
 
 
-def built_in() -> tuple[Template, ...]:
+def built_in_templates() -> tuple[Template, ...]:
     """All templates, in the order of their ``place``: with it, ties between keywords are decided."""
     texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
     return in_order(_read(text) for text in texts)
@@ -56,7 +56,7 @@ def _refuse_unknown(given: Iterable[str]) -> None:
         raise BadTemplate(f"nobody reads {', '.join(unknown)}")
 
 
-TEMPLATES: Mapping[str, Template] = {template.process_type: template for template in built_in()}
+TEMPLATES: Mapping[str, Template] = {template.process_type: template for template in built_in_templates()}
 
 
 GENERAL = TEMPLATES["general"]

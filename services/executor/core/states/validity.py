@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from services.executor.core.prompts.schemas import OPERATIONS
-from services.executor.core.states.patterns import BadPattern, governed, is_figure, pattern
+from services.executor.core.states.patterns import BadPattern, is_figure, parse_governed, pattern
 from services.executor.core.states.template import Template
 from shared.domain.words import FsmState
 
@@ -48,12 +48,12 @@ def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
     if [_ORDER.index(state) for state in states] != sorted({_ORDER.index(state) for state in states}):
         yield f"each state stands once, in the order {', '.join(_ORDER)}"
     if any(state in _WRITING for state in states):
-        yield from _unguarded(states, synthesized)
+        yield from _missing_states(states, synthesized)
     yield from _unheard(template)
     yield from _uncomputable(template)
 
 
-def _unguarded(states: Sequence[FsmState], synthesized: bool) -> Iterator[str]:
+def _missing_states(states: Sequence[FsmState], synthesized: bool) -> Iterator[str]:
     needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if synthesized else (FsmState.ASSESS,)
     missing = [state for state in needed if state not in states]
     if missing:
@@ -80,7 +80,7 @@ def _uncomputable(template: Template) -> Iterator[str]:
             else:
                 yield from _bad_pattern(figure.name, text)
         for text in figure.governs:
-            yield from _bad_pattern(figure.name, text, governed)
+            yield from _bad_pattern(figure.name, text, parse_governed)
         before.add(figure.name)
     if template.routed:
         yield from _bad_pattern("routed", template.routed)

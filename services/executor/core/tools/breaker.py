@@ -59,11 +59,11 @@ class Breaker:
             self._probing = True
         return state is not Circuit.OPEN
 
-    def answered(self) -> None:
+    def record_answer(self) -> None:
         """The server answered, whatever it said."""
         self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
 
-    def failed(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         """No connection, or no usable answer. Calls that were under way when it opened do not lengthen its pause."""
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
@@ -76,6 +76,6 @@ class Breaker:
             self._until = now + self._pause
         self._probing = False
 
-    def given_up(self) -> None:
+    def record_abandoned(self) -> None:
         """The caller left before it knew: nothing is learned, and another call may try."""
         self._probing = False

@@ -91,7 +91,7 @@ def classify(
     said, named = annotations or Annotations(), by_name(name)
     if is_own and named is _UNKNOWN and said.read_only and not said.destructive and _says_nothing(name):
         return Classified(ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads")
-    return _raised(named, said)
+    return _raise_class(named, said)
 
 
 def by_name(name: str) -> Classified:
@@ -123,7 +123,7 @@ def _effect(clause: Sequence[str]) -> str:
     return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 
 
-def _raised(named: Classified, said: Annotations) -> Classified:
+def _raise_class(named: Classified, said: Annotations) -> Classified:
     if named.tool_class is ToolClass.CHANGE:
         return named
     if said.destructive:

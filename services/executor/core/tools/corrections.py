@@ -27,14 +27,14 @@ class Corrections(NamedTuple):
             found |= {old: new for old, new in known.items() if scope == _scope_of(old, tool, arguments)}
         return {old: new for old, new in found.items() if old.removeprefix(PARAMETER) != new}
 
-    def learned(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "Corrections":
+    def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "Corrections":
         """With what one call taught: new names by old ones."""
         known = self
         for old, new in names.items():
-            known = known._with(tool, arguments, old, new)
+            known = known._with_rename(tool, arguments, old, new)
         return known
 
-    def _with(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "Corrections":
+    def _with_rename(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "Corrections":
         """With one more; whatever said that the new name is an old one no longer holds."""
         scope = _scope_of(old, tool, arguments)
         others = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shared.domain.exact_json import Json, JsonObject
 
 
-class Unknown(NamedTuple):
+class UnknownName(NamedTuple):
     """A name that a server refused. ``lacking``: parameters that the same error says are required and not there."""
 
     name: str
@@ -65,19 +65,19 @@ _REQUIRED = frozenset("missing required missing_argument missing_keyword_only_ar
 _PLACES = frozenset("body query path params arguments input".split())
 
 
-def unknown_name(answer: Json) -> Unknown | None:
+def unknown_name(answer: Json) -> UnknownName | None:
     """The name that an error says there is none of: a column's first, else a parameter's; None in any other case."""
     text = "\n".join(texts(answer))
     column = _first(_COLUMNS, text)
     if column is not None:
-        return Unknown(column)
+        return UnknownName(column)
     entries = tuple(_entries(answer))
     extra = next((name for kind, name in entries if kind in _EXTRA), None) or _first(_PARAMETERS, text)
     if extra is None:
         return None
     lacking = [name for kind, name in entries if kind in _REQUIRED]
     lacking += [found[1] for pattern in _LACKING for found in pattern.finditer(text)]
-    return Unknown(extra, True, tuple(dict.fromkeys(lacking)))
+    return UnknownName(extra, True, tuple(dict.fromkeys(lacking)))
 
 
 def missing_column(answer: Json) -> str | None:
@@ -118,12 +118,12 @@ def _entries(answer: Json) -> Iterator[tuple[str, str]]:
         for key in ("error", "errors", "detail", "details"):
             yield from _entries(answer.get(key))
         kind = answer.get("type", answer.get("keyword", answer.get("code")))
-        name = _named(answer)
+        name = _parameter_of(answer)
         if isinstance(kind, str) and name is not None:
             yield kind.lower(), name
 
 
-def _named(problem: JsonObject) -> str | None:
+def _parameter_of(problem: JsonObject) -> str | None:
     """The parameter that one problem is about: the only step of its place that is no place of a request."""
     params, place = problem.get("params"), problem.get("loc")
     if isinstance(params, dict):

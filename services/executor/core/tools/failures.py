@@ -174,7 +174,7 @@ def failure_of(answer: ToolAnswer) -> Failure | None:
     """The kind of failure; None for an answer, also for one that says that there is nothing."""
     if not has_failed(answer) or _is_a_record(answer):
         return None
-    said = " ".join(texts(_said(answer.content)))
+    said = " ".join(texts(_error_content(answer.content)))
     for pattern, kind in _KINDS:
         if pattern.search(said):
             return kind
@@ -185,7 +185,7 @@ def _of_a_call(content: Json, said: str) -> Failure:
     """Of a tool that is there and answered: what was wrong with the call."""
     if unknown_name(content) is not None:
         return Failure.OTHER
-    if names_a_type(_said(content)):
+    if names_a_type(_error_content(content)):
         return Failure.WRONG_TYPE
     return Failure.NOT_FOUND if _NOT_FOUND.search(said) else Failure.OTHER
 
@@ -196,6 +196,6 @@ def _is_a_record(answer: ToolAnswer) -> bool:
     return not answer.is_error and isinstance(content, dict) and ("id" in content or content.get("found") is False)
 
 
-def _said(content: Json) -> Json:
+def _error_content(content: Json) -> Json:
     """An answer that has data beside its error is judged by its error alone."""
     return content if not isinstance(content, dict) or "error" not in content else {"error": content["error"]}

@@ -46,7 +46,7 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _PARTS.findall(name)]
 
 
-def alike(missing: str, names: Sequence[str]) -> list[str]:
+def similar_names(missing: str, names: Sequence[str]) -> list[str]:
     """The name that is like the missing one; several if none is clearly the most alike."""
     scored = sorted(((_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
     ranked = [(score, name) for score, name in scored if score >= RANKED]
@@ -55,7 +55,7 @@ def alike(missing: str, names: Sequence[str]) -> list[str]:
     return [name for score, name in ranked if score > ranked[0][0] - _CLEAR_OF_OTHERS]
 
 
-def begun_alike(missing: str, names: Sequence[str]) -> list[str]:
+def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
     """Names that the missing one begins, or that begin it, by whole words or as a short form."""
     return [name for name in names if _begins(words_of(missing), words_of(name))]
 
@@ -74,39 +74,43 @@ def same_words(missing: str, names: Sequence[str]) -> list[str]:
 
 def may_be(one: str, other: str) -> bool:
     """Whether every word of either name has a partner in the other."""
-    left, right = _written_out(one), _written_out(other)
+    left, right = _expand_words(one), _expand_words(other)
     for word in list(left):
         if word in right:
             left.remove(word)
             right.remove(word)
-    return len(left) == len(right) and all(_near(a, b) for a, b in zip(left, right, strict=True))
+    return len(left) == len(right) and all(_is_same_word(a, b) for a, b in zip(left, right, strict=True))
 
 
 def _likeness(one: str, other: str) -> float:
     """From 0 to 100, whatever the order of the words: ``date_due`` is ``due_date``."""
-    return fuzz.token_sort_ratio(" ".join(_written_out(one)), " ".join(_written_out(other)))
+    return fuzz.token_sort_ratio(" ".join(_expand_words(one)), " ".join(_expand_words(other)))
 
 
-def _written_out(name: str) -> list[str]:
+def _expand_words(name: str) -> list[str]:
     return [_WRITTEN_OUT.get(word, word) for word in words_of(name)]
 
 
 def _begins(one: list[str], other: list[str]) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) == len(long) == 1:
-        return _near(short[0], long[0])
+        return _is_same_word(short[0], long[0])
     added = long[len(short) :]
     if not short or not added or long[: len(short)] != short:
         return False
     return not any(word in _OTHER_THING or word.isdigit() for word in added)
 
 
-def _near(one: str, other: str) -> bool:
+def _is_same_word(one: str, other: str) -> bool:
     """Whether two words are forms of one word: an ending, a short form, or a doubled letter."""
     short, long = sorted((one, other), key=len)
     if not (short.isalpha() and long.isalpha()) or len(short) < 3:
         return short == long
-    return _is_short_form(short, long) or _has_another_ending(short, long) or _undoubled(short) == _undoubled(long)
+    return (
+        _is_short_form(short, long)
+        or _has_another_ending(short, long)
+        or _collapse_doubles(short) == _collapse_doubles(long)
+    )
 
 
 def _is_short_form(short: str, long: str) -> bool:
@@ -132,5 +136,5 @@ def _has_another_ending(one: str, other: str) -> bool:
     return shared >= 4 and all(ending in _ENDINGS for ending in endings)
 
 
-def _undoubled(word: str) -> str:
+def _collapse_doubles(word: str) -> str:
     return _DOUBLED.sub(r"\1", word)

@@ -15,7 +15,7 @@ _USUAL = frozenset("items results rows records data entries values list content 
 _BESIDE = frozenset("errors warnings messages links columns facets filters fields".split())
 
 
-class Word(StrEnum):
+class PagingWord(StrEnum):
     """What a name is about."""
 
     PAGE = "page"  # a number of a page
@@ -31,76 +31,79 @@ class Word(StrEnum):
     PAGES = "pages"  # pages in the whole list
 
 
-class Mark(NamedTuple):
+class PageMark(NamedTuple):
     """One thing that an answer says of its list, where it stands, and its value."""
 
-    word: Word
+    word: PagingWord
     path: tuple[str, ...]
     value: Json
 
 
-class Page(NamedTuple):
+class ListPage(NamedTuple):
     """One part of a list. ``place``: the keys that lead to its rows."""
 
     place: tuple[str, ...]
     rows: list[Json]
-    marks: tuple[Mark, ...]
+    marks: tuple[PageMark, ...]
 
-    def said(self, *words: Word) -> Iterator[Mark]:
+    def marks_of(self, *words: PagingWord) -> Iterator[PageMark]:
         return (mark for word in words for mark in self.marks if mark.word is word)
 
-    def number(self, *words: Word) -> int | None:
+    def number(self, *words: PagingWord) -> int | None:
         """The first whole number said under these words."""
-        numbers = (_whole(mark.value) for mark in self.said(*words))
+        numbers = (_whole(mark.value) for mark in self.marks_of(*words))
         return next((number for number in numbers if number is not None), None)
 
     @property
     def goes_on(self) -> bool | None:
         """Whether more follows, if the answer says so outright."""
-        more = [mark.value for mark in self.said(Word.MORE) if isinstance(mark.value, bool)]
-        last = [not mark.value for mark in self.said(Word.LAST, Word.PAGES) if isinstance(mark.value, bool)]
+        more = [mark.value for mark in self.marks_of(PagingWord.MORE) if isinstance(mark.value, bool)]
+        last = [
+            not mark.value for mark in self.marks_of(PagingWord.LAST, PagingWord.PAGES) if isinstance(mark.value, bool)
+        ]
         return any([*more, *last]) if [*more, *last] else None
 
     @property
-    def following(self) -> Mark | None:
+    def following(self) -> PageMark | None:
         """What leads on: a cursor, a link, a place; a plain ``cursor``, which may only repeat the call's, is last."""
-        plain = () if self.says_nothing_follows and not self.goes_on else (Word.CURSOR,)
-        return next((mark for mark in self.said(Word.NEXT, *plain) if _leads(mark.value)), None)
+        plain = () if self.says_nothing_follows and not self.goes_on else (PagingWord.CURSOR,)
+        return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads(mark.value)), None)
 
     @property
     def says_nothing_follows(self) -> bool:
         """A place for what follows, and nothing in it."""
-        named = [mark.value for mark in self.said(Word.NEXT)]
+        named = [mark.value for mark in self.marks_of(PagingWord.NEXT)]
         return bool(named) and not any(_leads(value) for value in named)
 
     @property
     def total(self) -> int | None:
         """Rows of the whole list; a mere ``count`` only where it cannot be that of this part."""
-        total, count = self.number(Word.TOTAL), self.number(Word.COUNT)
+        total, count = self.number(PagingWord.TOTAL), self.number(PagingWord.COUNT)
         return total if total is not None else count if (count or 0) > len(self.rows) else None
 
 
-_NAMES: Mapping[Word, str] = {
-    Word.PAGE: "page,page number,page no,page num,page index,current page,number page",
-    Word.OFFSET: "offset,skip,start,start index,start at,from,row offset",
-    Word.CURSOR: "cursor,page token,page cursor,continuation token,continuation,marker,scroll id,bookmark,after cursor,"
-    "end cursor,cursor after,cursors after,next token,next cursor,next page token,token",
-    Word.AFTER: "after,starting after,start after,after id,last id,since id",
-    Word.SIZE: "limit,page size,per page,size,page limit,take,top,max results,max items,items per page,size page,first",
-    Word.MORE: "has more,has next,has next page,more,more available,more results,is truncated,truncated,"
+_NAMES: Mapping[PagingWord, str] = {
+    PagingWord.PAGE: "page,page number,page no,page num,page index,current page,number page",
+    PagingWord.OFFSET: "offset,skip,start,start index,start at,from,row offset",
+    PagingWord.CURSOR: "cursor,page token,page cursor,continuation token,continuation,marker,scroll id,bookmark,"
+    "after cursor,end cursor,cursor after,cursors after,next token,next cursor,next page token,token",
+    PagingWord.AFTER: "after,starting after,start after,after id,last id,since id",
+    PagingWord.SIZE: "limit,page size,per page,size,page limit,take,top,max results,max items,items per page,size page,"
+    "first",
+    PagingWord.MORE: "has more,has next,has next page,more,more available,more results,is truncated,truncated,"
     "has more results,has more items,more items",
-    Word.LAST: "is last,last,is last page,end of list,no more",
-    Word.TOTAL: "total,total count,count total,total results,total items,total rows,total records,total entries,"
+    PagingWord.LAST: "is last,last,is last page,end of list,no more",
+    PagingWord.TOTAL: "total,total count,count total,total results,total items,total rows,total records,total entries,"
     "total elements,total hits,total number,number of results,result count,record count,all count",
-    Word.COUNT: "count,num found,hits,matches",
-    Word.PAGES: "total pages,pages,page count,num pages,number of pages,pages total,last page",
+    PagingWord.COUNT: "count,num found,hits,matches",
+    PagingWord.PAGES: "total pages,pages,page count,num pages,number of pages,pages total,last page",
 }
 
 
 _BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split(",")}
 
 
-def word_of(name: str, parent: str = "") -> Word | None:
+def word_of(name: str, parent: str = "") -> PagingWord | None:
     """What a name is about; with its ``parent``, the name of the object that it stands in, where it needs it."""
     own = words_of(name)
     around = [word for word in words_of(parent) if word not in _KEEPERS]
@@ -111,24 +114,24 @@ def word_of(name: str, parent: str = "") -> Word | None:
     return _word(own)
 
 
-def _word(words: list[str]) -> Word | None:
+def _word(words: list[str]) -> PagingWord | None:
     if "next" in words and _NEXT.issuperset(words):
-        return Word.NEXT
+        return PagingWord.NEXT
     return _BY_NAME.get(" ".join(words))
 
 
-def page_in(content: Json) -> Page | None:
+def page_in(content: Json) -> ListPage | None:
     """An answer as part of a list; None if it holds no list, or several of which none is plainly the one."""
     if isinstance(content, list):
-        return Page((), content, ())
+        return ListPage((), content, ())
     if not isinstance(content, dict):
         return None
     place = _place(content)
-    rows = at(content, place) if place else None
-    return Page(place, rows, tuple(_marks(content, place, ()))) if isinstance(rows, list) else None
+    rows = value_at(content, place) if place else None
+    return ListPage(place, rows, tuple(_marks(content, place, ()))) if isinstance(rows, list) else None
 
 
-def at(content: Json, place: Iterable[str]) -> Json:
+def value_at(content: Json, place: Iterable[str]) -> Json:
     """What stands in nested objects under these keys; None if nothing does."""
     for key in place:
         content = content.get(key) if isinstance(content, dict) else None
@@ -149,7 +152,7 @@ def _place(content: JsonObject) -> tuple[str, ...]:
         lists = [(*path, key) for path, inner in level for key, value in inner.items() if _may_be_rows(key, value)]
         if lists:
             usual = [path for path in lists if path[-1].lower() in _USUAL]
-            full = [path for path in lists if any(isinstance(row, dict) for row in _list(at(content, path)))]
+            full = [path for path in lists if any(isinstance(row, dict) for row in _list(value_at(content, path)))]
             return next((found[0] for found in (usual, full, lists) if len(found) == 1), ())
         level = [
             ((*path, key), value) for path, inner in level for key, value in inner.items() if isinstance(value, dict)
@@ -165,7 +168,7 @@ def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Mark]:
+def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageMark]:
     """What stands beside the rows, in this object and in those in it."""
     for key, value in content.items():
         here = (*path, key)
@@ -175,9 +178,9 @@ def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -
         if isinstance(value, dict) and len(here) < _DEPTH:
             yield from _marks(value, place, here)
         elif isinstance(value, list):
-            yield from (Mark(Word.NEXT, here, link.get("href")) for link in value if _is_next(link, key))  # type: ignore[union-attr]  # _is_next looked
+            yield from (PageMark(PagingWord.NEXT, here, link.get("href")) for link in value if _is_next(link, key))  # type: ignore[union-attr]  # _is_next looked
         elif word is not None and not isinstance(value, dict):
-            yield Mark(word, here, value)
+            yield PageMark(word, here, value)
 
 
 def _is_next(link: Json, key: str) -> bool:

@@ -1,6 +1,6 @@
 """What a model sees of a long list: its beginning, and in words what was left out; the fact holds all of it."""
 
-from services.executor.core.tools.paginate import Page, page_in, put
+from services.executor.core.tools.paginate import ListPage, page_in, put
 from shared.domain.exact_json import Json, dumps
 
 # Tried in turn until the whole fits: the longest text, and the most items of a list within.
@@ -8,14 +8,14 @@ _STEPS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
 MOST = 16_000  # characters of one result that a prompt holds
 
 
-def shortened(content: Json, most: int) -> tuple[Json, str]:
+def shorten_content(content: Json, most: int) -> tuple[Json, str]:
     """The content with long texts and lists cut to their beginnings, and a sentence that says so; empty if all fits."""
     if len(dumps(content)) <= most:
         return content, ""
     for text, items in _STEPS:
         cut = _cut(content, text, items)
         if len(dumps(cut)) <= most:
-            return cut, _said(f"texts over {text} characters and lists within it over {items} items")
+            return cut, _shortening_note(f"texts over {text} characters and lists within it over {items} items")
     whole = dumps(content)
     seen = _beginning(whole, most)
     return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
@@ -30,9 +30,9 @@ def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
         return content, ""
     page = page_in(content)
     if page is None or len(page.rows) < 2:
-        return shortened(content, most)
+        return shorten_content(content, most)
     seen, cut = _first_rows(content, page, most)
-    seen, more = shortened(seen, most)
+    seen, more = shorten_content(seen, most)
     return seen, " ".join(filter(None, (cut, more)))
 
 
@@ -44,7 +44,7 @@ def _beginning(text: str, most: int) -> str:
     return seen
 
 
-def _said(what: str) -> str:
+def _shortening_note(what: str) -> str:
     return f"Not all of it is shown here: of {what} only the beginning; what is computed over them takes all."
 
 
@@ -61,7 +61,7 @@ def _cut(content: Json, text: int, items: int) -> Json:
             return content
 
 
-def _first_rows(content: Json, page: Page, most: int) -> tuple[Json, str]:
+def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
     kept, size = 0, len(dumps(put(content, page.place, [])))
     while kept < len(page.rows) and size + len(dumps(page.rows[kept])) < most:
         size += len(dumps(page.rows[kept])) + 1

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import Mark, Page, Word, page_in, put
+from services.executor.core.tools.paginate import ListPage, PageMark, PagingWord, page_in, put
 from services.executor.core.tools.paginate_next import Paging, asks_for_a_part, by_mark, paging_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
@@ -13,10 +13,18 @@ _IDS = ("id", "_id", "uuid", "guid")
 _NAMED_IDS = ("id", "uuid", "number", "no", "key", "code", "ref")
 PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
 _BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
-_SIGNS = (Word.NEXT, Word.CURSOR, Word.MORE, Word.LAST, Word.TOTAL, Word.COUNT, Word.PAGES)
+_SIGNS = (
+    PagingWord.NEXT,
+    PagingWord.CURSOR,
+    PagingWord.MORE,
+    PagingWord.LAST,
+    PagingWord.TOTAL,
+    PagingWord.COUNT,
+    PagingWord.PAGES,
+)
 
 
-class Rows:
+class CollectedRows:
     """Rows with an identifier of their own are told apart by it, and the newest of a row stays. Others cannot be told
     apart: they are all kept, and only a whole part that comes again is left out; ``left_out`` counts those parts.
     """
@@ -42,7 +50,7 @@ class Rows:
         part = digest([list(rows), beside])
         again = part in self._parts
         self._parts.add(part)
-        if self._id is not None and self._identified(rows):
+        if self._id is not None and self._have_ids(rows):
             return sum(self._took(row, dumps(_value(row, self._id))) for row in rows)
         self._id = None
         if again and rows and not is_sure:
@@ -61,7 +69,7 @@ class Rows:
         """The identifier of the last row; None if rows have none."""
         return _value(self.all[-1], self._id) if self._id and self.all else None
 
-    def _identified(self, rows: Sequence[Json]) -> bool:
+    def _have_ids(self, rows: Sequence[Json]) -> bool:
         return self._id is not None and _identifies(self._id, rows)
 
     def _took(self, row: Json, key: str) -> bool:
@@ -88,12 +96,12 @@ class ListBounds(NamedTuple):
 class Listing:
     """``following`` is the next call's arguments, None at the end. ``why_partial`` says why rows are missing."""
 
-    def __init__(self, tool: Tool, arguments: JsonObject, page: Page, paging: Paging, bounds: ListBounds) -> None:
+    def __init__(self, tool: Tool, arguments: JsonObject, page: ListPage, paging: Paging, bounds: ListBounds) -> None:
         self._first = self._last = page
         self._paging = paging
         self._bounds = bounds
         self._asked = arguments
-        self._rows = Rows(singular(page.place[-1] if page.place else tool.name.partition("_")[2]))
+        self._rows = CollectedRows(singular(page.place[-1] if page.place else tool.name.partition("_")[2]))
         self._rows.add(page.rows, _place_told(page))
         self._marks: set[str] = set()
         self._probing = False  # whether the first page may be asked for under another number
@@ -118,7 +126,7 @@ class Listing:
         self.pages += 1
         self.following = self._next(fresh)
 
-    def refused(self, why: str) -> None:
+    def note_refusal(self, why: str) -> None:
         """The call for what follows failed: what was read so far is what there is."""
         self._stop(f"page {self.pages + 1} could not be read: {why[:200]}")
 
@@ -126,7 +134,7 @@ class Listing:
     def total(self) -> int:
         return len(self._rows.all)
 
-    def merged(self, content: Json) -> Json:
+    def merge_rows(self, content: Json) -> Json:
         """The first answer with all rows in its list; what it says of further ones is as true as the last one's."""
         whole = put(content, self._first.place, list(self._rows.all))
         for mark in self._last.marks:
@@ -134,25 +142,25 @@ class Listing:
                 whole = put(whole, mark.path, mark.value if self.why_partial else self._at_the_end(mark))
         return whole
 
-    def _at_the_end(self, mark: Mark) -> Json:
+    def _at_the_end(self, mark: PageMark) -> Json:
         """What a mark says once everything has been read."""
-        if mark.word in (Word.NEXT, Word.CURSOR):
+        if mark.word in (PagingWord.NEXT, PagingWord.CURSOR):
             return None
         if isinstance(mark.value, bool):
-            return mark.word in (Word.LAST, Word.PAGES)
-        return self.total if mark.word is Word.COUNT and isinstance(mark.value, int) else mark.value
+            return mark.word in (PagingWord.LAST, PagingWord.PAGES)
+        return self.total if mark.word is PagingWord.COUNT and isinstance(mark.value, int) else mark.value
 
     def _next(self, fresh: int) -> JsonObject | None:
         page = self._last
         if self._is_too_much():
             return None
         self._barren = 0 if fresh else self._barren + 1
-        found = self._along(page, fresh)
+        found = self._next_arguments(page, fresh)
         if found is None:
             self._conclude(page)
         return found
 
-    def _along(self, page: Page, fresh: int) -> JsonObject | None:
+    def _next_arguments(self, page: ListPage, fresh: int) -> JsonObject | None:
         """Where the server points to, else the place behind this part; None at the end."""
         mark = page.following
         if mark is not None and page.goes_on is not False and self._is_new(mark):
@@ -166,9 +174,9 @@ class Listing:
             return None
         if self._has_ended(page):
             return None
-        return self._behind(page, fresh)
+        return self._counted_arguments(page, fresh)
 
-    def _is_new(self, mark: Mark) -> bool:
+    def _is_new(self, mark: PageMark) -> bool:
         """Whether a mark leads anywhere else than where this part came from."""
         key = dumps(mark.value)
         asked = {dumps(value) for name, value in self._asked.items() if name in self._paging.names.values()}
@@ -177,44 +185,44 @@ class Listing:
         self._marks.add(key)
         return True
 
-    def _counts_on(self, page: Page) -> bool:
+    def _counts_on(self, page: ListPage) -> bool:
         """Whether this list can be read on by counting, and is said to have more."""
-        counts = self._paging.whole_numbers(Word.OFFSET) or self._paging.whole_numbers(Word.PAGE)
+        counts = self._paging.whole_numbers(PagingWord.OFFSET) or self._paging.whole_numbers(PagingWord.PAGE)
         return bool(counts) and (page.goes_on is True or (page.total or 0) > self.total)
 
-    def _has_ended(self, page: Page) -> bool:
+    def _has_ended(self, page: ListPage) -> bool:
         if page.goes_on is not None:
             return not page.goes_on
         if page.total is not None:
             return self.total >= page.total
-        pages, number = page.number(Word.PAGES), page.number(Word.PAGE)
+        pages, number = page.number(PagingWord.PAGES), page.number(PagingWord.PAGE)
         if pages is not None and number is not None and number >= 1:
             return number >= pages
         return page.says_nothing_follows
 
-    def _behind(self, page: Page, fresh: int) -> JsonObject | None:
+    def _counted_arguments(self, page: ListPage, fresh: int) -> JsonObject | None:
         """The arguments for the place behind this part, by counting; None if there is no way, or nothing new came."""
-        offset, number = self._paging.whole_numbers(Word.OFFSET), self._paging.whole_numbers(Word.PAGE)
+        offset, number = self._paging.whole_numbers(PagingWord.OFFSET), self._paging.whole_numbers(PagingWord.PAGE)
         if number is not None and (offset is None or number in self._asked):
             return self._page_after(page, number, fresh)
         if not fresh:
             return None
         if offset is not None:
             return {**self._asked, offset: self._offset_of(page, offset) + len(page.rows)}
-        after = self._paging.names.get(Word.AFTER)
+        after = self._paging.names.get(PagingWord.AFTER)
         if after is not None and page.goes_on and self._rows.last_id is not None:
             return {**self._asked, after: self._rows.last_id}
         return None
 
-    def _offset_of(self, page: Page, name: str) -> int:
-        said = page.number(Word.OFFSET)
+    def _offset_of(self, page: ListPage, name: str) -> int:
+        said = page.number(PagingWord.OFFSET)
         given = self._asked.get(name)
         asked = given if isinstance(given, int) else 0
         return max(said, asked) if said is not None else asked
 
-    def _page_after(self, page: Page, name: str, fresh: int) -> JsonObject | None:
+    def _page_after(self, page: ListPage, name: str, fresh: int) -> JsonObject | None:
         """Pages count from 1, or from 0: where nobody says so, page 1 is asked for, and may be the first again."""
-        asked, said = self._asked.get(name), page.number(Word.PAGE)
+        asked, said = self._asked.get(name), page.number(PagingWord.PAGE)
         probed, self._probing = self._probing, False
         if not fresh and not probed:
             return None
@@ -226,17 +234,19 @@ class Listing:
             number, self._probing = 1, True
         return {**self._asked, **self._steady_size(page), name: number}
 
-    def _steady_size(self, page: Page) -> JsonObject:
+    def _steady_size(self, page: ListPage) -> JsonObject:
         """From now on as many rows as the server gave: some count pages in what was asked, some in what they give."""
-        name = self._paging.names.get(Word.SIZE)
+        name = self._paging.names.get(PagingWord.SIZE)
         asked = self._asked.get(name) if name else None
         if self.pages > 1 or name is None or not isinstance(asked, int) or not 0 < len(page.rows) < asked:
             return {}
         return {name: len(page.rows)}
 
-    def _is_the_one_asked_for(self, page: Page) -> bool:
+    def _is_the_one_asked_for(self, page: ListPage) -> bool:
         """Whether the answer says that it is the place that was asked for."""
-        asked = [(word, self._asked.get(self._paging.names.get(word, ""))) for word in (Word.PAGE, Word.OFFSET)]
+        asked = [
+            (word, self._asked.get(self._paging.names.get(word, ""))) for word in (PagingWord.PAGE, PagingWord.OFFSET)
+        ]
         return any(given is not None and page.number(word) == given for word, given in asked)
 
     def _is_too_much(self) -> bool:
@@ -246,12 +256,12 @@ class Listing:
             (self._rows.size >= self._bounds.size, f"{self._bounds.size} characters (LIST_BYTES)"),
         )
         reached = next((what for is_reached, what in full if is_reached), None)
-        more = reached is not None and self._along(self._last, 1) is not None
+        more = reached is not None and self._next_arguments(self._last, 1) is not None
         if more:
             self._stop(f"reading stopped at {reached}")
         return more
 
-    def _conclude(self, page: Page) -> None:
+    def _conclude(self, page: ListPage) -> None:
         """At the end: does what came agree with what was said of it?"""
         fewest, most = min(self._totals, default=0), max(self._totals, default=0)
         if self.why_partial:
@@ -286,7 +296,7 @@ def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds
     if page is None:
         return None
     paging = paging_of(tool, arguments, page)
-    speaks = paging.has_place or page.goes_on or any(isinstance(m.value, str) for m in page.said(Word.NEXT))
+    speaks = paging.has_place or page.goes_on or any(isinstance(m.value, str) for m in page.marks_of(PagingWord.NEXT))
     if not speaks or asks_for_a_part(paging, arguments) or not (page.rows or page.following):
         return None
     return Listing(tool, arguments, page, paging, bounds)
@@ -328,6 +338,8 @@ def _value(row: Json, key: str | None) -> Json:
     return row.get(key) if isinstance(row, dict) and key else None
 
 
-def _place_told(page: Page) -> Json:
+def _place_told(page: ListPage) -> Json:
     """Where an answer says that it stands: what differs between two parts whose rows look the same."""
-    return [mark.value for mark in page.said(Word.NEXT, Word.CURSOR, Word.PAGE, Word.OFFSET)]
+    return [
+        mark.value for mark in page.marks_of(PagingWord.NEXT, PagingWord.CURSOR, PagingWord.PAGE, PagingWord.OFFSET)
+    ]

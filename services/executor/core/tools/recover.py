@@ -59,7 +59,7 @@ class Instead(NamedTuple):
     arguments: JsonObject
 
 
-def opposed(some: Iterable[str], others: Iterable[str]) -> bool:
+def has_opposites(some: Iterable[str], others: Iterable[str]) -> bool:
     """Whether any word of one is the opposite of a word of the other: by the table, or by a prefix that negates."""
     left, right = set(some), set(others)
     return any(_are_opposed(one, other) for one in left - right for other in right - left)
@@ -73,7 +73,7 @@ def may_stand_in(gone: Tool, other: Tool) -> bool:
         return False
     if (other.connection_id, other.name) == (gone.connection_id, gone.name) or _reads_not(other) or _reads_not(gone):
         return False
-    return other.connection_id == gone.connection_id and not opposed(words_of(gone.name), words_of(other.name))
+    return other.connection_id == gone.connection_id and not has_opposites(words_of(gone.name), words_of(other.name))
 
 
 def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
@@ -81,7 +81,9 @@ def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[I
     found = [
         (_noun(tool) != _noun(gone), tool.name, Instead(tool, given))
         for tool in tools
-        if may_stand_in(gone, tool) and _asks_the_same(gone, tool) and (given := _fitted(tool, arguments)) is not None
+        if may_stand_in(gone, tool)
+        and _asks_the_same(gone, tool)
+        and (given := _fit_arguments(tool, arguments)) is not None
     ]
     return [instead for _, _, instead in sorted(found, key=lambda each: each[:2])][:MOST_TRIED]
 
@@ -104,12 +106,12 @@ def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[In
     return []
 
 
-def proposed(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> Instead | None:
+def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> Instead | None:
     """A call that somebody proposes, if it may stand in: every value in it is one of the call that it stands in for."""
     if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
         return None
     known = set(_values(arguments))
-    declares = _declared(tool)
+    declares = _declared_parameters(tool)
     fits = declares is None or declares.issuperset(given)
     return Instead(tool, given) if fits and known.issuperset(_values(given)) else None
 
@@ -140,9 +142,9 @@ def _same_noun(gone: Tool, other: Tool) -> bool:
     return left == right or may_be(left, right)
 
 
-def _fitted(tool: Tool, arguments: JsonObject) -> JsonObject | None:
+def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
     """The arguments as a tool takes them: keys that it has under another name are renamed, values never change."""
-    declared = _declared(tool)
+    declared = _declared_parameters(tool)
     if declared is None:
         return arguments if problems_with(arguments, tool) is None else None
     free = [name for name in sorted(declared) if name not in arguments]
@@ -156,7 +158,7 @@ def _fitted(tool: Tool, arguments: JsonObject) -> JsonObject | None:
 
 def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead | None:
     """One record's read: its id stands under the list's own name in the singular, or under that of the record's id."""
-    noun, declared = "_".join(_noun(tool)), _declared(tool) or set()
+    noun, declared = "_".join(_noun(tool)), _declared_parameters(tool) or set()
     names = dict.fromkeys(["_".join(_singular(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)
     given = {**others, name: value} if name is not None else None
@@ -165,7 +167,7 @@ def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead
     return Instead(tool, given)
 
 
-def _declared(tool: Tool) -> set[str] | None:
+def _declared_parameters(tool: Tool) -> set[str] | None:
     """The parameters that a tool says it has; None if it says nothing."""
     properties = tool.input_schema.get("properties")
     return set(properties) if isinstance(properties, dict) else None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.executor.core.tools.near_names import alike, begun_alike, plain_words, same_words, words_of
+from services.executor.core.tools.near_names import plain_words, prefix_matches, same_words, similar_names, words_of
 from shared.domain.exact_json import Json, JsonObject
 
 ALIASES: Mapping[str, frozenset[str]] = {
@@ -49,7 +49,7 @@ _TYPE = re.compile(
 )
 
 
-class Match(NamedTuple):
+class ColumnMatch(NamedTuple):
     """The present name of a column, and the tier of matching that found it."""
 
     name: str
@@ -83,7 +83,7 @@ def columns_declared(schema: JsonObject) -> tuple[str, ...]:
 
 def match(
     asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
-) -> Match | None:
+) -> ColumnMatch | None:
     """The one column that ``asked`` now means; ``missing`` is the name under which the server was asked for it.
 
     ``described``: what the server says of its columns. None if there is no such column, several, or none is missing.
@@ -92,15 +92,15 @@ def match(
     if bare in columns:
         return None
     if asked in columns:
-        return Match(asked, "exact")
+        return ColumnMatch(asked, "exact")
     for tier, candidates in (("described", _naming(described)), *TIERS, ("described", _explaining(described))):
         found = candidates(bare, columns)
         if found:
-            return Match(found[0], tier) if len(found) == 1 else None
+            return ColumnMatch(found[0], tier) if len(found) == 1 else None
     return None
 
 
-def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, Match]:
+def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
     """What several names now mean; none of them a column that another one would become, or that is wanted itself."""
     free = [column for column in columns if column not in wanted]
     found = {name: new for name in wanted if name not in columns and (new := match(name, name, free))}
@@ -113,13 +113,13 @@ def is_parameter(old: str) -> bool:
     return old.startswith(PARAMETER)
 
 
-def renamed(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
+def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
     """The arguments with old names replaced by new ones: of columns wherever a name stands as a name, of parameters
     only where those stand.
     """
     columns = {old: new for old, new in names.items() if not is_parameter(old)}
     keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter(old)}}
-    return {_new_key(key, arguments, keys): _renamed(key, value, columns) for key, value in arguments.items()}
+    return {_new_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
 
 
 def names_in(arguments: JsonObject) -> Iterator[str]:
@@ -189,8 +189,8 @@ def _explaining(described: Mapping[str, str]) -> Tier:
 TIERS: tuple[tuple[str, Tier], ...] = (
     ("exact", _same_letters),
     ("alias", _aliases),
-    ("fuzzy", alike),
-    ("prefix", begun_alike),
+    ("fuzzy", similar_names),
+    ("prefix", prefix_matches),
     ("words", same_words),
 )
 
@@ -241,11 +241,11 @@ def _new_key(key: str, arguments: JsonObject, names: Mapping[str, str]) -> str:
     return key if new in arguments else new
 
 
-def _renamed(key: str, value: Json, names: Mapping[str, str]) -> Json:
+def _rename_value(key: str, value: Json, names: Mapping[str, str]) -> Json:
     if isinstance(value, dict):
-        return renamed(value, names)
+        return rename_arguments(value, names)
     if isinstance(value, list):
-        return [_renamed(key, item, names) for item in value]
+        return [_rename_value(key, item, names) for item in value]
     if isinstance(value, str) and _takes_names(key) and _ONLY_NAMES.fullmatch(value):
         return _A_NAME.sub(lambda found: _with_qualifier(found[0], names), value)
     return value

@@ -42,10 +42,10 @@ def toolbox(discovered: Iterable[tuple[Connection, Iterable[Tool]]]) -> Toolbox:
         everything += tools
     everything.sort(key=lambda tool: (tool.name, tool.connection_id))
     shared = {tool.name for tool in everything if sum(other.name == tool.name for other in everything) > 1}
-    return Toolbox({_called(tool, tool.name in shared): tool for tool in everything}, connections)
+    return Toolbox({_offered_name(tool, tool.name in shared): tool for tool in everything}, connections)
 
 
-def _called(tool: Tool, ambiguous: bool) -> str:
+def _offered_name(tool: Tool, ambiguous: bool) -> str:
     return f"{tool.connection_id}__{tool.name}" if ambiguous else tool.name
 
 

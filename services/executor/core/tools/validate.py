@@ -44,10 +44,10 @@ def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
         errors = sorted(found, key=lambda error: (error.json_path, error.message))  # a replay knows another order
     except (SchemaError, Unresolvable, RecursionError):
         return None
-    return "; ".join(f"{error.json_path}: {_plainly(error.message)}" for error in errors) or None
+    return "; ".join(f"{error.json_path}: {_plain_text(error.message)}" for error in errors) or None
 
 
-def _plainly(message: str) -> str:
+def _plain_text(message: str) -> str:
     return _DECIMAL.sub(r"\1", message)
 
 

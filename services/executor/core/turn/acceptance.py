@@ -6,6 +6,6 @@ from services.executor.core.session.journal import Journal
 from services.executor.ports.sessions import Work
 
 
-def accepted_at(work: Work, journal: Journal) -> datetime:
+def acceptance_time(work: Work, journal: Journal) -> datetime:
     """By the store's clock, and never earlier than it was: the turn had waited so long when it was begun."""
     return journal.began - timedelta(microseconds=max(0, work.waited_us))

@@ -28,7 +28,7 @@ class Archiver:
         """Archive what these partitions hold; how many tasks. Dying at any point repeats harmlessly."""
         total = 0
         while tasks := await self._ended.take(partitions, _MOST):
-            done = await self._archived(tasks)
+            done = await self._archive_tasks(tasks)
             if done:
                 await self._ended.let_go(done, archived=self._archive is not None)
             total += len(done)
@@ -36,7 +36,7 @@ class Archiver:
                 break
         return total
 
-    async def _archived(self, tasks: Sequence[EndedTask]) -> list[EndedTask]:
+    async def _archive_tasks(self, tasks: Sequence[EndedTask]) -> list[EndedTask]:
         if self._archive is None:
             return list(tasks)
         safe = await side_by_side(self._is_safe(self._archive, task) for task in tasks)

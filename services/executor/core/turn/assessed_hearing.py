@@ -15,7 +15,7 @@ _MOST = 1000  # messages
 _LONGEST = 20_000  # characters of the task
 
 
-async def heard(opened: Opened, tools: ToolServers, seconds: float) -> Opened:
+async def hear_user(opened: Opened, tools: ToolServers, seconds: float) -> Opened:
     """The turn with the user's own words as its text; any other task as it is.
 
     The read is a step of the journal. Raises ``Failed`` if the world cannot be asked, and ``Rejected`` as for any task
@@ -38,7 +38,7 @@ async def heard(opened: Opened, tools: ToolServers, seconds: float) -> Opened:
         opened.journal.tell("tool", tool=_TOOL, tool_class="READ", connection=world[0].id, ok=True)
         return dumps(answer.content)
 
-    text = users_words(loads(await opened.journal.once(_STEP, "tool", listen)))
+    text = users_words(loads(await opened.journal.run_step(_STEP, "tool", listen)))
     if not text:
         return opened
     opened.journal.hide(marked(text))

@@ -8,10 +8,10 @@ from datetime import timedelta
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.assessed.reply import NOTE
-from services.executor.core.budget.budget import Purse
+from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import RunEnds
-from services.executor.core.model.structured import Question, answered
+from services.executor.core.model.structured import ModelQuestion, ask_structured
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.reflect.review import Reviewed
@@ -42,17 +42,17 @@ async def with_next(ctx: TurnContext, told: Reviewed) -> Reviewed:
     key, writes = f"{progress.step}:next", tuple((await ctx.store.ledger()).values())
     stored = ctx.journal.get(key)
     if stored is None:
-        stored = dumps(await _asked(ctx, progress, writes))
+        stored = dumps(await _ask_model(ctx, progress, writes))
         await ctx.journal.add(key, "note", stored)
     said = loads_object(stored)
     proposed = Proposed.model_validate({name: value for name, value in said.items() if value is not None})
-    note = decided(proposed, writes)
+    note = limit_proposal(proposed, writes)
     calls = progress.model_calls + int("problem" not in said)
     noted = progress.model_copy(update={"notes": {**progress.notes, NOTE: note}, "model_calls": calls})
     return told._replace(progress=noted)
 
 
-def decided(proposed: Proposed, writes: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
+def limit_proposal(proposed: Proposed, writes: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """A step within bounds; an end only where every write of the turn was verified."""
     finished = proposed.finished and all(entry.status is WriteStatus.VERIFIED for entry in writes)
     said: dict[str, JsonValue] = {"finished": finished, "time_step": written_duration(_step(proposed.time_step))}
@@ -67,9 +67,9 @@ def _step(text: str) -> timedelta:
     return min(max(wanted, SHORTEST), LONGEST) if wanted else USUAL
 
 
-async def _asked(ctx: TurnContext, progress: Progress, writes: Sequence[LedgerEntry]) -> JsonObject:
+async def _ask_model(ctx: TurnContext, progress: Progress, writes: Sequence[LedgerEntry]) -> JsonObject:
     dossier = progress.dossier
-    question = Question(
+    question = ModelQuestion(
         step=f"{progress.step}:next:model",
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.next_turn),
@@ -83,10 +83,10 @@ async def _asked(ctx: TurnContext, progress: Progress, writes: Sequence[LedgerEn
         },
         schema=schemas.NEXT_TURN,
         max_tokens=400,
-        purse=Purse.WHOLE,
+        purse=BudgetShare.WHOLE,
     )
     try:
-        done = await answered(ctx, question, Proposed)
+        done = await ask_structured(ctx, question, Proposed)
     except RunEnds as error:
         ctx.journal.stopped_at = None  # the turn ends without it
         return {"finished": False, "problem": error.reason}

@@ -26,7 +26,7 @@ class RunsTurns(Protocol):
         return
 
 
-class Attempt:
+class TurnAttempt:
     """``attempts``: how often a turn may be begun."""
 
     def __init__(self, sessions: Sessions, worker: RunsTurns, attempts: int, mended: Mended) -> None:
@@ -40,7 +40,7 @@ class Attempt:
         if work.record.state.is_terminal:
             await self._pass_over(lease, work, store)
         elif work.attempts > self._attempts:
-            await self._given_up(lease, work, store)
+            await self._give_up(lease, work, store)
         else:
             await self._worker.run(work, store)
 
@@ -50,19 +50,19 @@ class Attempt:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
         await store.finish(TurnEnd(record=work.record, session=None))
 
-    async def _given_up(self, lease: Lease, work: Work, store: TurnStore) -> None:
+    async def _give_up(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """End a turn that was begun too often. Its task waits for an operator if a write is in doubt; else it ends too,
         and the turn goes to the dead letters.
         """
         attempts = self._attempts
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
-        await settle_blindly(work, store, await self._looked(work, store))
+        await settle_blindly(work, store, await self._read_open_writes(work, store))
         end = await give_up(work, store, attempts)
         if end.record.state.is_terminal:
             await self._sessions.bury(lease, letter(work, end.record, attempts))
         await store.finish(end)
 
-    async def _looked(self, work: Work, store: TurnStore) -> str:
+    async def _read_open_writes(self, work: Work, store: TurnStore) -> str:
         """Let the open writes be read, once: what killed the turn may kill this too. Returns why it was not done."""
         if work.attempts > self._attempts + 1:
             return "whoever tried ended before it was done"

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from services.executor.core.authorize.approval_gate import NotCounted, decide, escalated, is_expired, refusal
+from services.executor.core.authorize.approval_gate import NotCounted, decide, escalate_approval, is_expired, refusal
 from services.executor.core.dossier.endings import Rejected
 from services.executor.core.session.journal import Journal
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -24,7 +24,7 @@ async def answer(journal: Journal, turn: Turn, approval: Approval, accepted: dat
     A decision counts if it was ``accepted`` before the deadline, however late it is heeded.
     What the turn decided is journaled first, so that a second attempt at the turn finds the same answer.
     """
-    decided = await _decided(journal, turn, approval, accepted)
+    decided = await _decide_approval(journal, turn, approval, accepted)
     if decided.status is ApprovalStatus.WAITING:
         raise StillWaiting(decided, _so_far(decided, turn))
     if decided.status is not ApprovalStatus.APPROVED:
@@ -32,20 +32,20 @@ async def answer(journal: Journal, turn: Turn, approval: Approval, accepted: dat
     return decided
 
 
-def recorded(journal: Journal, turn: Turn) -> Approval | None:
+def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
     """The approval as this turn decided it, if it did."""
     stored = journal.get(_key(turn))
     return Approval.model_validate_json(stored) if stored else None
 
 
-async def _decided(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
-    known = recorded(journal, turn)
+async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
+    known = recorded_approval(journal, turn)
     if known is not None:
         return known
     if turn.kind is TurnKind.DEADLINE:
         if not is_expired(approval, journal.now):
             raise StillWaiting(approval, "waiting for a decision")
-        higher = escalated(approval, journal.now)
+        higher = escalate_approval(approval, journal.now)
         decided = higher or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
     elif turn.kind is TurnKind.DECISION:
         try:

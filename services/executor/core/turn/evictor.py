@@ -32,13 +32,13 @@ class Evictor:
             if self._archive is None:
                 await self._idle.keep(sessions)
                 continue
-            gone = sum(await side_by_side(self._left(self._archive, session) for session in sessions))
+            gone = sum(await side_by_side(self._evict_session(self._archive, session) for session in sessions))
             total += gone
             if not gone:  # what could not be archived is taken again after a while, by whoever comes
                 break
         return total
 
-    async def _left(self, archive: Archive, session: IdleSession) -> bool:
+    async def _evict_session(self, archive: Archive, session: IdleSession) -> bool:
         """Whether the session has left: stored in the archive first, and still as it was when it was read."""
         async with self._room:
             try:

@@ -11,7 +11,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
-from services.executor.ports.sessions import Seats, SeatStore, Wakes
+from services.executor.ports.sessions import SessionSlots, SlotStore, Wakes
 from shared.ports.store import StoreUnavailable
 
 _KEPT_FREE = 10  # one in ten places of a process is for those tenants that do not fill the others
@@ -19,10 +19,10 @@ _KEPT_FREE = 10  # one in ten places of a process is for those tenants that do n
 log = structlog.get_logger()
 
 
-class Shares(Seats):
+class Shares(SessionSlots):
     """One process's side. A tenant without a cap costs no round trip."""
 
-    def __init__(self, store: SeatStore, tenants: Tenants, wakes: Wakes, capacity: int, seat_seconds: float) -> None:
+    def __init__(self, store: SlotStore, tenants: Tenants, wakes: Wakes, capacity: int, seat_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
         self._most_here = capacity - capacity // _KEPT_FREE
         self._seat_seconds = seat_seconds
@@ -38,7 +38,7 @@ class Shares(Seats):
             return False
         self._here[tenant] += 1
         try:
-            seated = await self._seat(tenant, session_id)
+            seated = await self._take_slot(tenant, session_id)
         except BaseException:
             self._here[tenant] -= 1
             raise
@@ -67,7 +67,7 @@ class Shares(Seats):
             except StoreUnavailable as error:
                 log.warning("seats_not_kept", error=str(error))
 
-    async def _seat(self, tenant: str, session_id: str) -> bool:
+    async def _take_slot(self, tenant: str, session_id: str) -> bool:
         cap = await self._cap(tenant)
         if cap is None:
             return True
@@ -93,7 +93,7 @@ class Shares(Seats):
             return None
 
 
-class FreeSeating(Seats):
+class FreeSlots(SessionSlots):
     """Everybody may sit: for whoever runs sessions without tenants' records."""
 
     @override

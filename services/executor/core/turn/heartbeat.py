@@ -47,22 +47,22 @@ class Heart:
         """Until it is cancelled. A lease that could not be extended in time counts as lost."""
         while True:
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
-            while not await self._kept():
+            while not await self._extend_leases():
                 log.warning("heartbeat_lost")  # the next comes at once: younger leases may still be saved
 
-    async def _kept(self) -> bool:
+    async def _extend_leases(self) -> bool:
         """Extend every lease there is; False if the store did not answer in time."""
         held = tuple(self._held)
         try:
             async with asyncio.timeout(self._lease_seconds):
-                lost = await self._extended(held)
+                lost = await self._lost_leases(held)
         except TimeoutError:
             self._tell(held)
             return False
         self._tell(lost)
         return True
 
-    async def _extended(self, leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
+    async def _lost_leases(self, leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
         """Extend, trying again while the store does not answer: the caller bounds it. Those that are lost."""
         while leases:
             try:

@@ -7,10 +7,10 @@ from services.executor.core.dossier.dossier import Progress
 
 def with_insight(progress: Progress) -> Progress:
     """The progress with its insight: an event and a part of the outcome, stored with the end of the turn."""
-    return progress.model_copy(update={"insight": {**progress.insight, **_of(progress)}})
+    return progress.model_copy(update={"insight": {**progress.insight, **_insight_of(progress)}})
 
 
-def _of(progress: Progress) -> dict[str, JsonValue]:
+def _insight_of(progress: Progress) -> dict[str, JsonValue]:
     dossier = progress.dossier
     answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
     return {

@@ -10,4 +10,4 @@ async def ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress at its end, with each write and its status as the answer."""
     entries = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in entries]
-    return progress.moved(progress.path[-1]).learned(answer="\n".join(lines) or _NOTHING)
+    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)

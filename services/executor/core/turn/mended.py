@@ -32,6 +32,6 @@ class Mended:
     def unreported(self) -> Mapping[Fault, int]:
         return dict(self._unreported)
 
-    def reported(self, counts: Mapping[Fault, int]) -> None:
+    def subtract_reported(self, counts: Mapping[Fault, int]) -> None:
         """These have been added to the installation's."""
         self._unreported -= Counter(counts)

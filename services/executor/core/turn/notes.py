@@ -84,7 +84,7 @@ def read_turn(text: str) -> Begun:
 
 def note_ending(journal: Journal, ending: RunEnds) -> None:
     """Note how the run ends."""
-    journal.given("ended", ending_note(ending, journal.began, step=journal.stopped_at))
+    journal.record_input("ended", ending_note(ending, journal.began, step=journal.stopped_at))
 
 
 def read_ending(text: str) -> EndedBefore:
@@ -108,7 +108,7 @@ def _kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
 
 
 def note_session(journal: Journal, session: SessionState) -> None:
-    journal.given("session", _SESSION.dump_json(session).decode())
+    journal.record_input("session", _SESSION.dump_json(session).decode())
 
 
 def read_session(text: str) -> SessionState:

@@ -8,7 +8,7 @@ from datetime import datetime
 from services.executor.core.assessed.memory import begins_anew
 from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.dossier.doubts import brief, deadline, open_doubts, taken_over
+from services.executor.core.dossier.doubts import brief, deadline, find_taken_over, open_doubts
 from services.executor.core.dossier.dry_run import is_dry_run
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import told_ledger
@@ -49,8 +49,8 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     doubts = open_doubts(entries)
     waits = bool(doubts) and not is_assessed(work.record) and _may_wait(work.turn, entries, now)
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
-    reason += _named("Carried out before", entries, _MADE)
-    reason += _named("In doubt, to be checked by a person", entries, _OPEN)
+    reason += _list_tools("Carried out before", entries, _MADE)
+    reason += _list_tools("In doubt, to be checked by a person", entries, _OPEN)
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
@@ -72,7 +72,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
 
 def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
     """Whether an operator may still speak: the task was not to end anyway, and what this turn says was not that."""
-    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or taken_over(entries) is not None:
+    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
         return False
     return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
 
@@ -86,7 +86,7 @@ def _status(record: TaskRecord) -> TaskEvent:
     return TaskEvent(kind="status", at=record.updated_at, data=told)
 
 
-def _named(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
+def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
     tools = ", ".join(entry.call.tool for entry in entries if entry.status in statuses)
     return f" {heading}: {tools}." if tools else ""
 
@@ -106,11 +106,11 @@ def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
         reason=str(ended.reason),
         last_error=work.last_error or _SILENT,
         died_at=ended.updated_at,
-        writes=tuple(_begun(ended)),
+        writes=tuple(_begun_writes(ended)),
     )
 
 
-def _begun(ended: TaskRecord) -> Iterator[str]:
+def _begun_writes(ended: TaskRecord) -> Iterator[str]:
     told = ended.metadata.get("writes")
     for write in told if isinstance(told, list) else ():
         if isinstance(write, dict) and write.get("status") in (*_MADE, *_OPEN):

@@ -6,7 +6,7 @@ import structlog
 
 from services.executor.core.turn.mended import Mended
 from services.executor.ports.sessions import Fault, Wakes
-from services.executor.ports.upkeep import DueTimer, Upkeep, Waiting
+from services.executor.ports.upkeep import DueTimer, Upkeep, WaitingSession
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
@@ -33,7 +33,7 @@ class Reaper:
         self.outcomes_behind = overdue.outcomes
         woken = set(overdue.sessions)
         for timer in overdue.timers:
-            if await self._fired(timer):
+            if await self._fire_timer(timer):
                 self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
                 woken.add(timer.session)
         await self._wake(woken)
@@ -42,7 +42,7 @@ class Reaper:
         await self._report()
         return len(woken)
 
-    async def _fired(self, timer: DueTimer) -> bool:
+    async def _fire_timer(self, timer: DueTimer) -> bool:
         """One timer that cannot be fired keeps nobody from being woken."""
         try:
             return await self._upkeep.fire(timer, deadline_turn(timer))
@@ -50,7 +50,7 @@ class Reaper:
             log.warning("timer_not_fired", session=timer.session_id, task=timer.task_id, error=str(error))
             return False
 
-    async def _wake(self, sessions: Collection[Waiting]) -> None:
+    async def _wake(self, sessions: Collection[WaitingSession]) -> None:
         """Wake them all; a few that cannot be are passed over, and found again soon."""
         failures = 0
         for tenant, session_id in sorted(sessions):
@@ -66,7 +66,7 @@ class Reaper:
         fresh = self._mended.unreported
         if fresh:
             await self._upkeep.count(fresh)
-            self._mended.reported(fresh)
+            self._mended.subtract_reported(fresh)
 
 
 def deadline_turn(timer: DueTimer) -> Turn:

@@ -9,7 +9,7 @@ from typing import cast
 from pydantic import TypeAdapter
 from typing_extensions import override
 
-from services.executor.core.prime.known import about
+from services.executor.core.prime.known import select_experience
 from services.executor.core.prime.recall import primer_cases
 from services.executor.core.session.context import Ports
 from services.executor.core.session.journal import Journal, present_step
@@ -37,7 +37,7 @@ _ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
 _ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
 
 
-def recorded(ports: Ports, journal: Journal, task: str, *, calls_no_more: bool = False) -> Ports:
+def record_inputs(ports: Ports, journal: Journal, task: str, *, calls_no_more: bool = False) -> Ports:
     """The same ports, which also note what they give; model and read tools are journaled where they are asked.
 
     ``calls_no_more``: only the answer is left; the tools are those that were listed, wherever their servers are now.
@@ -57,14 +57,14 @@ class RecordedTenants(Tenants):
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        return self._noted(await self._tenants.get(tenant))
+        return self._note_record(await self._tenants.get(tenant))
 
     @override
-    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
-        return self._noted(await self._tenants.begun_with(tenant, version))
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
+        return self._note_record(await self._tenants.get_at_version(tenant, version))
 
-    def _noted(self, record: TenantRecord) -> TenantRecord:
-        self._journal.given("tenant", record.model_dump_json())
+    def _note_record(self, record: TenantRecord) -> TenantRecord:
+        self._journal.record_input("tenant", record.model_dump_json())
         return record
 
 
@@ -80,10 +80,10 @@ class RecordedPolicy(PolicyService):
         try:
             verdict = await self._policy.evaluate(request)
         except PolicyUnavailable as error:
-            self._journal.given(name, dumps({"unavailable": str(error)}))
+            self._journal.record_input(name, dumps({"unavailable": str(error)}))
             raise
         asked = f'"request":{request.to_json()},' if request.binding else ""  # for whoever tries a changed policy on it
-        self._journal.given(name, f'{{{asked}"verdict":{verdict.to_json()}}}')
+        self._journal.record_input(name, f'{{{asked}"verdict":{verdict.to_json()}}}')
         return verdict
 
     @override
@@ -129,23 +129,23 @@ class RecordedTools(ToolServers):
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         name = tools_name(connection)
-        if self._calls_no_more and (before := self._listed_before(connection)):
+        if self._calls_no_more and (before := self._recorded_tools(connection)):
             return before
         try:
             with self._tracer.span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
                 span.note({names.CONNECTION: connection.id})
                 tools = await self._servers.discover(connection, session_id)
         except (ToolUnreachable, ToolSilent) as error:
-            self._journal.given(name, _failure(error))
+            self._journal.record_input(name, _failure(error))
             raise
         listed: list[Json] = [_tool(tool) for tool in tools]
         known: JsonObject = {"tools": listed, "unlisted": self._servers.may_have_unlisted(connection)}
-        self._journal.given(name, _small(known))
+        self._journal.record_input(name, _small(known))
         return tools
 
-    def _listed_before(self, connection: Connection) -> tuple[Tool, ...]:
+    def _recorded_tools(self, connection: Connection) -> tuple[Tool, ...]:
         """Empty where nothing was, or nothing could be had."""
-        noted = self._journal.given_before(tools_name(connection))
+        noted = self._journal.last_input(tools_name(connection))
         try:
             return read_tools(noted, connection)[0] if noted else ()
         except (ToolUnreachable, ToolSilent):
@@ -162,7 +162,7 @@ class RecordedTools(ToolServers):
         try:
             return await self._servers.call(connection, tool, arguments, timeout, session_id)
         except (ToolUnreachable, ToolSilent) as error:
-            self._journal.given(call_name(connection, tool, arguments), _failure(error))
+            self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
             raise
 
     @override
@@ -172,7 +172,7 @@ class RecordedTools(ToolServers):
         try:
             return await self._servers.read(connection, tool, arguments, timeout, session_id)
         except (ToolUnreachable, ToolSilent) as error:
-            self._journal.given(call_name(connection, tool, arguments), _failure(error))
+            self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
             raise
 
 
@@ -255,13 +255,13 @@ class RecordedLearned(Learned):
         cases = tuple(primer_cases(experience.cases, self._task, self._journal.now))
         arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
         noted = [f'"arms":{{{arms}}}', f'"cases":{_CASES.dump_json(cases).decode()}']
-        shown = about(experience, self._task, process_type, self._journal.now)
+        shown = select_experience(experience, self._task, process_type, self._journal.now)
         if shown.knowledge or shown.entities:
             noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
             noted.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
         if shown.accuracy:
             noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
-        self._journal.given("experience", "{" + ",".join(noted) + "}")
+        self._journal.record_input("experience", "{" + ",".join(noted) + "}")
         return experience
 
     @override

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from services.executor.core.dossier.doubts import SUBJECT, GivenUp, brief, open_doubts, taken_over, with_attempt
+from services.executor.core.dossier.doubts import SUBJECT, GivenUp, brief, find_taken_over, open_doubts, with_attempt
 from services.executor.core.session.journal import Journal
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import LedgerEntry, Resolved
@@ -40,19 +40,19 @@ async def answer(store: TurnStore, journal: Journal, turn: Turn, accepted: datet
     ``StillInDoubt``, or ``GivenUp`` when an operator takes the task over or the time is up.
     """
     ledger = tuple((await store.ledger()).values())
-    if left := taken_over(ledger):
-        raise _given_up(left)
+    if left := find_taken_over(ledger):
+        raise _task_given_up(left)
     doubts = open_doubts(ledger)
     if not doubts:
         return
-    entry = _spoken_of(turn, doubts) or doubts[0]
+    entry = _doubt_meant(turn, doubts) or doubts[0]
     came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
     if came is not None and _is_over(entry, came):
         raise GivenUp(f"no operator said in time what became of a write. {brief([entry])}")
     word = _word(turn, doubts, journal.now)
     await _record(store, journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
-        raise _given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
+        raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
     if remaining := open_doubts((await store.ledger()).values()):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
@@ -76,7 +76,7 @@ def _word(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> Resolved:
         )
     if Role.OPERATOR not in turn.principal.roles:
         raise StillInDoubt(f"the word does not count: {turn.principal.id} does not have the role operator")
-    spoken_of = _spoken_of(turn, doubts)
+    spoken_of = _doubt_meant(turn, doubts)
     if spoken_of is None:
         raise StillInDoubt("the word does not count: it speaks of a write that is not in doubt, or no longer")
     try:
@@ -95,26 +95,28 @@ def _word(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> Resolved:
 
 async def _record(store: TurnStore, journal: Journal, entry: LedgerEntry, word: Resolved) -> None:
     status = _BECOMES.get(word.resolution, entry.status)
-    note = f"{_said(word)}; before: {entry.note}"
+    note = f"{_describe_resolution(word)}; before: {entry.note}"
     again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
     resolutions = (*entry.resolutions, word)
     settled = again.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
     journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
-    journal.noted(await store.settle_write(settled, entry.status, journal.untold()))
+    journal.note_time(await store.settle_write(settled, entry.status, journal.take_events()))
 
 
-def _said(word: Resolved) -> str:
+def _describe_resolution(word: Resolved) -> str:
     who = word.by.id if word.by.verified else f"{word.by.id} (unverified)"
     comment = f' ("{word.comment}")' if word.comment else ""
     return f"operator {who} said at {word.at:%Y-%m-%d %H:%M:%S} UTC {_MEANS[word.resolution]}{comment}"
 
 
-def _given_up(entry: LedgerEntry) -> GivenUp:
+def _task_given_up(entry: LedgerEntry) -> GivenUp:
     word = entry.resolved
-    return GivenUp(f"{_said(word) if word else 'taken over'}. {entry.call.call_id} {entry.call.tool}: {entry.note}")
+    return GivenUp(
+        f"{_describe_resolution(word) if word else 'taken over'}. {entry.call.call_id} {entry.call.tool}: {entry.note}"
+    )
 
 
-def _spoken_of(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
+def _doubt_meant(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
     name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(SUBJECT)
     return next((entry for entry in doubts if entry.doubt == name), None)
 

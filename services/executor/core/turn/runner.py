@@ -6,12 +6,12 @@ from typing import NamedTuple, cast
 import structlog
 
 from services.executor.core.dossier.endings import TenantStopped
-from services.executor.core.turn.attempt import Attempt, RunsTurns
-from services.executor.core.turn.fair_share import FreeSeating
+from services.executor.core.turn.attempt import RunsTurns, TurnAttempt
+from services.executor.core.turn.fair_share import FreeSlots
 from services.executor.core.turn.heartbeat import Heart
 from services.executor.core.turn.mended import Mended
 from services.executor.core.turn.unreadable import unread_letter, unread_outcome
-from services.executor.ports.sessions import Fault, Lease, Seats, Sessions, UnreadableTurn, Wakes, Work
+from services.executor.ports.sessions import Fault, Lease, Sessions, SessionSlots, UnreadableTurn, Wakes, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -47,14 +47,14 @@ class Runner:
         worker: RunsTurns,
         limits: RunnerLimits,
         mended: Mended | None = None,
-        seats: Seats | None = None,
+        seats: SessionSlots | None = None,
     ) -> None:
         self._sessions = sessions
         self._wakes = wakes
         self._limits = limits
         self._mended = mended or Mended()
-        self._attempt = Attempt(sessions, worker, limits.attempts, self._mended)
-        self._seats = seats or FreeSeating()
+        self._attempt = TurnAttempt(sessions, worker, limits.attempts, self._mended)
+        self._seats = seats or FreeSlots()
         self._heart = Heart(sessions, limits.lease_seconds)
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
@@ -137,10 +137,10 @@ class Runner:
         self.idle.clear()
         lease = None
         try:
-            lease = await self._seated(name)
+            lease = await self._take_lease(name)
         finally:
             if lease is None:
-                self._gone(name)
+                self._forget_session(name)
         if lease is None:
             return False
         if lease.mended is not None:
@@ -148,8 +148,8 @@ class Runner:
         self._start(name, lease)
         return True
 
-    async def _seated(self, name: tuple[str, str]) -> Lease | None:
-        """The session's lease, if its tenant has a seat for it."""
+    async def _take_lease(self, name: tuple[str, str]) -> Lease | None:
+        """The session's lease, if its tenant has a slot for it."""
         if not await self._seats.take(*name):
             return None
         lease = None
@@ -169,22 +169,22 @@ class Runner:
     def _start(self, name: tuple[str, str], lease: Lease) -> None:
         task = self._group.create_task(self._sitting(name, lease))
         self._running.add(task)
-        self._mark_room()
-        task.add_done_callback(lambda ended: self._ended(name, ended))
+        self._mark_capacity()
+        task.add_done_callback(lambda ended: self._forget_task(name, ended))
 
-    def _ended(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
+    def _forget_task(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._leaving.discard(task)
-        self._gone(name)
+        self._forget_session(name)
 
-    def _gone(self, name: tuple[str, str]) -> None:
+    def _forget_session(self, name: tuple[str, str]) -> None:
         """The session is not here any more; if it was woken meanwhile, look at it once more."""
         woken = self._here.pop(name, False)
         if woken and self.free > 0:
             self._group.create_task(self._look_again(name))
         if not self._here:
             self.idle.set()
-        self._mark_room()
+        self._mark_capacity()
 
     async def _look_again(self, name: tuple[str, str]) -> None:
         try:
@@ -192,7 +192,7 @@ class Runner:
         except StoreUnavailable as error:  # the reaper wakes the session again
             log.warning("claim_failed", session=name[1], error=str(error))
 
-    def _mark_room(self) -> None:
+    def _mark_capacity(self) -> None:
         if self.free > 0:
             self.room.set()
         else:
@@ -206,7 +206,7 @@ class Runner:
 
     async def _session(self, lease: Lease) -> None:
         try:
-            await self._held(lease)
+            await self._work_under_lease(lease)
         except asyncio.CancelledError:
             await self._give_back(lease, 0.0, handed_over=True)
             raise
@@ -218,7 +218,7 @@ class Runner:
             log.exception("session_failed", session=lease.session_id, error=repr(error))
             await self._give_back(lease, self._limits.retry_seconds_most, error=error)
 
-    async def _held(self, lease: Lease) -> None:
+    async def _work_under_lease(self, lease: Lease) -> None:
         """Work while the heart beats; if it stops, the work is cancelled."""
         lost: Exception | None = None
         try:
@@ -241,7 +241,7 @@ class Runner:
                 if await self._unread(lease, unread):
                     continue
                 return None
-            if work is None and await self._released(lease):
+            if work is None and await self._release_lease(lease):
                 return None
             if work is not None and not await self._turn(lease, work):
                 return None
@@ -257,7 +257,7 @@ class Runner:
         await self._sessions.bury_unread(lease, unread_letter(*about), unread_outcome(*about))
         return True
 
-    async def _released(self, lease: Lease) -> bool:
+    async def _release_lease(self, lease: Lease) -> bool:
         with self._heart.letting_go(lease):
             return await self._sessions.release(lease)
 

@@ -24,7 +24,7 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
-    progress = _worked(progress, ctx)
+    progress = _add_worked_time(progress, ctx)
     await ctx.checkpoints.save(progress, f"asked:{ctx.turn.turn_id}")
     approval = approval_gate.ask(
         plan,
@@ -57,7 +57,7 @@ async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
     ledger = tuple((await opened.store.ledger()).values())
     progress = latest(await opened.store.journal())
     if progress is not None:
-        progress = _worked(progress, opened)
+        progress = _add_worked_time(progress, opened)
         await opened.checkpoints.save(progress, f"doubt:{opened.work.turn.turn_id}")
     doubts = open_doubts(ledger)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
@@ -72,19 +72,19 @@ async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
 
 async def rests(ctx: TurnContext, progress: Progress, rest: Rest) -> Ended:
     """The task goes on by itself when the time has come; until then nobody holds it."""
-    progress = _worked(progress, ctx)
+    progress = _add_worked_time(progress, ctx)
     await ctx.checkpoints.save(progress, f"rests:{ctx.turn.turn_id}")
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = tuple((await ctx.store.ledger()).values())
     return Ended(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
 
 
-def _worked(progress: Progress, at: TurnContext | Opened) -> Progress:
+def _add_worked_time(progress: Progress, at: TurnContext | Opened) -> Progress:
     """With the time that this turn was worked on."""
     return progress.model_copy(update={"worked_ms": progress.worked_ms + round(at.journal.worked_seconds * 1000)})
 
 
 def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
     text = "\n\n".join(part for part in (note, approval_gate.brief(approval)) if part)
-    asked = approval_gate.described(approval)
+    asked = approval_gate.describe_approval(approval)
     return Ended(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, (), asked=asked)

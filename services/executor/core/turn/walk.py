@@ -14,7 +14,7 @@ from services.executor.core.conversation.converse import (
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.dry_run import as_answer, is_dry_run
 from services.executor.core.dossier.endings import Failed, ModelRests
-from services.executor.core.plan.carry import Outdated, Resting, Waiting, carry_plan
+from services.executor.core.plan.carry import Outdated, Resting, WaitsForDecision, carry_plan
 from services.executor.core.plan.outcomes import outcomes_of, parts_not_done
 from services.executor.core.process.routes import with_rows_left
 from services.executor.core.session.context import TurnContext
@@ -22,7 +22,7 @@ from services.executor.core.turn.insight import with_insight
 from services.executor.core.turn.ledger_answer import ledger_answer
 from services.executor.core.turn.model_rest import rest_for_model
 from services.executor.core.write.left_out import not_made
-from services.executor.core.write.sent_notices import with_untold
+from services.executor.core.write.sent_notices import append_missing_notice
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
@@ -41,7 +41,7 @@ class Finished(NamedTuple):
     not_done: str = ""
 
 
-async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Resting:
+async def walk(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecision | Resting:
     """Go on from where the task stands. Whatever was said and done before is walked again over the journal.
 
     Where the orchestrator that thinks first is not available before anything is planned, the next one listed begins.
@@ -51,13 +51,13 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Res
         try:
             return await _walk_on(conversation)
         except Failed as failed:
-            following = await _passed_over(conversation, failed)
+            following = await _pass_to_next(conversation, failed)
             if following is None:
                 raise
             progress = following
 
 
-async def _walk_on(conversation: Conversation) -> Finished | Waiting | Resting:
+async def _walk_on(conversation: Conversation) -> Finished | WaitsForDecision | Resting:
     ctx = conversation.ctx
     while True:
         try:
@@ -78,14 +78,14 @@ async def _walk_on(conversation: Conversation) -> Finished | Waiting | Resting:
             return await _finished_by_ledger(conversation)
 
 
-async def _carry_out(conversation: Conversation, closed: PlanClosed) -> dict[str, Json] | Waiting | Resting:
+async def _carry_out(conversation: Conversation, closed: PlanClosed) -> dict[str, Json] | WaitsForDecision | Resting:
     """What became of the plan's calls, once it is carried out: a step of the journal."""
     ctx, key = conversation.ctx, f"plan:{closed.plan.round}:outcomes"
     stored = ctx.journal.of_earlier_attempt(key)
     if stored is not None:
         return loads_object(stored)
     carried = await carry_plan(ctx, closed.progress)
-    if isinstance(carried, Waiting):
+    if isinstance(carried, WaitsForDecision):
         return carried._replace(why=_why_asked_again(ctx, closed.plan))
     if isinstance(carried, Resting):
         return carried
@@ -119,7 +119,7 @@ async def _rest(conversation: Conversation, away: ModelRests) -> Resting:
     return Resting(conversation.progress, pause)
 
 
-async def _passed_over(conversation: Conversation, failed: Failed) -> Progress | None:
+async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress | None:
     """The progress with which the next orchestrator begins; None where there is none, or something is planned."""
     ctx, progress = conversation.ctx, conversation.progress
     name = progress.orchestrator
@@ -158,7 +158,7 @@ async def _finish(conversation: Conversation) -> Finished:
     ctx, progress = conversation.ctx, conversation.progress
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
-    said = with_rows_left(await with_untold(ctx, with_insight(progress)), ctx.task)
+    said = with_rows_left(await append_missing_notice(ctx, with_insight(progress)), ctx.task)
     dossier, ledger = said.dossier, await ctx.store.ledger()
     if any(_is_open(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")

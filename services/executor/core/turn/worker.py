@@ -6,35 +6,35 @@ from typing import TypeAlias
 
 from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
-from services.executor.core.authorize.consent import approved, is_let_through, settled, waits_for
-from services.executor.core.authorize.escalation import told
+from services.executor.core.authorize.consent import apply_approval, ended_approval, is_let_through, waits_for
+from services.executor.core.authorize.escalation import answer_with_escalation
 from services.executor.core.budget.budget import BudgetSpent, ending, known_so_far
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
 from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
-from services.executor.core.plan.carry import Resting, Waiting
+from services.executor.core.plan.carry import Resting, WaitsForDecision
 from services.executor.core.prime.held_to import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose
 from services.executor.core.prompts.texts import Prompts
-from services.executor.core.reflect.memory import compressed, with_history
+from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import Ended
-from services.executor.core.reflect.review import Reviewed, reviewed, with_documents
+from services.executor.core.reflect.review import Reviewed, review_answer, with_documents
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.session.checkpoints import Checkpoints, latest
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.journal import Bounds, Journal
-from services.executor.core.session.side_by_side import together
+from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.chosen import Processes
 from services.executor.core.states.machine import is_end
 from services.executor.core.states.templates import TEMPLATES
 from services.executor.core.turn import decisions, resolutions
-from services.executor.core.turn.acceptance import accepted_at
-from services.executor.core.turn.assessed_hearing import heard
+from services.executor.core.turn.acceptance import acceptance_time
+from services.executor.core.turn.assessed_hearing import hear_user
 from services.executor.core.turn.assessed_turn import with_next
 from services.executor.core.turn.notes import note_ending, note_session, note_turn
-from services.executor.core.turn.recording import recorded
+from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.spans import tell_beginning, tell_end, turn_span
 from services.executor.core.turn.telling import notices
 from services.executor.core.turn.waits import asks, goes_on_waiting, rests, waits_for_operator
@@ -79,7 +79,7 @@ class Worker:
             await self._run(work, store)
 
     async def _run(self, work: Work, store: TurnStore) -> None:
-        entries, pulse, approval = await together(store.journal(), store.pulse(), store.approval())
+        entries, pulse, approval = await run_together(store.journal(), store.pulse(), store.approval())
         if _comes_too_late(work, approval) or await _says_nothing_new(work, store):
             return await store.finish(nothing_new(work, await store.session(), pulse.now))
         known = latest(entries)
@@ -88,7 +88,7 @@ class Worker:
         journal.hide(marked(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
-        ended, now_asked = await self._ended(opened, known, approval)
+        ended, now_asked = await self._end_turn(opened, known, approval)
         return await self._reflect(opened, ended, now_asked, approval)
 
     async def settle(self, work: Work, store: TurnStore) -> None:
@@ -96,13 +96,13 @@ class Worker:
 
         Any error may come of it: what broke the turn may break this too.
         """
-        entries, pulse = await together(store.journal(), store.pulse())
+        entries, pulse = await run_together(store.journal(), store.pulse())
         journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
         journal.hide(marked(work.record.request.text))
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
 
-    async def _ended(
+    async def _end_turn(
         self, opened: Opened, known: Progress | None, asked: Approval | None
     ) -> tuple[Ended, Approval | None]:
         """How the turn ends, whichever way it does, and the approval as it stands then."""
@@ -114,14 +114,14 @@ class Worker:
             await _past_the_doubts(opened)
             progress = await _past_the_gate(opened, known, asked)
             with self._ports.tracer.span(names.PRIME):
-                ctx = await self._primed(opened, progress)
+                ctx = await self._prime_turn(opened, progress)
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await goes_on_waiting(opened, waiting), waiting.approval
         except resolutions.StillInDoubt as waiting_on:
-            return await waits_for_operator(opened, waiting_on.note), _decided(opened)
+            return await waits_for_operator(opened, waiting_on.note), _decided_approval(opened)
         except Doubtful:
-            return await _ends_or_waits(opened, Failed(IN_DOUBT)), _decided(opened)
+            return await _ends_or_waits(opened, Failed(IN_DOUBT)), _decided_approval(opened)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open(ctx)
@@ -130,38 +130,38 @@ class Worker:
         except RunEnds as early:
             note_ending(opened.journal, early)
             await (settle_open(ctx) if ctx is not None else settle_unread(opened.store, opened.journal, early.reason))
-            return await _ends_or_waits(opened, _canceled(opened.work.turn) or early), _decided(opened)
+            return await _ends_or_waits(opened, _cancellation(opened.work.turn) or early), _decided_approval(opened)
 
-    async def _primed(self, opened: Opened, progress: Progress | None) -> TurnContext:
-        opened = await heard(opened, self._ports.tools, self._limits.tool_seconds)
+    async def _prime_turn(self, opened: Opened, progress: Progress | None) -> TurnContext:
+        opened = await hear_user(opened, self._ports.tools, self._limits.tool_seconds)
         text, over = opened.work.record.request.text, progress is not None and is_end(progress.state)
-        ports = recorded(self._ports, opened.journal, text, calls_no_more=over)
+        ports = record_inputs(self._ports, opened.journal, text, calls_no_more=over)
         primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
     async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
-        if canceled := _canceled(ctx.turn):
+        if canceled := _cancellation(ctx.turn):
             raise canceled
         refuse_unwanted(ctx.tenant, ctx.record)
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
-            walked = await walk(ctx, known or await _begun(ctx))
+            walked = await walk(ctx, known or await _begin_progress(ctx))
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
                 with tracer.span(names.REFLECT):
-                    ended = await _completed(ctx, await with_next(ctx, await reviewed(ctx, done)), not_done)
-                return ended, decisions.recorded(ctx.journal, ctx.turn)
-            case Waiting() if is_assessed(ctx.record):
+                    ended = await _complete_task(ctx, await with_next(ctx, await review_answer(ctx, done)), not_done)
+                return ended, decisions.recorded_approval(ctx.journal, ctx.turn)
+            case WaitsForDecision() if is_assessed(ctx.record):
                 raise Rejected(NOBODY_APPROVES)
-            case Waiting(stopped, why):
+            case WaitsForDecision(stopped, why):
                 tracer.here().event(names.APPROVAL_WAITS)
                 return await asks(ctx, stopped, why)
             case Resting(stopped, rest):
                 tracer.here().event(names.RESTS)
-                return await rests(ctx, stopped, rest), decisions.recorded(ctx.journal, ctx.turn)
+                return await rests(ctx, stopped, rest), decisions.recorded_approval(ctx.journal, ctx.turn)
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
         """Store what the turn leaves. ``before``: the task's approval as the turn found it."""
@@ -169,14 +169,14 @@ class Worker:
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
         session = own_memory(await opened.store.session(), opened.work.record)
-        session = compressed(session, opened.journal, opened.work.turn)
+        session = compress_session(session, opened.journal, opened.work.turn)
         ended = ended._replace(spend=opened.journal.spending.as_json(self._limits.ceilings))
         now = opened.journal.now
-        events = opened.journal.untold()
+        events = opened.journal.take_events()
         hidden, rules = opened.journal.hidden, self._limits.answers
         end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
         written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
-        over = settled(before, _decided(opened), approval, written)
+        over = ended_approval(before, _decided_approval(opened), approval, written)
         tell_end(self._ports.tracer.here(), ended)
         with self._ports.tracer.span(names.STORE):
             await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
@@ -205,8 +205,8 @@ async def _begin(opened: Opened) -> None:
     opened.journal.tell("phase", phase=Phase.PRIME.value)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
-    pulse = await opened.store.publish(record.model_copy(update=update), opened.journal.untold())
-    opened.journal.noted(pulse)
+    pulse = await opened.store.publish(record.model_copy(update=update), opened.journal.take_events())
+    opened.journal.note_time(pulse)
 
 
 async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
@@ -215,10 +215,10 @@ async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
     told = without_marks({"state": record.state.value, "reason": record.reason}, opened.journal.hidden)
     status = TaskEvent(kind="status", at=record.updated_at, data=told)
-    await opened.store.publish(record, (*opened.journal.untold(), status))
+    await opened.store.publish(record, (*opened.journal.take_events(), status))
 
 
-async def _begun(ctx: TurnContext) -> Progress:
+async def _begin_progress(ctx: TurnContext) -> Progress:
     progress = first_progress(ctx)
     await ctx.checkpoints.save(progress)
     return progress
@@ -226,8 +226,8 @@ async def _begun(ctx: TurnContext) -> Progress:
 
 async def _past_the_doubts(opened: Opened) -> None:
     """Heed what the turn says of a write in doubt. Like the gate's, it needs no tool server; a cancel goes before."""
-    if not _canceled(opened.work.turn):
-        accepted = accepted_at(opened.work, opened.journal)
+    if not _cancellation(opened.work.turn):
+        accepted = acceptance_time(opened.work, opened.journal)
         await resolutions.answer(opened.store, opened.journal, opened.work.turn, accepted)
 
 
@@ -236,27 +236,27 @@ async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval
 
     It needs no tool server: a no, an expiry or a question is answered although none can be reached.
     """
-    if known is None or asked is None or not waits_for(asked, known) or _canceled(opened.work.turn):
+    if known is None or asked is None or not waits_for(asked, known) or _cancellation(opened.work.turn):
         return known
-    accepted = accepted_at(opened.work, opened.journal)
+    accepted = acceptance_time(opened.work, opened.journal)
     decided = await decisions.answer(opened.journal, opened.work.turn, asked, accepted)
-    passed = approved(known, decided)
+    passed = apply_approval(known, decided)
     await opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
     return passed
 
 
-def _canceled(turn: Turn) -> Canceled | None:
+def _cancellation(turn: Turn) -> Canceled | None:
     return Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None
 
 
-def _decided(opened: Opened) -> Approval | None:
-    return decisions.recorded(opened.journal, opened.work.turn)
+def _decided_approval(opened: Opened) -> Approval | None:
+    return decisions.recorded_approval(opened.journal, opened.work.turn)
 
 
-async def _completed(ctx: TurnContext, done: Reviewed, not_done: str) -> Ended:
+async def _complete_task(ctx: TurnContext, done: Reviewed, not_done: str) -> Ended:
     """The answered task: completed, or failed where a part of it was not done."""
     written, progress = tuple((await ctx.store.ledger()).values()), done.progress
-    answer = told(progress)
+    answer = answer_with_escalation(progress)
     if not_done and not is_exact_match(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done}.")))
     return Ended(
@@ -283,7 +283,7 @@ async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
 
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
     """The truth about a run that ended before its answer: the reason, and what took hold until then."""
-    journal, ledger = await together(opened.store.journal(), opened.store.ledger())
+    journal, ledger = await run_together(opened.store.journal(), opened.store.ledger())
     writes, progress, answer = tuple(ledger.values()), latest(journal), early.reason
     if isinstance(early, BudgetSpent):
         early = ending(early, progress, writes)

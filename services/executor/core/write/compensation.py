@@ -24,7 +24,7 @@ def to_take_back(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: Plan
 
     Only what was proved, or what an operator said, counts as taken hold: an unproved write is never taken back blindly.
     """
-    earlier = reversed(_before(plan, failed))
+    earlier = reversed(_calls_before(plan, failed))
     return [call for call in earlier if call.compensation and took_hold(known.get(call.call_id))]
 
 
@@ -33,7 +33,7 @@ def still_standing(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: Pl
     undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
     return [
         f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
-        for call in _before(plan, failed)
+        for call in _calls_before(plan, failed)
         if call.call_id in known and known[call.call_id].status in _STANDS and call.call_id not in undone
     ]
 
@@ -48,6 +48,6 @@ def took_hold(entry: LedgerEntry | None) -> bool:
 _STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
 
 
-def _before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]:
+def _calls_before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]:
     """The calls before it that carry out the same part of the task."""
     return [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]

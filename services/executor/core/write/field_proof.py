@@ -20,7 +20,7 @@ _VALUE_NAMED = ("value", "new_value", "to")
 _VANISHING = frozenset("cancel void withdraw archive terminate".split())  # besides the verbs that remove
 
 
-class Evidence(NamedTuple):
+class WriteEvidence(NamedTuple):
     """What is known of one write. ``result`` is None where the answer was lost; ``before`` where nothing was read.
 
     ``asked``: the read-back's own arguments.
@@ -64,13 +64,13 @@ class _Claims(NamedTuple):
     ids: Mapping[str, Json]
 
 
-def find_proof(evidence: Evidence) -> ProofFinding:
+def find_proof(evidence: WriteEvidence) -> ProofFinding:
     """What the reads before and after show of the write; the answer's own words are what a read may confirm."""
     found = _search(evidence, _collect_claims(evidence))
     return found if found.shown else found._replace(shown=_find_done_by_verb(evidence))
 
 
-def _shows_otherwise(evidence: Evidence, before: Subjects, after: Subjects) -> bool:
+def _shows_otherwise(evidence: WriteEvidence, before: Subjects, after: Subjects) -> bool:
     """Whether what was to be made is not there, or what was to be removed still is."""
     words = words_of_tool(evidence.tool)
     if words.removes:
@@ -82,7 +82,7 @@ def _shows_otherwise(evidence: Evidence, before: Subjects, after: Subjects) -> b
     return is_list and (evidence.after == evidence.before or not evidence.after)
 
 
-def _search(evidence: Evidence, claims: _Claims) -> ProofFinding:
+def _search(evidence: WriteEvidence, claims: _Claims) -> ProofFinding:
     before, after = _subjects_of(evidence, evidence.before), _subjects_of(evidence, evidence.after)
     gone = _find_absent(evidence, before, after, claims)
     if gone:
@@ -104,7 +104,7 @@ def _search(evidence: Evidence, claims: _Claims) -> ProofFinding:
 
 
 def _search_changed(
-    nodes: Sequence[RecordNode], earlier: "_Earlier", claims: _Claims, evidence: Evidence
+    nodes: Sequence[RecordNode], earlier: "_Earlier", claims: _Claims, evidence: WriteEvidence
 ) -> ProofFinding:
     """What the records tell that were there before, or of which nobody knows whether they were."""
     also_before: Sequence[str] = ()
@@ -124,13 +124,13 @@ def _search_changed(
     return ProofFinding(also_before=also_before, denied=denied)
 
 
-def _subjects_of(evidence: Evidence, shown: Json) -> Subjects:
+def _subjects_of(evidence: WriteEvidence, shown: Json) -> Subjects:
     if isinstance(shown, dict) and is_echo(str(shown.get("tool")), shown):
         return Subjects((), ())
     return find_subjects(shown, evidence.arguments, evidence.result, evidence.asked)
 
 
-def _collect_claims(evidence: Evidence) -> _Claims:
+def _collect_claims(evidence: WriteEvidence) -> _Claims:
     ids = identifiers_in(evidence.arguments)
     own = [leaf for leaf in (*leaves_of(evidence.arguments), *leaves_of(evidence.expect)) if leaf.value is not None]
     said: list[Leaf] = []
@@ -213,7 +213,7 @@ def _is_mere_id(claim: Leaf) -> bool:
 
 
 def _compare_new_record(
-    node: RecordNode, before: Subjects, after: Subjects, claims: _Claims, evidence: Evidence
+    node: RecordNode, before: Subjects, after: Subjects, claims: _Claims, evidence: WriteEvidence
 ) -> ProofFinding:
     """A record that was not there before: one more shows the call's fields than did so then, and not several."""
     heard = node.own is not None and str(node.own) in dumps(evidence.result)
@@ -285,7 +285,7 @@ def _tells(value: Json) -> bool:
     return value not in (None, "", [], {}) and not isinstance(value, bool)
 
 
-def _find_absent(evidence: Evidence, before: Subjects, after: Subjects, claims: _Claims) -> list[str]:
+def _find_absent(evidence: WriteEvidence, before: Subjects, after: Subjects, claims: _Claims) -> list[str]:
     """What a call that removes was to remove, was there before, and is there no more."""
     words = words_of_tool(evidence.tool)
     if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
@@ -302,13 +302,13 @@ def _find_absent(evidence: Evidence, before: Subjects, after: Subjects, claims: 
     return gone or (list(_find_taken_out(evidence, before, after)) if words.removes else [])
 
 
-def _find_targets(evidence: Evidence, nouns: frozenset[str]) -> Mapping[str, Json]:
+def _find_targets(evidence: WriteEvidence, nouns: frozenset[str]) -> Mapping[str, Json]:
     """The ids of what a call removes: those of what its tool is about, or the only one that it gives."""
     ids = identifiers_in(evidence.arguments)
     return _find_named_targets(evidence, nouns) or (ids if len(ids) == 1 else {})
 
 
-def _find_named_targets(evidence: Evidence, nouns: frozenset[str]) -> Mapping[str, Json]:
+def _find_named_targets(evidence: WriteEvidence, nouns: frozenset[str]) -> Mapping[str, Json]:
     return {name: value for name, value in identifiers_in(evidence.arguments).items() if _is_about(name, nouns)}
 
 
@@ -323,7 +323,7 @@ def _is_called(node: RecordNode, name: str, value: Json) -> bool:
     return name in node.record and same(node.record[name], value)
 
 
-def _find_taken_out(evidence: Evidence, before: Subjects, after: Subjects) -> Iterator[str]:
+def _find_taken_out(evidence: WriteEvidence, before: Subjects, after: Subjects) -> Iterator[str]:
     """Values of the call that a list of the record had before and has no more: ``remove_tag``, ``unassign_user``."""
     claims, then = leaves_of(evidence.arguments), _Earlier(before.direct)
     for node in after.direct:
@@ -337,7 +337,7 @@ def _find_taken_out(evidence: Evidence, before: Subjects, after: Subjects) -> It
                     yield f"{leaf.name} has {claim.value} no more"
 
 
-def _find_done_by_verb(evidence: Evidence) -> list[str]:
+def _find_done_by_verb(evidence: WriteEvidence) -> list[str]:
     """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status.
 
     Not where another changed field says something else than the call's argument of that name.

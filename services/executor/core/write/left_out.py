@@ -24,13 +24,13 @@ class LeftOut(NamedTuple):
         return {**known, "status": "not made", "result": None, "note": self.why}
 
 
-def with_besides(ctx: TurnContext, dossier: Dossier, text: str) -> str:
+def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
     """The answer with it; a list stays a list, to the byte (I9)."""
-    said = besides(ctx, dossier)
+    said = remarks_below(ctx, dossier)
     return text if is_exact_match(text) or not said else text.rstrip() + said
 
 
-def besides(ctx: TurnContext, dossier: Dossier) -> str:
+def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
     """What stands under an answer of this run; empty if there is nothing to be said."""
     missing, endpoint = not_made(ctx, dossier), ctx.record.request.tools_endpoint
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
@@ -44,7 +44,7 @@ def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
     missing: list[LeftOut] = []
     made: set[tuple[str, str, str]] = set()
     for plan in reversed(dossier.every_plan):
-        left = left_out(ctx, plan)
+        left = left_out_calls(ctx, plan)
         missing = [*(one for one in left if _what(one.call) not in made), *missing]
         made |= {_what(call) for call in plan.calls} - {_what(one.call) for one in left}
     return missing
@@ -60,7 +60,7 @@ def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
     return ctx.journal.get(_key(plan, call)) is not None
 
 
-def left_out(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
+def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
     """The calls that the plan went on without, in their order."""
     known = [(call, ctx.journal.get(_key(plan, call))) for call in plan.calls] if plan else []
     return [LeftOut(call, why) for call, why in known if why is not None]

@@ -17,7 +17,7 @@ from services.executor.core.write.compensation import TakenBack, still_standing,
 from services.executor.core.write.in_sequence import refuse_out_of_turn
 from services.executor.core.write.left_out import is_left_out, leave_out
 from services.executor.core.write.sending import NotSent, prepare, same_key, send, under_our_key
-from services.executor.core.write.settling import brought_to_truth, settle, shown_since
+from services.executor.core.write.settling import brought_to_truth, effect_since, settle
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
@@ -81,7 +81,7 @@ async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, class
             continue
         failure = await _failure(ctx, progress, plan, call, state)
         if failure is not None and call.on_failure == "compensate":
-            raise await _taken_back(ctx, progress, plan, call, failure)
+            raise await _take_back(ctx, progress, plan, call, failure)
 
 
 async def settle_open(ctx: TurnContext) -> None:
@@ -98,7 +98,7 @@ async def _renew(ctx: TurnContext, progress: Progress) -> None:
     same = before is not None and binding_hash(verdict) == binding_hash(before)
     if same and not asks_now(ctx, progress, verdict):
         return
-    if progress.dossier.approved_hash is None or needs_person(ctx, progress.learned(verdict=verdict)):
+    if progress.dossier.approved_hash is None or needs_person(ctx, progress.update_dossier(verdict=verdict)):
         raise Failed("the rules changed since the plan was let through")
 
 
@@ -127,7 +127,7 @@ async def _failure(
     """Why the call came to nothing; None where it took its way."""
     try:
         with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
-            entry = await _settled(ctx, progress, plan, call, state)
+            entry = await _settle_call(ctx, progress, plan, call, state)
             span.note({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
         if call.on_failure == "compensate":
@@ -137,7 +137,7 @@ async def _failure(
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in _FAILED else None
 
 
-async def _settled(
+async def _settle_call(
     ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState
 ) -> LedgerEntry:
     """The call's entry once there is nothing more to be done about it. Raises ``Doubtful`` for one in doubt."""
@@ -146,7 +146,7 @@ async def _settled(
         if known is None or known.status in SENDABLE:
             if call in plan.calls and await _is_being_taken_back(ctx, plan):
                 return _left_unsent(call, known)
-            known = await _sent(ctx, progress, plan, call, state, known)
+            known = await _send_call(ctx, progress, plan, call, state, known)
             if known.status is WriteStatus.UNSENT:
                 break
         else:
@@ -170,7 +170,7 @@ def _left_unsent(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
     return known
 
 
-async def _sent(
+async def _send_call(
     ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState, known: LedgerEntry | None
 ) -> LedgerEntry:
     """The entry after the call went out, on a verdict that is fresh, or after it was seen that it must not."""
@@ -186,13 +186,13 @@ async def _sent(
         return await settle(ctx, known, WriteStatus.IN_DOUBT, note)
     if known is not None and under_our_key(known) and not same_key(known, sending.tool):
         return await settle(ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key")
-    if known is not None and (shown := shown_since(known, sending.before_json)) is not None:
+    if known is not None and (shown := effect_since(known, sending.before_json)) is not None:
         proved = known.model_copy(update={"proof_json": sending.before_json})
         return await settle(ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}")
     return await send(ctx, sending, partial(renew_if_old, ctx, progress))
 
 
-async def _taken_back(
+async def _take_back(
     ctx: TurnContext, progress: Progress, plan: WritePlan, failed: PlannedCall, failure: Failed
 ) -> RunEnds:
     """Take back what the calls before the failed one did, the latest first; how the run ends then.
@@ -216,7 +216,7 @@ async def _not_taken_back(ctx: TurnContext, progress: Progress, plan: WritePlan,
     if call.compensation is None:
         return ""
     try:
-        entry = await _settled(ctx, progress, plan, call.compensation, FsmState.MUTATE)
+        entry = await _settle_call(ctx, progress, plan, call.compensation, FsmState.MUTATE)
     except (Failed, Escalated, Rejected) as error:
         return f" ({error.reason})"
     return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"

@@ -33,7 +33,7 @@ async def rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     hours = ctx.tenant.quiet_hours
     if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
         return None
-    until = await _until(ctx, progress) if _notices(progress) else None
+    until = await _quiet_end(ctx, progress) if _notices(progress) else None
     held = await _unsent(ctx, progress) if until else ()
     if until is None or not held:
         return None
@@ -60,7 +60,7 @@ def _notices(progress: Progress) -> tuple[PlannedCall, ...]:
     return tuple(call for call in plan.calls if call.tool_class is ToolClass.NOTIFY) if plan else ()
 
 
-async def _until(ctx: TurnContext, progress: Progress) -> datetime | None:
+async def _quiet_end(ctx: TurnContext, progress: Progress) -> datetime | None:
     key = f"{progress.step}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
     known = ctx.journal.get(key)
     if known is None:

@@ -1,14 +1,14 @@
 """Reading back: what the planned read shows before and after a write, as evidence for its proof (I4)."""
 
 from services.executor.core.figures.calculate.paths import NoSuchPath
-from services.executor.core.reads.dispatched import dispatched
+from services.executor.core.reads.dispatched import dispatch_call
 from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import results
 from services.executor.core.tools.failures import failure_of, has_failed, says_absent
 from services.executor.core.tools.paginate_walk import listing
 from services.executor.core.tools.validate import problems_with
-from services.executor.core.write.field_proof import Evidence
+from services.executor.core.write.field_proof import WriteEvidence
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -18,10 +18,10 @@ from shared.domain.words import ToolClass
 
 async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
     """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``."""
-    return await dispatched(ctx, tool, arguments, reads=False)
+    return await dispatch_call(ctx, tool, arguments, reads=False)
 
 
-async def shown_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
+async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
     """What the read-back shows before the call; None where it cannot be asked yet (it needs the call's own result)."""
     if call.read_back is None:
         return None
@@ -29,10 +29,10 @@ async def shown_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
         arguments = resolve(loads_object(call.read_back.arguments_json), await results(ctx, plan))
     except NoSuchPath:
         return None
-    return await _shown(ctx, call, arguments)
+    return await _read_state(ctx, call, arguments)
 
 
-async def shown_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
+async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
     """What the read-back shows after the call; nothing (``[]``) where it says that there is no such record.
 
     None where it cannot be asked or does not answer.
@@ -44,13 +44,13 @@ async def shown_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
         arguments = resolve(loads_object(read_back.arguments_json if read_back else "{}"), {**known, **own})
     except NoSuchPath:
         return None
-    return await _shown(ctx, entry.call, arguments)
+    return await _read_state(ctx, entry.call, arguments)
 
 
-def evidence(entry: LedgerEntry, after: Json) -> Evidence:
+def evidence(entry: LedgerEntry, after: Json) -> WriteEvidence:
     """What is known of a write, for judging it."""
     call = entry.call
-    return Evidence(
+    return WriteEvidence(
         tool=call.tool,
         arguments=loads_object(entry.arguments_json),
         expect=loads_object(call.read_back.expect_json) if call.read_back else {},
@@ -61,7 +61,7 @@ def evidence(entry: LedgerEntry, after: Json) -> Evidence:
     )
 
 
-async def _shown(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> Json:
+async def _read_state(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> Json:
     reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
     if reader is None or reader.tool_class is not ToolClass.READ:  # its class may have changed since the plan
         return None
@@ -84,14 +84,14 @@ async def _whole(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: J
         problems = problems_with(following, reader)
         part = None if problems else await _read(ctx, reader, following)
         if part is None or has_failed(part):
-            found.refused(problems or dumps(part.content if part else None))
+            found.note_refusal(problems or dumps(part.content if part else None))
             break
         found.add(part.content)
     if found.why_partial:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
         return None
-    return found.merged(first)
+    return found.merge_rows(first)
 
 
 async def _read(ctx: TurnContext, reader: Tool, arguments: JsonObject) -> ToolAnswer:
-    return await dispatched(ctx, reader, arguments, reads=True)
+    return await dispatch_call(ctx, reader, arguments, reads=True)

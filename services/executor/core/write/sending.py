@@ -13,8 +13,8 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with
 from services.executor.core.write.notices import may_go_out, text_place, with_sentence
-from services.executor.core.write.read_back import call_tool, shown_before
-from services.executor.core.write.settling import answered, settle
+from services.executor.core.write.read_back import call_tool, read_state_before
+from services.executor.core.write.settling import settle, store_answer
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -57,7 +57,7 @@ async def prepare(
     if problems:
         raise NotSent(f"{call.call_id}: {call.tool} was not called, its arguments do not fit: {problems}")
     undone = next((other.call_id for other in plan.calls if other.compensation == call), None)
-    return Sending(plan, call, tool, arguments, await _before(ctx, plan, call, known), known, undone)
+    return Sending(plan, call, tool, arguments, await _state_before(ctx, plan, call, known), known, undone)
 
 
 async def _as_told(
@@ -96,7 +96,7 @@ async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], A
             ctx.journal.tell("write", call=sending.call.call_id, tool=sending.tool.name, silent=str(error))
             return entry
         else:
-            return await answered(ctx, entry, answer)
+            return await store_answer(ctx, entry, answer)
     raise AssertionError("the last attempt returns")
 
 
@@ -125,11 +125,11 @@ def same_key(known: LedgerEntry, tool: Tool) -> bool:
     return known.idempotency_field is not None and known.idempotency_field == key_field(tool)
 
 
-async def _before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, known: LedgerEntry | None) -> str:
+async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, known: LedgerEntry | None) -> str:
     """What is read before the call; a resend under our key keeps what was read before the first sending."""
     if known is not None and under_our_key(known) and known.before_json is not None:
         return known.before_json
-    return dumps(await shown_before(ctx, plan, call))
+    return dumps(await read_state_before(ctx, plan, call))
 
 
 async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
@@ -151,5 +151,5 @@ async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
         earlier=known.earlier if known else (),
         resolutions=known.resolutions if known else (),
     )
-    ctx.journal.noted(await ctx.store.open_write(entry, hold))
+    ctx.journal.note_time(await ctx.store.open_write(entry, hold))
     return entry

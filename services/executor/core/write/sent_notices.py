@@ -7,7 +7,7 @@ from services.executor.core.records.plain_words import says
 from services.executor.core.records.refs import literal_parts, references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
-from services.executor.core.write.left_out import is_left_out, leave_out, left_out
+from services.executor.core.write.left_out import is_left_out, leave_out, left_out_calls
 from services.executor.core.write.notices import may_go_out
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -31,7 +31,7 @@ def tells(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact])
     given = {part.strip().casefold() for part in literal_parts(call.arguments) if isinstance(part, str)}
     if any(" " not in text and says(text, party) for text in given):
         return True
-    return not given.isdisjoint(_known_of(party, facts))
+    return not given.isdisjoint(_texts_of_party(party, facts))
 
 
 async def hold_back(ctx: TurnContext, progress: Progress) -> None:
@@ -59,16 +59,16 @@ def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
     )
 
 
-async def with_untold(ctx: TurnContext, progress: Progress) -> Progress:
+async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progress:
     """The answered progress, which says if nobody told whom the process has to tell; a list stays one (I9)."""
-    said, answer = await _untold(ctx, progress), progress.dossier.answer or ""
+    said, answer = await _missing_notice(ctx, progress), progress.dossier.answer or ""
     if not said:
         return progress
     noted = progress.model_copy(update={"notes": {**progress.notes, "not_told": said}})
-    return noted if is_exact_match(answer) else noted.learned(answer=f"{answer.rstrip()}\n\n{said}")
+    return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
-def _known_of(party: str, facts: Iterable[Fact]) -> Iterator[str]:
+def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
     """The texts that facts show under the party's name: who they are, and where they are reached."""
     for fact in facts:
         if fact.ok:
@@ -86,7 +86,7 @@ def _texts(value: Json, party: str, *, under: bool) -> Iterator[str]:
         yield value.strip().casefold()
 
 
-async def _untold(ctx: TurnContext, progress: Progress) -> str:
+async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     """Of all plans together: a notice tells of what was changed until then, in its own plan or an earlier one."""
     party, untold = progress.template.notice_to, False
     reasons: list[str] = []
@@ -106,7 +106,7 @@ async def _untold(ctx: TurnContext, progress: Progress) -> str:
 def _why(
     ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], known: Mapping[str, LedgerEntry]
 ) -> list[str]:
-    reasons = {one.call.call_id: one.why for one in left_out(ctx, plan)}
+    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
     reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in known.items()}
     return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 

@@ -9,8 +9,8 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.tools.failures import ErrorMeaning, classify_error
 from services.executor.core.tools.validate import MOST_SENDINGS
-from services.executor.core.write.field_proof import Evidence, find_proof
-from services.executor.core.write.read_back import evidence, shown_after
+from services.executor.core.write.field_proof import WriteEvidence, find_proof
+from services.executor.core.write.read_back import evidence, read_state_after
 from services.executor.ports.tools import ToolAnswer
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import LedgerEntry
@@ -19,7 +19,7 @@ from shared.domain.exact_json import Json, dumps, loads
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 
-class Judgement(NamedTuple):
+class WriteJudgement(NamedTuple):
     """``contradicted``: the read shows something else than what was to be written, and not merely nothing of it."""
 
     status: WriteStatus
@@ -27,55 +27,57 @@ class Judgement(NamedTuple):
     contradicted: bool = False
 
 
-def judge(evidence: Evidence) -> Judgement:
+def judge(evidence: WriteEvidence) -> WriteJudgement:
     """Verified or unverified for a write that was answered."""
     found = find_proof(evidence)
     if found.shown:
-        return Judgement(WriteStatus.VERIFIED, f"read back: {', '.join(found.shown)}")
+        return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(found.shown)}")
     if found.too_many > 1:
         note = f"{found.too_many} more records than before show it, where one was to be made"
-        return Judgement(WriteStatus.UNVERIFIED, note, contradicted=True)
+        return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted=True)
     if found.also_before:
         note = f"the read-back shows it, but it did so before the call as well: {', '.join(found.also_before)}"
-        return Judgement(WriteStatus.UNVERIFIED, note)
+        return WriteJudgement(WriteStatus.UNVERIFIED, note)
     note = "the read-back shows something else" if found.denied else "the read-back does not show what was written"
-    return Judgement(WriteStatus.UNVERIFIED, note, found.denied)
+    return WriteJudgement(WriteStatus.UNVERIFIED, note, found.denied)
 
 
-def judge_lost(evidence: Evidence) -> Judgement:
+def judge_lost(evidence: WriteEvidence) -> WriteJudgement:
     """The same where no answer came: the difference between the reads before and after is all there is."""
     if evidence.after == evidence.before:
-        return Judgement(WriteStatus.ABSENT, "no answer came, and the read-back shows no change")
+        return WriteJudgement(WriteStatus.ABSENT, "no answer came, and the read-back shows no change")
     found = find_proof(evidence)
     if found.shown:
         note = f"no answer came, but the read-back shows it: {', '.join(found.shown)}"
-        return Judgement(WriteStatus.VERIFIED, note)
-    return Judgement(WriteStatus.IN_DOUBT, "no answer came, and what the read-back shows may have another cause")
+        return WriteJudgement(WriteStatus.VERIFIED, note)
+    return WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and what the read-back shows may have another cause")
 
 
-def judge_refused(evidence: Evidence, said: str) -> Judgement:
+def judge_refused(evidence: WriteEvidence, said: str) -> WriteJudgement:
     """The same for an answer that is an error, where a read answered: one that wrote all the same is found out."""
     found = find_proof(evidence)
     if found.shown:
         earlier = "" if evidence.before is not None else ", and nothing is known of the state before"
         shown = f"but the read-back shows it: {', '.join(found.shown)}{earlier}"
-        return Judgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {shown}; it said: {said}")
-    return Judgement(WriteStatus.REFUSED, f"the server refused: {said}")
+        return WriteJudgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {shown}; it said: {said}")
+    return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {said}")
 
 
-def judge_unread(entry: LedgerEntry) -> Judgement:
+def judge_unread(entry: LedgerEntry) -> WriteJudgement:
     """The same where no read shows what became of it: an error alone does not always say that nothing was written.
 
     It does where the protocol, the operator's catalogue or a clear reason says so, of this sending and not of an
     earlier one that was lost. A notice is not read back, and is refused.
     """
     if entry.call.tool_class is not ToolClass.CHANGE or (entry.not_begun and not _was_lost_before(entry)):
-        return Judgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal}")
+        return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal}")
     unread = "and no read shows whether it was written all the same"
-    return Judgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {unread}; it said: {entry.refusal}")
+    return WriteJudgement(
+        WriteStatus.IN_DOUBT, f"the server answered with an error, {unread}; it said: {entry.refusal}"
+    )
 
 
-async def answered(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
+async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
     """Store the server's answer, before anything is made of it: a successor must know it too."""
     if not answer.is_error:
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
@@ -107,7 +109,7 @@ async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: 
 
 async def settle(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
     """Store what is known of a write now. A doubt is given the time until which an operator may speak."""
-    return await _stored(ctx.store, ctx.journal, entry, status, note, ctx.tenant.approval_hours)
+    return await _store_entry(ctx.store, ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
 async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
@@ -117,10 +119,10 @@ async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
         if status is not None:
             await _wait_until_closed(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
-            await _stored(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
+            await _store_entry(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
 
 
-def shown_since(entry: LedgerEntry, now_json: str) -> str | None:
+def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
     """What shows that a write took hold after all, which an operator wants sent again; None if nothing does.
 
     What the operator was shown is no news: only what a read shows beyond that counts.
@@ -159,7 +161,7 @@ def _before_resend(entry: LedgerEntry) -> str:
     return entry.earlier[-1].note or "no answer came" if entry.earlier else "no answer came"
 
 
-async def _stored(
+async def _store_entry(
     store: TurnStore, journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
 ) -> LedgerEntry:
     update: dict[str, object] = {"status": status, "note": note}
@@ -167,13 +169,13 @@ async def _stored(
         update |= {"doubted_at": journal.now, "decide_by": journal.now + timedelta(hours=hours)}
     settled = entry.model_copy(update=update)
     journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
-    journal.noted(await store.settle_write(settled, entry.status, journal.untold()))
+    journal.note_time(await store.settle_write(settled, entry.status, journal.take_events()))
     return settled
 
 
 async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """Read back a write that was answered with an error: a server may have written all the same."""
-    after = await shown_after(ctx, entry)
+    after = await read_state_after(ctx, entry)
     seen = evidence(entry, after)
     judgement = judge_unread(entry) if after is None else judge_refused(seen, entry.refusal or "")
     return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
@@ -183,7 +185,7 @@ async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """Read back a write that was answered, and say what the read shows."""
     if entry.call.read_back is None:
         return await settle(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
-    after = await shown_after(ctx, entry)
+    after = await read_state_after(ctx, entry)
     judgement = judge(evidence(entry, after))
     proved = _with_proof(entry, after).model_copy(update={"contradicted": judgement.contradicted})
     return await settle(ctx, proved, judgement.status, judgement.note)
@@ -193,11 +195,14 @@ async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -
     """Settle a call whose answer never came, after its time has passed, by reading."""
     await _wait_until_closed(ctx.store, ctx.journal, entry)
     if not _can_be_read_back(entry):
-        judgement, lost = Judgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
+        judgement, lost = WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
     else:
-        after = await shown_after(ctx, entry)
+        after = await read_state_after(ctx, entry)
         seen = evidence(entry, after)
-        judgement, lost = judge_lost(seen) if seen.before is not None else _undecided(), _with_proof(entry, after)
+        judgement, lost = (
+            judge_lost(seen) if seen.before is not None else _undecided_judgement(),
+            _with_proof(entry, after),
+        )
     if judgement.status in DOUBTS and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
         once_more = with_attempt(lost, judgement.status, judgement.note)
         note = f"{judgement.note}; it is sent again under the same key"
@@ -207,10 +212,10 @@ async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -
 
 async def _wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
     """Until the call's time has passed by the store's clock; the lease is kept alive by its heartbeat meanwhile."""
-    journal.noted(await store.pulse())
+    journal.note_time(await store.pulse())
     if entry.open_until is not None:
         await asyncio.sleep(max(0.0, (entry.open_until - journal.now).total_seconds()))
-    journal.noted(await store.pulse())
+    journal.note_time(await store.pulse())
 
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:
@@ -224,8 +229,8 @@ def _was_not_begun(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> 
     return answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
 
 
-def _undecided() -> Judgement:
-    return Judgement(WriteStatus.IN_DOUBT, "no answer came, and nothing is known of the state before the call")
+def _undecided_judgement() -> WriteJudgement:
+    return WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and nothing is known of the state before the call")
 
 
 def _with_proof(entry: LedgerEntry, after: Json) -> LedgerEntry:

@@ -17,7 +17,7 @@ from services.executor.core.figures.date_values import find_date_order, read_mom
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in
-from services.executor.core.tools.paginate_shown import shortened
+from services.executor.core.tools.paginate_shown import shorten_content
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
@@ -169,7 +169,7 @@ def _show(cells: Sequence[Cell], part: _ListPart) -> JsonObject:
     columns = {name: read_field_of_rows(asked, name) for name in part.fields}
     whole = [cell.value for cell in asked]
     chosen: list[Json] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    rows = [shortened(row, _MOST_OF_A_ROW)[0] for row in (chosen if columns else whole)]
+    rows = [shorten_content(row, _MOST_OF_A_ROW)[0] for row in (chosen if columns else whole)]
     shown = _take_fitting(rows)
     last = part.skip + len(shown)
     notes = [f"rows {part.skip + 1} to {last} of {len(cells)} are shown"] if len(shown) < len(cells) and shown else []

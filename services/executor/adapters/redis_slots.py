@@ -1,4 +1,4 @@
-"""The seats of tenants with a cap, on Redis (``SeatStore``). A dead process's seats end with their time."""
+"""The slots of tenants with a cap, on Redis (``SlotStore``). A dead process's slots end with their time."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports.sessions import SeatStore
+from services.executor.ports.sessions import SlotStore
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 
-_PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for a seat
+_PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for a slot
 _QUEUE_SECONDS = keys.DAY
 
 
-class RedisSeats(SeatStore):
+class RedisSlots(SlotStore):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
@@ -29,9 +29,9 @@ class RedisSeats(SeatStore):
         return None if following is None else str(following)
 
     @override
-    async def extend(self, seats: Sequence[tuple[str, str]], seconds: float) -> None:
+    async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None:
         by_tenant: defaultdict[str, list[Argument]] = defaultdict(list)
-        for tenant, session_id in seats:
+        for tenant, session_id in slots:
             by_tenant[tenant].append(session_id)
         milliseconds = int(seconds * 1000)
         calls = [(keys.seat_keys(tenant), [milliseconds, *sessions]) for tenant, sessions in by_tenant.items()]
