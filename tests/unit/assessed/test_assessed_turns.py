@@ -316,6 +316,7 @@ async def test_whom_the_world_does_not_show_is_not_written_to(
 
 @pytest.mark.promise("participant.turn_as_task")
 async def test_a_date_that_is_counted_from_today_can_be_booked(world: WorldStage, stage: TurnStage) -> None:
+    await world.ask("Book a call tomorrow from 11:00 to 11:30.")
     call = write("create_calendar_event", title="Call", start="2031-05-07T11:00:00Z", end="2031-05-07T11:30:00+00:00")
     stage.plans(call)
 

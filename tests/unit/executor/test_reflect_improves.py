@@ -250,7 +250,7 @@ async def test_a_task_that_is_rightly_left_undone_is_not_asked_about_again() -> 
     left: JsonObject = {"part": 1, "because": "it is closed", "ref": "r1"}
     one.talk.rounds, one.talk.answer = [[READ], [("leave_part", left)]], "Nothing was written."
     record = await one.run()
-    assert (asked(one), record.metadata["quality"]) == ([], 0.55)
+    assert (asked(one), record.metadata["quality"]) == ([], 0.6)
 
 
 @pytest.mark.promise("privacy.nothing_leaves")

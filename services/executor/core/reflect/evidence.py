@@ -63,9 +63,13 @@ class Run(NamedTuple):
     @property
     def idle(self) -> bool:
         """Whether something was to be done, and nothing was planned; a condition of the task that is not met counts."""
+        return self.acts and not self._calls and not self.all_left
+
+    @property
+    def all_left(self) -> bool:
+        """Whether every part that was to be done was left for a reason."""
         parts = [part for part in self.progress.dossier.parts if part.is_to_do] if self.progress else []
-        all_left = bool(parts) and all(part.unmet for part in parts)
-        return self.acts and not self._calls and not all_left
+        return bool(parts) and all(part.unmet for part in parts)
 
     @property
     def _calls(self) -> tuple[PlannedCall, ...]:

@@ -9,7 +9,7 @@ from a2a.compat.v0_3 import types as old
 from a2a.types import a2a_pb2 as new
 from google.protobuf.message import Message
 from pydantic import BaseModel
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from services.gateway.core.errors import Refusal
@@ -109,6 +109,8 @@ class JsonRpcEndpoint:
             return fault_reply(bad.call_id, bad, detailed=says_1(request), bad_input_status=status)
         except (Refusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
+        except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
+            raise
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", method=call.method)
             return error_reply(call.call_id, INTERNAL_ERROR, FAILED)

@@ -115,6 +115,8 @@ class A2aRest:
             wording = _wording(path, body)
             call = MethodCall(lambda: _params(path, request, body), let_in(request), last_event_id(request))
             return _response(await path.act(call, wording), request, wording)
+        except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
+            raise
         except Exception as fault:  # the outermost edge of a request
             if not isinstance(fault, BadCall | Refusal | StoreUnavailable):
                 log.exception("request_failed", path=request.url.path)
