@@ -9,6 +9,7 @@ from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
 from a2a.types import a2a_pb2 as new
 from fastapi import APIRouter, Request
 from google.protobuf.message import Message
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.errors import Refusal
