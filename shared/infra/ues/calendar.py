@@ -1,6 +1,6 @@
 """``/calendar``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -68,10 +68,3 @@ class CalendarRoom:
         """``response``: accepted, declined or tentative."""
         answer = given(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
         return await self._line.post(ActionDone, "/calendar/respond", answer)
-
-    async def list_calendars(self) -> JsonValue:
-        return await self._line.raw("/calendar/calendars")
-
-    async def change_calendars(self, action: str, body: Mapping[str, JsonValue]) -> JsonValue:
-        """``action``: create, update, delete or set-default."""
-        return await self._line.tell(f"/calendar/calendars/{action}", body)

@@ -1,6 +1,6 @@
 """``/simulator/time``, ``/simulation``, ``/events`` and ``/scenario``: what a proctor moves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -129,13 +129,6 @@ class EventsRoom:
             agent_id=agent_id,
         )
         return await self._line.post(SimulatorEvent, "/events", event)
-
-    async def create_immediate(self, modality: str, data: Mapping[str, JsonValue]) -> SimulatorEvent:
-        """Something that happens at the next advance."""
-        return await self._line.post(SimulatorEvent, "/events/immediate", given(modality=modality, data=data))
-
-    async def create_batch(self, events: Sequence[Mapping[str, JsonValue]], validate_only: bool = False) -> JsonValue:
-        return await self._line.tell("/events/batch", given(events=events, validate_only=validate_only))
 
     async def next(self) -> SimulatorEvent | None:
         """The first one to run; ``None`` if nothing waits."""

@@ -1,6 +1,6 @@
 """What the user's calendars are made of."""
 
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -111,12 +111,3 @@ class Calendar(Record):
 class CalendarSettings(Record):
     default_calendar_id: str = PRIMARY
     user_timezone: Zone = "UTC"
-
-
-class Occurrence(Record):
-    """One date of an event: for a single event its own."""
-
-    event_id: str
-    day: date
-    start: datetime
-    end: datetime
