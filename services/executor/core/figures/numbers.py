@@ -165,15 +165,6 @@ def normal(token: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def numbers_in_words(text: str, *, everyday: bool = False) -> list[int]:
-    """The whole numbers that a text spells out; ``everyday``: also one to nine standing alone, without a unit."""
-    tokens = split_words(text)
-    spelled = read_spelled_numbers(text, tokens, likely_languages(token.folded for token in tokens))
-    found = [one for one in find_numbers_in_words(text, tokens, spelled) if one.is_spelled]
-    said = [one for one in found if everyday or one.money or one.unit or not one.is_everyday]
-    return [int(one.values[0]) for one in said if one.values[0].as_integer_ratio()[1] == 1]
-
-
 def read_amount(value: Json) -> WrittenAmount | None:
     """What a JSON value or a text states where it is a number and nothing else; None for identifiers, dates, prose."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
