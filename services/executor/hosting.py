@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import structlog
@@ -18,6 +20,7 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.evictor import Evictor
 from services.executor.core.turn.fair_share import Shares
+from services.executor.core.turn.heartbeat import Beats
 from services.executor.core.turn.mended import Mended
 from services.executor.core.turn.near_first import NearFirst
 from services.executor.core.turn.reaper import Reaper
@@ -26,6 +29,7 @@ from services.executor.entrypoints.archive_loop import ArchiveNews, TellingWorke
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.errands import keep_importing
 from services.executor.entrypoints.gauges import ExecutorGauges
+from services.executor.entrypoints.heartbeat_thread import beats_in_thread
 from services.executor.entrypoints.http import Circuits, health_app
 from services.executor.entrypoints.idle_loop import keep_idle_away
 from services.executor.entrypoints.stops_loop import keep_stops_spread
@@ -66,11 +70,24 @@ async def run_sessions(
         await until_durable(state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
         archiver = Archiver(RedisEndedTasks(state), archive)
         evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
-        sessions = RedisSessions(state, _owner(), settings.lease_seconds, memories)
-        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants, evictor, sessions, servers, metrics)
+        owner = _owner()
+        sessions = RedisSessions(state, owner, settings.lease_seconds, memories)
+        beats = beats_in_thread(lambda: _leases(settings, owner))
+        parts = (archiver, tenants, evictor, sessions, beats, servers, metrics)
+        await _serve(settings, worker, state, ArqWakes(queue), *parts)
     finally:
         await state.aclose()
         await queue.aclose()
+
+
+@asynccontextmanager
+async def _leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessions]:
+    """The same process's leases, over a connection that belongs to whoever opens it."""
+    redis = connect(settings.redis_url)
+    try:
+        yield RedisSessions(redis, owner, settings.lease_seconds)
+    finally:
+        await redis.aclose()
 
 
 async def _serve(
@@ -82,6 +99,7 @@ async def _serve(
     tenants: Tenants | None,
     evictor: Evictor,
     sessions: RedisSessions,
+    beats: Beats,
     servers: Circuits | None,
     metrics: Metrics | None,
 ) -> None:
@@ -94,9 +112,9 @@ async def _serve(
     )
     mended = Mended()
     seats = _slots(settings, state, wakes, tenants)
-    runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats)
+    runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats, beats)
     reaper = Reaper(RedisUpkeep(state), NearFirst(runner, wakes), mended)
-    queue = WakeWorker(queue_pool(settings.queue_url), runner)
+    queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
     page = MetricsPage(metrics or Metrics("executor"), (Installation(state), ExecutorGauges(runner, mended, servers)))
     server = side_server(health_app(sessions, runner, mended, reaper, servers, page), settings.host, settings.port)
     stop = _on_signals()
@@ -118,7 +136,7 @@ def _slots(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenant
     """A slot outlives its session's lease, lest one slow heartbeat gives a slot to two."""
     if tenants is None:
         return None
-    return Shares(RedisSlots(state), tenants, wakes, settings.executor_capacity, 2 * settings.lease_seconds)
+    return Shares(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
 
 
 async def _wind_down(

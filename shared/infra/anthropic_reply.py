@@ -22,6 +22,8 @@ from shared.ports.models import (
     Usage,
 )
 
+MOST_CHARACTERS = 4 * 1024 * 1024  # of one message: reading more would hold up all that runs beside it
+MOST_CALLS = 200  # that one message may ask for
 _ENDS = frozenset(get_args(StopReason))
 _READ = frozenset({"text", "tool_use"})
 log = structlog.get_logger()
@@ -33,8 +35,10 @@ _scan = json.JSONDecoder().raw_decode
 def read_reply(model: str, text: str, *, is_json: bool = False) -> ModelReply:
     """The reply of ``model`` to a request. ``is_json``: it was asked for JSON, so fences around that are taken off.
 
-    Raises ``ModelRefused`` for a refusal, ``ModelUnavailable`` for what is no whole message.
+    Raises ``ModelRefused`` for a refusal, ``ModelUnavailable`` for what is no whole message, or too large a one.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise ModelUnavailable(f"the answer of the model {model} is over the limit of {MOST_CHARACTERS:,} characters")
     try:
         body = loads_object(text)
         blocks = _blocks(model, body, text)
@@ -46,6 +50,8 @@ def read_reply(model: str, text: str, *, is_json: bool = False) -> ModelReply:
         raise ModelRefused(f"the model {model} refused to answer")
     if reason not in _ENDS:
         raise ModelUnavailable(f"the answer of the model {model} broke off ({reason or 'no stop reason'})")
+    if (calls := sum(isinstance(block, ToolUse) for block in blocks)) > MOST_CALLS:
+        raise ModelUnavailable(f"the model {model} asks for {calls:,} calls at once; {MOST_CALLS} are the most")
     if is_json:
         blocks = tuple(TextBlock(_strip_fence(one.text)) if isinstance(one, TextBlock) else one for one in blocks)
     return ModelReply(blocks, cast(StopReason, reason), usage, name, model)

@@ -43,11 +43,14 @@ LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is publi
 NOTICES_CHANNEL = "pa:notices"  # something was published here: somebody is to be told of an approval
 DELIVERIES_CHANNEL = "pa:deliveries"  # something was published here: some webhook is to be called
 QUEUE = "pa:queue:wakes"
+PLACES = "pa:queue:places"
+TAKEN = "pa:queue:taken"
 BELL = "pa:queue:bell"
 HEALTH = "pa:queue:health"
 LEARNERS = "pa:learners:alive"
 MENDED = "pa:upkeep:mended"
 SERVER = "pa:server:line"
+PROBE = "pa:probe:write"
 STOPS = "pa:tenants:stops"
 FORGETTING = "pa:forgetting:open"
 FACT_FINDING = "pa:fact_finding:open"
@@ -261,6 +264,7 @@ OTHER_KINDS = (
     KeyKind("errands", "gateway, learner", "short", "list of what a service is asked to do: id, newline, what"),
     KeyKind("errand", "executor, learner", "short", "the answer to an errand"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
+    KeyKind("probe", "all", "short", "written by whoever asks whether the server takes writes"),
     KeyKind(
         "server",
         "all",
@@ -269,10 +273,19 @@ OTHER_KINDS = (
     ),
 )
 QUEUE_KEYS = (
-    KeyKind(QUEUE, "gateway, executor", "empty", "arq's queue of wakes; may be lost without harm"),
+    KeyKind(
+        QUEUE,
+        "gateway, executor",
+        "empty",
+        "arq's queue of wakes: sorted set of sessions; score: place, see queue_wakes.lua; may be lost without harm",
+    ),
+    KeyKind(PLACES, "gateway, executor", "short", "sorted set of tenants; score: the last place given to one"),
+    KeyKind(
+        TAKEN, "executor", "short", "sorted set of sessions just taken; score: until when nobody else is told (ms)"
+    ),
     KeyKind(BELL, "gateway, executor", "empty", "list, trimmed: rings an executor out of its poll"),
     KeyKind(HEALTH, "executor", "short", "arq's own health record"),
-    KeyKind("arq:job:", "gateway, executor", "short", "one wake"),
+    KeyKind("arq:job:", "gateway, executor", "short", "the wake of one session"),
     KeyKind("arq:retry:", "executor", "short", "arq's count of tries"),
     KeyKind("arq:in-progress:", "executor", "short", "arq's lock of one wake"),
 )
@@ -663,6 +676,11 @@ def pack(
 def unpack_member(text: str) -> Member:
     tenant, session_id = map(unquote, text.split(":"))
     return Member(tenant, session_id)
+
+
+def tenant_of(member: str) -> str:
+    """The tenant of a session, as a member of any set names it."""
+    return unquote(member.partition(":")[0])
 
 
 def unpack_fact(text: str) -> FactMember:

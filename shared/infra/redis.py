@@ -7,8 +7,9 @@ from pydantic import AfterValidator
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
+from shared.infra import keys
 from shared.infra.lineage import Lineage, lineage_of
-from shared.infra.lua import answering
+from shared.infra.lua import Scripts, answering
 from shared.infra.redis_address import read_address
 from shared.infra.redis_cluster import cluster_client
 from shared.infra.redis_pools import FollowingPool
@@ -82,6 +83,11 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
             "set ALLOW_VOLATILE_REDIS=true to allow it."
         )
     check_lineage(redis)
+
+
+async def check_writable(redis: Redis) -> None:
+    """Raise ``StoreUnavailable`` if the server refuses writes, as one without memory does (``noeviction``)."""
+    await Scripts(redis, patience=0).run("probe", [keys.PROBE], [])
 
 
 def check_lineage(redis: Redis) -> None:

@@ -1,21 +1,22 @@
-"""Wakes through arq's queue: one tiny job each, and a doorbell that rings an executor out of its poll."""
+"""Wakes through arq's queue: one job for each session, and a doorbell that rings an executor out of its poll."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
-from uuid import uuid4
 
-from arq.constants import job_key_prefix
+from arq.constants import in_progress_key_prefix, job_key_prefix, retry_key_prefix
 from arq.jobs import serialize_job
 from redis.asyncio import Redis
 
 from shared.domain.exact_json import Json, dumps, loads
-from shared.infra.keys import BELL, QUEUE
-from shared.infra.lua import answering
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts, answering
 from shared.ports.tasks import Wakes
 
 WAKE_JOB = "wake"
-WAKE_LIVES_MS = 30_000  # an older wake is of no use: the reaper has made others
+_WAKE_LIVES_MS = keys.DAY * 1000  # an older one leaves the queue, and the reaper makes another
+_PLACES_LIVE_MS = keys.DAY * 1000
+_TAKEN_MS = 3000  # for which whoever took a session may claim it before others are told of it
 _RINGS_KEPT = 64
 
 
@@ -28,23 +29,52 @@ def from_bytes(job: bytes) -> dict[str, Json]:
 
 
 class ArqWakes(Wakes):
-    """Enqueues for ``QUEUE_REDIS_URL``; one round trip. Raises ``StoreUnavailable``, which a caller may ignore."""
+    """On ``QUEUE_REDIS_URL``, which may lose all of it; one round trip each. Raises ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._scripts = Scripts(redis)
 
     async def wake(self, tenant: str, session_id: str) -> None:
-        now = int(time.time() * 1000)
-        name = uuid4().hex
-        job = serialize_job(WAKE_JOB, (tenant, session_id), {}, None, now, serializer=to_bytes)
-        async with answering(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.set(job_key_prefix + name, job, px=WAKE_LIVES_MS)
-            pipe.zadd(QUEUE, {name: now})
-            pipe.rpush(BELL, 1)
-            pipe.ltrim(BELL, -_RINGS_KEPT, -1)
-            await pipe.execute()
+        """Queue the session, if it is not queued, in its tenant's turn."""
+        await self._queue([(tenant, session_id)])
+
+    async def wake_first(self, tenant: str, session_id: str) -> None:
+        """Queue a session whose work was begun before: it goes before all others."""
+        await self._queue([(tenant, session_id)], begun=True)
+
+    async def wake_unattended(
+        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        """Queue those that are neither in the queue nor just taken from it; which these are."""
+        return await self._queue(sessions, unattended=True, begun=begun)
+
+    async def end_wake(self, job_id: str, place: int) -> None:
+        """Take a wake that was acted upon from the queue, unless its session was woken meanwhile.
+
+        ``place``: the job's score when it was taken.
+        """
+        prefixes = (job_key_prefix, in_progress_key_prefix, retry_key_prefix)
+        names = (keys.QUEUE, keys.TAKEN, *(prefix + job_id for prefix in prefixes))
+        await self._scripts.run("end_wake", names, [job_id, place, _TAKEN_MS])
 
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless the queue's server answers."""
         async with answering():
             await self._redis.ping()
+
+    async def _queue(
+        self, sessions: Iterable[tuple[str, str]], *, unattended: bool = False, begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        jobs = [part for session in sessions for part in (keys.pack(keys.Member(*session)), _job(*session))]
+        if not jobs:
+            return ()
+        arguments: list[Argument] = [int(unattended), int(begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]
+        names = (keys.QUEUE, keys.PLACES, keys.TAKEN, keys.BELL)
+        put = await self._scripts.run("queue_wakes", names, [*arguments, job_key_prefix, in_progress_key_prefix, *jobs])
+        return [keys.unpack_member(job_id) for job_id in cast("list[str]", put)]
+
+
+def _job(tenant: str, session_id: str) -> str:
+    now = int(time.time() * 1000)
+    return serialize_job(WAKE_JOB, (tenant, session_id), {}, None, now, serializer=to_bytes).decode()

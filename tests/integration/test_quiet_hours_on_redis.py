@@ -12,20 +12,12 @@ from shared.contracts.tenant import QuietHours
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
-from shared.ports.tasks import Wakes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_turn
 from tests.integration.state_stage import accepted, begin_next, sessions_of
 from tests.unit.executor.stage import APPROVE, TASK, Stage
 
 _KEYS = partition_keys_of("acme", "s1")
-
-
-class HeardWakes(Wakes):
-    def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
-
-    async def wake(self, tenant: str, session_id: str) -> None:
-        self.heard.append((tenant, session_id))
 
 
 def _set_quiet(stage: Stage, *, quiet: bool) -> None:

@@ -83,7 +83,7 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
         assert len(kept) == 8
         async with asyncio.timeout(PATIENCE):
             late = await accepted(store, "late")
-            while late.session_id not in {one.session_id for one in (await RedisUpkeep(cluster).overdue()).sessions}:
+            while late.session_id not in {one.session_id for one in (await RedisUpkeep(cluster).overdue()).unwoken}:
                 await asyncio.sleep(0.05)  # until its wake counts as lost
 
 

@@ -15,6 +15,7 @@ from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
 from services.gateway.entrypoints.operating.solver import PATH as SOLVER
+from services.learner.adapters.redis_outcomes import RedisOutcomes
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
@@ -24,7 +25,7 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import Wakes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.executor_process import executor_process
 from tests.integration.gateway_stage import at, gateway
@@ -140,6 +141,29 @@ async def test_without_memory_the_gateway_says_try_later_and_nothing_is_half_don
     assert at(again, "result.status.state") == "submitted"
 
 
+@pytest.mark.promise("ready.refused_writes")
+async def test_without_memory_nobody_is_ready_and_with_it_everybody_is_again(
+    server: EmbeddedRedis, client: Redis
+) -> None:
+    """Redis answers every PING meanwhile."""
+    learner = RedisOutcomes(client, "learner", 5.0)
+    async with (
+        gateway(server.url) as url,
+        httpx.AsyncClient(base_url=url, timeout=PATIENCE) as http,
+    ):
+        async with no_memory(client):
+            assert await client.ping()
+            refused = await http.get("/ready")
+            for store in (sessions_of(client, "one"), learner):
+                with pytest.raises(StoreUnavailable, match="OutOfMemory"):
+                    await store.ping()
+        ready = await http.get("/ready")
+        for store in (sessions_of(client, "one"), learner):
+            await store.ping()
+    assert (refused.status_code, ready.status_code) == (503, 200)
+    assert "OutOfMemoryError" in refused.text
+
+
 @pytest.mark.promise("redis.out_of_memory")
 async def test_a_turn_without_memory_changes_nothing_and_ends_when_there_is_some(
     server: EmbeddedRedis, client: Redis
@@ -190,16 +214,10 @@ class Acts(RunsTurns):
         await self._run(work, store)
 
 
-class NoWakes(Wakes):
-    @override
-    async def wake(self, tenant: str, session_id: str) -> None:
-        return None
-
-
 @asynccontextmanager
 async def _serving(client: Redis, worker: RunsTurns) -> AsyncIterator[Runner]:
     limits = RunnerLimits()
-    runner = Runner(sessions_of(client, "one", limits.lease_seconds), NoWakes(), worker, limits)
+    runner = Runner(sessions_of(client, "one", limits.lease_seconds), HeardWakes(), worker, limits)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

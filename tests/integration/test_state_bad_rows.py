@@ -18,7 +18,7 @@ from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
-from shared.ports.tasks import Wakes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
@@ -86,11 +86,6 @@ async def test_without_an_archive_a_spoilt_task_keeps_no_other_from_leaving(
     assert sum(len(members) for members in left) == 0
 
 
-class NoWakes(Wakes):
-    async def wake(self, tenant: str, session_id: str) -> None:
-        return None
-
-
 class Ends(RunsTurns):
     """Every turn it gets ends at once."""
 
@@ -121,7 +116,7 @@ async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
     else:
         await said(redis, "HSET", session.turns, turn_id, f'{{"task_id":"{bad.task_id}"}}')
     worker = Ends()
-    runner = Runner(sessions_of(redis, "one"), NoWakes(), worker, RunnerLimits(attempts=2))
+    runner = Runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=2))
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         for _ in range(3):

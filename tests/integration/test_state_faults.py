@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.asyncio import Redis
@@ -21,20 +21,12 @@ from shared.domain.words import TaskState
 from shared.infra.keys import MENDED, partition_keys_of, task_keys
 from shared.infra.lua import Scripts
 from shared.infra.task_store import TaskStore
-from shared.ports.tasks import Wakes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_turn
 from tests.integration.state_stage import accepted, an_end, begin, break_lease, sessions_of
 
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
 PATIENCE = 15.0
-
-
-class HeardWakes(Wakes):
-    def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
-
-    async def wake(self, tenant: str, session_id: str) -> None:
-        self.heard.append((tenant, session_id))
 
 
 class Finishes(RunsTurns):
@@ -175,6 +167,19 @@ async def test_an_overdue_timer_is_fired_and_counted_for_the_whole_installation(
     for _ in range(2):
         await reaper.tick()
     assert await _raw(redis, "HGETALL", MENDED) == {Fault.TIMER_OVERDUE.value: "1"}
+
+
+async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    seconds, micros = await redis.time()
+    due = Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1")
+    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
+    assert await one.release(begun.lease)
+    mended, wakes = Mended(), HeardWakes()
+    await Reaper(RedisUpkeep(redis), wakes, mended).tick()
+    assert (wakes.heard, sum(mended.counts.values())) == ([("acme", "s1")], 0)
 
 
 @pytest.mark.promise("state.dead_letters")

@@ -16,18 +16,13 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
-from shared.ports.tasks import Wakes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
 
 PATIENCE = 15.0
 QUICK = RunnerLimits(lease_seconds=0.6, capacity=2, attempts=3, retry_seconds=0.01, retry_seconds_most=0.02)
 Act = Callable[[Work, TurnStore], Awaitable[None]]
-
-
-class NoWakes(Wakes):
-    async def wake(self, tenant: str, session_id: str) -> None:
-        return None
 
 
 class Acts(RunsTurns):
@@ -69,7 +64,7 @@ async def _break(work: Work, store: TurnStore) -> None:
 async def _running(
     redis: Redis, worker: Acts, name: str = "one", limits: RunnerLimits = QUICK
 ) -> AsyncIterator[Runner]:
-    runner = Runner(sessions_of(redis, name, limits.lease_seconds), NoWakes(), worker, limits)
+    runner = Runner(sessions_of(redis, name, limits.lease_seconds), HeardWakes(), worker, limits)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

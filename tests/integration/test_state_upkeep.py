@@ -14,17 +14,9 @@ from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
 from shared.infra.task_store import TaskStore
-from shared.ports.tasks import Wakes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON
 from tests.integration.state_stage import Begun, accepted, an_end, begin, begin_next, break_lease, sessions_of
-
-
-class HeardWakes(Wakes):
-    def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
-
-    async def wake(self, tenant: str, session_id: str) -> None:
-        self.heard.append((tenant, session_id))
 
 
 class SameLook(RedisUpkeep):
@@ -143,7 +135,7 @@ async def test_two_reapers_do_not_look_after_one_partition_at_once(redis: Redis,
     await accepted(task_store)
     await _overdue(redis, "s1")
     looks = await asyncio.gather(*(RedisUpkeep(redis).overdue() for _ in range(4)))
-    assert sorted(len(look.sessions) for look in looks) == [0, 0, 0, 1]
+    assert sorted(len(look.unwoken) for look in looks) == [0, 0, 0, 1]
 
 
 async def test_what_nobody_needs_costs_no_write(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:

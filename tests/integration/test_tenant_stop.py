@@ -15,16 +15,12 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_stops import TenantStops
-from shared.ports.tasks import TenantIsStopped, Wakes
+from shared.ports.tasks import TenantIsStopped
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 pytestmark = pytest.mark.promise("tenant.stop")
-
-
-class NoWakes(Wakes):
-    async def wake(self, tenant: str, session_id: str) -> None:
-        return None
 
 
 class StoppedThrice(RunsTurns):
@@ -176,7 +172,7 @@ async def test_a_turn_that_a_stop_sends_back_uses_up_no_attempt(redis: Redis, ta
     await accepted(task_store)
     stops = TenantStops(redis)
     worker = StoppedThrice(stops)
-    runner = Runner(sessions_of(redis, "one"), NoWakes(), worker, RunnerLimits(attempts=1))
+    runner = Runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=1))
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

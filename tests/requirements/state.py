@@ -146,6 +146,14 @@ PROMISES = (
     ),
     Promise("tenant.stop", "A stopped tenant's work stops before its next call and goes on from its journal", "I6"),
     Promise("tenant.operator", "Only an operator of a tenant stops it, lets it go on, or sees what it spends", "I10"),
+    Promise("state.heartbeat_beside_work", "A long calculation in one session costs no other its lease", "I6; quality"),
+    Promise("ready.refused_writes", "`/ready` tells when Redis refuses writes for want of memory", "I5"),
+    Promise("model.reply_bounded", "A reply that is too large or asks for too many calls is no reply", "bad input"),
+    Promise(
+        "queue.one_wake",
+        "A session that waits has one wake; the reaper wakes only who stands in no queue",
+        "I5; quality",
+    ),
     Promise(
         "tenant.fair_shares", "One tenant's flood leaves room for another; who waits is woken, not polled", "quality"
     ),

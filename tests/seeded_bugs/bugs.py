@@ -162,7 +162,7 @@ def _keep_the_reaper_off() -> None:
     from services.executor.ports.upkeep import OverdueWork
 
     async def overdue(self: RedisUpkeep) -> OverdueWork:
-        return OverdueWork((), (), (), 0)
+        return OverdueWork()
 
     RedisUpkeep.overdue = overdue  # type: ignore[method-assign]
 

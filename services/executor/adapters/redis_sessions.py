@@ -19,6 +19,7 @@ from shared.contracts.task import TaskRecord, Turn
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.redis import check_writable
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
@@ -37,6 +38,7 @@ class RedisSessions(Sessions):
 
     def __init__(self, redis: Redis, owner: str, lease_seconds: float, archive: Archive | None = None) -> None:
         self._archive = archive
+        self._redis = redis
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
@@ -137,8 +139,8 @@ class RedisSessions(Sessions):
         self._halted = True
 
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless Redis answers and its failovers would be noticed."""
-        await self._scripts.command("PING")
+        """Raise ``StoreUnavailable`` unless Redis answers, takes writes, and its failovers would be noticed."""
+        await check_writable(self._redis)
         if problem := self._scripts.lineage.blind:
             raise StoreUnavailable(str(problem))
 

@@ -14,7 +14,7 @@ from shared.infra.lua import Argument, Reply, Scripts
 
 _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
-_AGAIN_MS = 2000  # until a session is woken once more, if nobody took it
+_AGAIN_MS = 2000  # until the queue is asked about a session once more, if nobody took it
 _MOST = 200  # sessions and timers taken up of one partition in one look
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -32,10 +32,14 @@ class RedisUpkeep(Upkeep):
     async def overdue(self) -> OverdueWork:
         replies = await self._scripts.run_many("survey", self._calls)
         rows = [_row(reply) for reply in replies]
-        unwoken = tuple(_waiting(member) for row in rows for member in row.waiting)
-        orphaned = tuple(_waiting(member) for row in rows for member in row.expired)
-        timers = tuple(timer for row in rows for timer in _timers(row.now_ms, row.due))
-        return OverdueWork(unwoken, orphaned, timers, sum(row.behind for row in rows))
+        waiting = [(_waiting(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)]
+        return OverdueWork(
+            unwoken=tuple(session for session, meant in waiting if not meant),
+            due=tuple(session for session, meant in waiting if meant),
+            orphaned=tuple(_waiting(member) for row in rows for member in row.expired),
+            timers=tuple(timer for row in rows for timer in _timers(row.now_ms, row.due)),
+            outcomes=sum(row.behind for row in rows),
+        )
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:
         tenant, session_id = timer.tenant, timer.session_id
@@ -82,6 +86,15 @@ def _waiting(member: str) -> WaitingSession:
     return WaitingSession(*keys.unpack_member(member))
 
 
+def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """Members and their scores, which Redis tells in turn."""
+    return zip(row[::2], map(float, row[1::2]), strict=True)
+
+
 def _timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
-    now = _EPOCH + timedelta(milliseconds=now_ms)
-    return (DueTimer(*keys.unpack_timer(member), now) for member in due)
+    now = _moment(now_ms)
+    return (DueTimer(*keys.unpack_timer(member), now, _moment(score)) for member, score in _member_scores(due))
+
+
+def _moment(milliseconds: float) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)

@@ -2,24 +2,30 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Protocol, cast
 
 import structlog
 from arq.connections import ArqRedis
-from arq.worker import Worker, func
+from arq.worker import Retry, Worker, func
+from typing_extensions import override
 
-from shared.infra.keys import BELL, HEALTH, QUEUE
+from services.executor.ports.sessions import Openings
+from shared.infra.keys import BELL, HEALTH, QUEUE, tenant_of
 from shared.infra.lua import answering
 from shared.infra.redis import queue_connections
-from shared.infra.wakes import WAKE_JOB, from_bytes, to_bytes
+from shared.infra.wakes import WAKE_JOB, ArqWakes, from_bytes, to_bytes
 from shared.ports.store import StoreUnavailable
 
-_CLAIM_SECONDS = 10  # also how long arq keeps a wake that died half-way from being taken again
+_CLAIM_SECONDS = 10
+_TAKEN_SECONDS = 3  # for which arq keeps a wake that died half-way from being taken again
 _POLL_SECONDS = 1.0  # the doorbell is the fast way; this finds what it missed
 _BELL_SECONDS = 5
 _AGAIN_SECONDS = 0.5
-_AT_ONCE = 100
+_AT_ONCE = 16  # sessions that are claimed side by side
+_READ = 256  # wakes that one look reads: those of tenants without room here stand among them, in turn with the others
+_TRIES = 1_000_000  # a wake for which there was no room after all keeps its place
 
 log = structlog.get_logger()
 
@@ -28,17 +34,24 @@ class TakesSessions(Protocol):
     """What the queue needs of the runner."""
 
     room: asyncio.Event
+    changed: asyncio.Event
 
     @property
     def free(self) -> int: ...
+
+    @property
+    def openings(self) -> Openings: ...
 
     async def offer(self, tenant: str, session_id: str) -> bool: ...
 
 
 class WakeWorker(Worker):
-    """arq's worker, which looks when the doorbell rings, and only while the runner has room."""
+    """arq's worker, which looks when the doorbell rings or a session has ended here, and only while there is room.
 
-    def __init__(self, pool: ArqRedis, runner: TakesSessions) -> None:
+    It takes the wakes for which the runner has room, tenant by tenant, and leaves all others where they stand.
+    """
+
+    def __init__(self, pool: ArqRedis, runner: TakesSessions, wakes: ArqWakes) -> None:
         super().__init__(
             [func(self._wake, name=WAKE_JOB)],  # type: ignore[arg-type]  # arq types the context as dict[Any, Any]
             queue_name=QUEUE,
@@ -46,7 +59,9 @@ class WakeWorker(Worker):
             handle_signals=False,
             max_jobs=_AT_ONCE,
             job_timeout=_CLAIM_SECONDS,
+            max_tries=_TRIES,
             keep_result=0,
+            queue_read_limit=_READ,
             poll_delay=_POLL_SECONDS,
             health_check_key=HEALTH,
             health_check_interval=30,
@@ -54,8 +69,10 @@ class WakeWorker(Worker):
             job_deserializer=from_bytes,
             log_results=False,
         )
-        self._runner = runner
-        self._rung = asyncio.Event()
+        self.in_progress_timeout_s = _TAKEN_SECONDS
+        self._runner, self._wakes = runner, wakes
+        self._places: dict[str, int] = {}  # jobs under way: their scores when they were taken
+        self._claims: list[asyncio.Task[object]] = []  # of the last look
 
     async def main(self) -> None:
         """Look at the queue for ever."""
@@ -66,21 +83,57 @@ class WakeWorker(Worker):
 
     async def _look(self) -> None:
         await self._runner.room.wait()
-        self._rung.clear()
+        self._runner.changed.clear()
+        self._claims = []
         try:
-            self.queue_read_limit = max(1, min(self._runner.free, _AT_ONCE))
             async with answering():
                 await self._poll_iteration()
         except StoreUnavailable as error:
             await self._complain(error)
             self._count_anew()
+            return
+        if self._claims:
+            await asyncio.wait(self._claims)  # what is claimed counts before more is taken
         else:
-            await self._wait_for_ring()
+            await self._await_change()
 
-    async def _wait_for_ring(self) -> None:
+    @override
+    async def start_jobs(self, job_ids: list[bytes]) -> None:
+        """Those of the waiting jobs for which there is room here."""
+        fitting = list(_fitting(job_ids, self._runner.openings))
+        await super().start_jobs(fitting)
+        names = [job_id.decode() for job_id in fitting]
+        self._claims = [self.tasks[name] for name in names if name in self.tasks]
+
+    @override
+    async def run_job(self, job_id: str, score: int) -> None:
+        self._places[job_id] = score
+        try:
+            await super().run_job(job_id, score)
+        finally:
+            self._places.pop(job_id, None)
+
+    @override
+    async def finish_job(
+        self,
+        job_id: str,
+        finish: bool,
+        result_data: bytes | None,
+        result_timeout_s: float | None,
+        keep_result_forever: bool,
+        incr_score: int | None,
+        keep_in_progress: float | None,
+    ) -> None:
+        """arq would forget whoever was woken while it was looked at."""
+        if finish:
+            return await self._wakes.end_wake(job_id, self._places[job_id])
+        rest = (result_data, result_timeout_s, keep_result_forever, incr_score, keep_in_progress)
+        return await super().finish_job(job_id, finish, *rest)
+
+    async def _await_change(self) -> None:
         try:
             async with asyncio.timeout(_POLL_SECONDS):
-                await self._rung.wait()
+                await self._runner.changed.wait()
         except TimeoutError:
             return
 
@@ -91,7 +144,7 @@ class WakeWorker(Worker):
             try:
                 async with answering(_BELL_SECONDS + 5.0):
                     if await self._ring():
-                        self._rung.set()
+                        self._runner.changed.set()
             except StoreUnavailable as error:
                 await self._complain(error)
 
@@ -104,11 +157,13 @@ class WakeWorker(Worker):
         self.allow_pick_jobs = False
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_CLAIM_SECONDS)
-        await self.pool.aclose()
+        await self.pool.aclose(close_connection_pool=True)
 
     async def _wake(self, _context: Mapping[str, object], tenant: str, session_id: str) -> None:
         try:
-            await self._runner.offer(tenant, session_id)
+            taken = await self._runner.offer(tenant, session_id)
+            if not taken and self._runner.free <= 0:
+                raise Retry  # the last place went to another meanwhile
         except StoreUnavailable as error:  # the reaper wakes the session again
             log.warning("claim_failed", session=session_id, error=str(error))
 
@@ -121,6 +176,17 @@ class WakeWorker(Worker):
         under_way = sum(not task.done() for task in self.tasks.values())
         for _ in range(self.job_counter - under_way):
             self._release_sem_dec_counter_on_complete()
+
+
+def _fitting(job_ids: list[bytes], openings: Openings) -> Iterator[bytes]:
+    """The first jobs for whose tenants there is room."""
+    left, started = min(openings.of_all, _AT_ONCE), Counter[str]()
+    for job_id in job_ids:
+        tenant = tenant_of(job_id.decode())
+        if left > 0 and started[tenant] < openings.of.get(tenant, openings.of_any):
+            started[tenant] += 1
+            left -= 1
+            yield job_id
 
 
 def queue_pool(url: str) -> ArqRedis:

@@ -1,6 +1,6 @@
 """Sessions and their leases: the runner's side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -14,12 +14,12 @@ from shared.contracts.task import TaskRecord, Turn
 class Fault(StrEnum):
     """What upkeep finds and mends; each is counted."""
 
-    NOT_WOKEN = "accepted_not_woken"  # work waited and nobody had been told, or had room; a retry whose time has come
+    NOT_WOKEN = "accepted_not_woken"  # work waited, and stood in no queue
     NOT_RUNNING = "claimed_not_running"  # a lease under which no turn was ever begun
     OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent
     NOT_OWNED = "running_not_owned"  # a turn ran on here although its lease was gone
     OUTCOME_MISSING = "outcome_not_emitted"  # a task had ended, and the learner was not told
-    TIMER_OVERDUE = "timer_overdue"  # a deadline passed, and its turn was not there yet
+    TIMER_OVERDUE = "timer_overdue"  # a deadline had passed for a while, and its turn was not there yet
 
 
 class Lease(NamedTuple):
@@ -63,16 +63,18 @@ class UnreadableTurn(Exception):
         self.turn = turn
 
 
-class Sessions(Protocol):
+class ExtendsLeases(Protocol):
+    async def extend_all(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+        """The heartbeat of all of them in one round trip; those that are lost. May raise ``StoreUnavailable``."""
+        ...
+
+
+class Sessions(ExtendsLeases, Protocol):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
         """The session's lease, or None if another owner holds it or nothing waits there.
 
         Do not claim what this process holds: a living lease of its own is one whose claim it never heard of.
         """
-        ...
-
-    async def extend_all(self, leases: Sequence[Lease]) -> Sequence[Lease]:
-        """The heartbeat of all of them in one round trip; those that are lost."""
         ...
 
     async def next(self, lease: Lease) -> Work | None:
@@ -113,11 +115,23 @@ class Sessions(Protocol):
     def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...
 
 
+class Openings(NamedTuple):
+    """What a process may take now: ``of_all`` sessions, of a tenant as many as ``of`` says, else ``of_any``."""
+
+    of_all: int
+    of_any: int
+    of: Mapping[str, int]
+
+
 class SessionSlots(Protocol):
     """Fair shares: a session is worked on only while it has a slot. May raise ``StoreUnavailable``."""
 
+    def openings(self, free: int) -> Openings:
+        """Whose sessions may be taken while so many places are free here."""
+        ...
+
     async def take(self, tenant: str, session_id: str) -> bool:
-        """A slot, if the tenant has not its full share; if it has, the session is woken when one is free."""
+        """A slot; False if the tenant's cap is reached, and the session is woken when a slot is free."""
         ...
 
     async def leave(self, tenant: str, session_id: str) -> None:
@@ -148,6 +162,14 @@ class SlotStore(Protocol):
 
 
 class Wakes(Protocol):
-    async def wake(self, tenant: str, session_id: str) -> None:
-        """Ask some executor to claim the session. May be lost or doubled without harm."""
+    """A queue of sessions that some executor is to claim. It may lose them without harm: a reaper finds them."""
+
+    async def wake_first(self, tenant: str, session_id: str) -> None:
+        """Queue a session, if it is not queued, before all others: its work was begun before."""
+        ...
+
+    async def wake_unattended(
+        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        """Queue those that are neither queued nor just taken from the queue; which these were."""
         ...

@@ -23,6 +23,7 @@ class DueTimer(NamedTuple):
     task_id: str
     subject: str
     now: datetime
+    due: datetime
 
     @property
     def session(self) -> WaitingSession:
@@ -32,19 +33,18 @@ class DueTimer(NamedTuple):
 class OverdueWork(NamedTuple):
     """What one look at all partitions found; ``outcomes`` is how many have not been applied by the learner."""
 
-    unwoken: tuple[WaitingSession, ...] = ()
+    unwoken: tuple[WaitingSession, ...] = ()  # work waits; nobody has claimed it for a while
+    due: tuple[
+        WaitingSession, ...
+    ] = ()  # likewise, and this is when it was to be looked at: a further try, a free slot
     orphaned: tuple[WaitingSession, ...] = ()  # their owner's lease has run out
     timers: tuple[DueTimer, ...] = ()
     outcomes: int = 0
 
-    @property
-    def sessions(self) -> tuple[WaitingSession, ...]:
-        return (*self.unwoken, *self.orphaned)
-
 
 class Upkeep(Protocol):
     async def overdue(self) -> OverdueWork:
-        """Sessions whose wake or owner was lost, and due timers; what another executor is looking after is left out."""
+        """Sessions that wait or whose owner was lost, and due timers; what another executor looks after is left out."""
         ...
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:

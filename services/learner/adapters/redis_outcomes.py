@@ -11,6 +11,7 @@ from services.learner.ports.outcomes import DeadLetter, Delivery, Outcomes, Rost
 from shared.contracts.digest import Digest
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
+from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
 
 BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside the learner's own
@@ -51,7 +52,7 @@ class RedisOutcomes(Outcomes):
         self._newest: dict[int, str] = {}
 
     async def ping(self) -> None:
-        await self._scripts.command("PING")
+        await check_writable(self._redis)
 
     async def roster(self) -> Roster:
         alive = await self._scripts.run("muster", [keys.LEARNERS], [self._owner, self._lease_ms])

@@ -17,7 +17,7 @@ _STORE_SECONDS = 2.0
 
 class Store(Protocol):
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless the store answers."""
+        """Raise ``StoreUnavailable`` unless the store answers and takes writes."""
         ...
 
 

@@ -13,7 +13,7 @@ redis.call('HDEL', begun, 'now')
 redis.call('HDEL', lease, 'owner', 'until')
 redis.call('ZREM', leased, member)
 if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then
-  redis.call('ZADD', waiting, int(now_ms() + delay_ms), member)
+  redis.call('ZADD', waiting, looked_at_in(delay_ms), member)
 else
   leaves_in_time(open, session, lease, retention, idle, member)
 end

@@ -21,7 +21,7 @@ end
 if stop_reason(stopped) ~= '' and not urgent(signals, begun) then
   redis.call('HDEL', lease, 'owner', 'until')
   redis.call('ZREM', leased, member)
-  redis.call('ZADD', waiting, int(now + stopped_ms), member)
+  redis.call('ZADD', waiting, looked_at_in(stopped_ms), member)
   return false
 end
 local mended = ''

@@ -98,6 +98,12 @@ local function rests(open, inbox, signals, lease)
   return work == 0 and redis.call('HEXISTS', lease, 'owner') == 0
 end
 
+-- When a waiting session is to be looked at again, as a score of the set of those that wait. The half says that this
+-- was meant: whoever is due then was not forgotten by anybody.
+local function looked_at_in(ms)
+  return int(now_ms() + tonumber(ms)) .. '.5'
+end
+
 -- A session with work is in exactly one of the two sets: waiting, or leased.
 local function await_claim(waiting, leased, member)
   if not redis.call('ZSCORE', leased, member) then

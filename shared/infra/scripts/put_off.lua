@@ -2,4 +2,4 @@
 local waiting = unpack(KEYS)
 local member, delay_ms = unpack(ARGV)
 
-return redis.call('ZADD', waiting, 'XX', int(now_ms() + delay_ms), member)
+return redis.call('ZADD', waiting, 'XX', looked_at_in(delay_ms), member)

@@ -10,7 +10,7 @@ if work and not parked then return {'work'} end
 redis.call('HDEL', lease, 'owner', 'until')
 redis.call('ZREM', leased, member)
 if parked then
-  redis.call('ZADD', waiting, int(now_ms() + stopped_ms), member)
+  redis.call('ZADD', waiting, looked_at_in(stopped_ms), member)
 else
   leaves_in_time(open, session, lease, retention, idle, member)
 end

@@ -46,7 +46,8 @@ def _fired(stage: Stage) -> Turn:
     assert timer is not None
     stage.turns.ahead += max(timer.due - stage.turns.now(), timedelta())
     record = stage.turns.record
-    due = DueTimer(record.tenant, record.session_id, record.task_id, timer.subject, stage.turns.now())
+    now = stage.turns.now()
+    due = DueTimer(record.tenant, record.session_id, record.task_id, timer.subject, now, now)
     return deadline_turn(due)
 
 
@@ -90,7 +91,8 @@ async def test_a_timer_that_fires_early_and_a_word_of_the_client_leave_it_waitin
     first = stage.turns.ends[-1].timer
     assert first is not None
     record = stage.turns.record
-    due = DueTimer(record.tenant, record.session_id, record.task_id, first.subject, stage.turns.now())
+    now = stage.turns.now()
+    due = DueTimer(record.tenant, record.session_id, record.task_id, first.subject, now, now)
     for turn in (deadline_turn(due), message("any news?", "turn-2")):
         record = await stage.run(turn)
         assert (record.state, stage.claims.told, stage.turns.ends[-1].timer) == (TaskState.WORKING, [], first)
@@ -151,7 +153,8 @@ async def test_an_approval_before_the_wait_is_kept_as_given_and_its_timer_change
     record = await stage.run(decision("approve"))
     assert (record.state, stage.claims.applied, stage.claims.told) == (TaskState.WORKING, ["C-1"], [])
     assert asked is not None
-    stale = DueTimer(record.tenant, record.session_id, record.task_id, asked.subject, stage.turns.now())
+    now = stage.turns.now()
+    stale = DueTimer(record.tenant, record.session_id, record.task_id, asked.subject, now, now)
     after: TaskRecord = await stage.run(deadline_turn(stale))
     assert (after.state, after.reason) == (TaskState.WORKING, record.reason)
 

@@ -1,10 +1,15 @@
-"""The reaper's finds: taken here while there is little to do here, else spread by the queue."""
+"""The reaper's finds: those of dead owners are taken here while there is little to do, else spread by the queue."""
+
+from collections.abc import Iterable, Sequence
 
 import pytest
+from typing_extensions import override
 
 from services.executor.core.turn.near_first import FEW, NearFirst, TakesSessions
-from services.executor.ports.sessions import Wakes
 from shared.ports.store import StoreUnavailable
+from tests.doubles.heard_wakes import HeardWakes
+
+ONE = ("acme", "s1")
 
 
 class _Runner(TakesSessions):
@@ -21,27 +26,39 @@ class _Runner(TakesSessions):
         return self._takes
 
 
-class _Queue(Wakes):
-    def __init__(self, *, down: bool = False) -> None:
-        self.woken: list[str] = []
-        self._down = down
-
-    async def wake(self, tenant: str, session_id: str) -> None:
-        if self._down:
+class _Down(HeardWakes):
+    @override
+    async def wake_unattended(
+        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        if list(sessions):
             raise StoreUnavailable("the queue is down")
-        self.woken.append(session_id)
+        return ()
 
 
 @pytest.mark.promise("reaper.near_first")
-async def test_a_find_is_taken_here_although_the_queue_is_down() -> None:
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> None:
     runner = _Runner(running=0)
-    await NearFirst(runner, _Queue(down=True)).wake("acme", "s1")
+    assert await NearFirst(runner, _Down()).wake_unattended([ONE], begun=begun) == [ONE]
     assert runner.offered == ["s1"]
+
+
+async def test_what_can_be_neither_queued_nor_taken_here_is_said() -> None:
+    with pytest.raises(StoreUnavailable):
+        await NearFirst(_Runner(running=FEW), _Down()).wake_unattended([ONE])
 
 
 @pytest.mark.parametrize("runner", [_Runner(running=FEW), _Runner(running=0, takes=False)])
 async def test_what_is_not_taken_here_goes_to_the_queue(runner: _Runner) -> None:
     """A busy process spreads the work; a session that it could not claim may be free in a moment."""
-    queue = _Queue()
-    await NearFirst(runner, queue).wake("acme", "s1")
-    assert queue.woken == ["s1"]
+    queue = HeardWakes()
+    await NearFirst(runner, queue).wake_unattended([ONE], begun=True)
+    assert queue.heard == [ONE]
+
+
+async def test_a_session_that_nobody_has_begun_is_left_to_the_queue() -> None:
+    """It may stand there already, and then it has its place."""
+    runner, queue = _Runner(running=0), HeardWakes(queued=[ONE])
+    assert await NearFirst(runner, queue).wake_unattended([ONE]) == []
+    assert runner.offered == []

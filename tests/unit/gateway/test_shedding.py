@@ -1,5 +1,6 @@
 """While too much work waits, new messages are refused before anything of them is stored."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -98,9 +99,68 @@ async def test_many_messages_cost_one_count_a_second_and_a_burst_is_counted_in()
     assert world.backlog.asked == 1
 
 
-async def test_a_count_that_cannot_be_had_refuses_nobody() -> None:
+async def test_nobody_is_let_in_or_refused_while_no_count_can_be_had() -> None:
+    """The message may be sent again; nothing of it was stored."""
     world = Watched()
     world.backlog.is_away = True
+    with pytest.raises(StoreUnavailable):
+        await world.send("a")
+    world.backlog.is_away = False
     await world.send("a")
 
     assert ("acme", "a") in world.store.records
+
+
+class SlowTasks(MemoryTasks):
+    """Storing takes a while, in which others come in."""
+
+    @override
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+        for _ in range(int(record.task_id[1:]) % 7):
+            await asyncio.sleep(0)
+        return await super().accept(record, turn, dedupe)
+
+
+class TrueCount(Backlog):
+    """Counts what is stored and not begun; a count takes a while, too."""
+
+    def __init__(self, store: MemoryTasks) -> None:
+        self._store, self.begun = store, 0
+
+    @override
+    async def waiting(self) -> int:
+        await asyncio.sleep(0)
+        return len(self._store.records) - self.begun
+
+
+@pytest.mark.promise("gateway.exact_limit")
+@pytest.mark.parametrize("tick", [0.0, 0.001, 0.3])
+async def test_of_500_callers_at_once_exactly_as_many_are_let_in_as_may_wait(tick: float) -> None:
+    """However fast a count grows old, and though each of them looks before the first is stored."""
+    world = Watched()
+    store = SlowTasks()
+    backlog = TrueCount(store)
+
+    def clock() -> float:
+        world.time += tick
+        return world.time
+
+    world.tasks = SheddingTasks(store, backlog, 100, clock)
+    replies = await asyncio.gather(*(world.send(f"m{number}") for number in range(500)), return_exceptions=True)
+
+    assert len(store.records) == 100
+    assert sum(isinstance(reply, TooManyRequests) for reply in replies) == 400
+
+
+@pytest.mark.promise("gateway.exact_limit")
+async def test_once_what_waited_is_begun_nobody_is_refused_by_what_was_counted_before() -> None:
+    world = Watched()
+    store = SlowTasks()
+    backlog = TrueCount(store)
+    world.tasks = SheddingTasks(store, backlog, 3, lambda: world.time)
+    for number in range(3):
+        await world.send(f"m{number}")
+    backlog.begun, world.time = 3, world.time + 0.2
+    await world.send("m4")
+
+    assert len(store.records) == 4

@@ -1,20 +1,24 @@
 """Fair shares: how many sessions of one tenant are worked on at once, here and over all executors.
 
-A session over its tenant's share waits without a lease. It is woken when one of the tenant's ends. A wake that is lost
-is mended by the reaper, which looks at such a session again after half a minute.
+Here a tenant may take a further place while it has fewer than nine times as many as are free, so one alone fills nine
+tenths, two fill less than half each, and there is always a place for who has none. What it may not take stays in the
+queue. Over all executors a tenant's cap holds; who finds it reached is woken when one of the tenant's sessions ends. A
+wake that is lost is mended by the reaper, which looks at such a session again after half a minute.
 """
 
 import asyncio
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter
+from collections.abc import Mapping
 
 import structlog
 from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
-from services.executor.ports.sessions import SessionSlots, SlotStore, Wakes
+from services.executor.ports.sessions import Openings, SessionSlots, SlotStore, Wakes
 from shared.ports.store import StoreUnavailable
 
-_KEPT_FREE = 10  # one in ten places of a process is for those tenants that do not fill the others
+_TIMES_THE_FREE = 9
+_FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
 
 log = structlog.get_logger()
 
@@ -22,41 +26,40 @@ log = structlog.get_logger()
 class Shares(SessionSlots):
     """One process's side. A tenant without a cap costs no round trip."""
 
-    def __init__(self, store: SlotStore, tenants: Tenants, wakes: Wakes, capacity: int, seat_seconds: float) -> None:
+    def __init__(self, store: SlotStore, tenants: Tenants, wakes: Wakes, seat_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
-        self._most_here = capacity - capacity // _KEPT_FREE
         self._seat_seconds = seat_seconds
         self._here: Counter[str] = Counter()
         self._seated: set[tuple[str, str]] = set()  # sessions of tenants with a cap
-        self._put_off: defaultdict[str, OrderedDict[str, None]] = defaultdict(OrderedDict)
+        self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
+
+    @override
+    def openings(self, free: int) -> Openings:
+        return Openings(free, share(0, free), {**self._shares(free), **dict.fromkeys(self._still_full(), 0)})
 
     @override
     async def take(self, tenant: str, session_id: str) -> bool:
-        if self._here[tenant] >= self._most_here:
-            self._put_off[tenant][session_id] = None
-            await self._store.put_off(tenant, session_id)
-            return False
         self._here[tenant] += 1
         try:
             seated = await self._take_slot(tenant, session_id)
         except BaseException:
-            self._here[tenant] -= 1
+            self._count_off(tenant)
             raise
         if not seated:
-            self._here[tenant] -= 1
+            self._count_off(tenant)
+            self._full[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
             await self._store.put_off(tenant, session_id)
         return seated
 
     @override
     async def leave(self, tenant: str, session_id: str) -> None:
-        self._here[tenant] -= 1
-        following = self._next_here(tenant)
+        self._count_off(tenant)
         if (tenant, session_id) in self._seated:
             self._seated.discard((tenant, session_id))
-            following.append(await self._store.leave(tenant, session_id))
-        for waiting in dict.fromkeys(following):
-            if waiting is not None:
-                await self._wakes.wake(tenant, waiting)
+            self._full.pop(tenant, None)
+            following = await self._store.leave(tenant, session_id)
+            if following is not None:
+                await self._wakes.wake_first(tenant, following)
 
     @override
     async def keep(self) -> None:
@@ -76,15 +79,18 @@ class Shares(SessionSlots):
         self._seated.add((tenant, session_id))
         return True
 
-    def _next_here(self, tenant: str) -> list[str | None]:
-        """The session that this process has put off for longest, if any; a tenant with nothing here is forgotten."""
-        put_off = self._put_off[tenant]
-        following: list[str | None] = [put_off.popitem(last=False)[0]] if put_off else []
+    def _count_off(self, tenant: str) -> None:
+        self._here[tenant] -= 1
         if not self._here[tenant]:
             del self._here[tenant]
-        if not put_off:
-            del self._put_off[tenant]
-        return following
+
+    def _shares(self, free: int) -> Mapping[str, int]:
+        return {tenant: share(here, free) for tenant, here in self._here.items()}
+
+    def _still_full(self) -> Mapping[str, float]:
+        now = asyncio.get_running_loop().time()
+        self._full = {tenant: until for tenant, until in self._full.items() if until > now}
+        return self._full
 
     async def _cap(self, tenant: str) -> int | None:
         try:
@@ -93,8 +99,21 @@ class Shares(SessionSlots):
             return None
 
 
+def share(here: int, free: int) -> int:
+    """How many more a tenant with so many sessions here may take of so many free places, one after the other.
+
+    The last free place is for a tenant that has none.
+    """
+    even = max(0, -(-(_TIMES_THE_FREE * free - here) // (_TIMES_THE_FREE + 1)))
+    return max(0, min(even, free - 1)) if here or free > 1 else free
+
+
 class FreeSlots(SessionSlots):
     """Everybody may sit: for whoever runs sessions without tenants' records."""
+
+    @override
+    def openings(self, free: int) -> Openings:
+        return Openings(free, free, {})
 
     @override
     async def take(self, tenant: str, session_id: str) -> bool:

@@ -1,6 +1,6 @@
 """Mends what a crash or a lost wake left behind, and turns due timers into turns."""
 
-from collections.abc import Collection
+from datetime import timedelta
 
 import structlog
 
@@ -11,7 +11,7 @@ from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 
-_MOST_FAILURES = 3  # more of them in one look: it is not the sessions' own fault
+_LATE = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
 
 log = structlog.get_logger()
 
@@ -28,39 +28,34 @@ class Reaper:
         self.outcomes_behind = 0
 
     async def tick(self) -> int:
-        """One look at all partitions; the number of sessions it woke."""
+        """One look at all partitions; the number of sessions it woke. Who waits in the queue is left there."""
         overdue = await self._upkeep.overdue()
         self.outcomes_behind = overdue.outcomes
-        woken = set(overdue.sessions)
-        for timer in overdue.timers:
-            if await self._fire_timer(timer):
-                self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
-                woken.add(timer.session)
-        await self._wake(woken)
-        if overdue.unwoken:  # a session whose owner is gone is counted by whoever claims it
-            self._mended.add(Fault.NOT_WOKEN, len(overdue.unwoken))
+        fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
+        begun = sorted({*overdue.orphaned, *overdue.due, *fired})
+        woken = len(await self._wakes.wake_unattended(begun, begun=True)) if begun else 0
+        if overdue.unwoken:
+            woken += await self._wake_forgotten(overdue.unwoken)
         await self._report()
-        return len(woken)
+        return woken
+
+    async def _wake_forgotten(self, sessions: tuple[WaitingSession, ...]) -> int:
+        """Wake those that stand in no queue. A session whose owner is gone is counted by whoever claims it."""
+        forgotten = await self._wakes.wake_unattended(sorted(sessions))
+        if forgotten:
+            self._mended.add(Fault.NOT_WOKEN, len(forgotten))
+        return len(forgotten)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
         """One timer that cannot be fired keeps nobody from being woken."""
         try:
-            return await self._upkeep.fire(timer, deadline_turn(timer))
+            fired = await self._upkeep.fire(timer, deadline_turn(timer))
         except StoreUnavailable as error:
             log.warning("timer_not_fired", session=timer.session_id, task=timer.task_id, error=str(error))
             return False
-
-    async def _wake(self, sessions: Collection[WaitingSession]) -> None:
-        """Wake them all; a few that cannot be are passed over, and found again soon."""
-        failures = 0
-        for tenant, session_id in sorted(sessions):
-            try:
-                await self._wakes.wake(tenant, session_id)
-            except StoreUnavailable as error:
-                failures += 1
-                log.warning("session_not_woken", session=session_id, error=str(error))
-                if failures > _MOST_FAILURES:
-                    raise
+        if fired and timer.now - timer.due > _LATE:
+            self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
+        return fired
 
     async def _report(self) -> None:
         fresh = self._mended.unreported

@@ -1,17 +1,17 @@
 """Runs claimed sessions: one turn after the other, for as long as the lease is ours."""
 
 import asyncio
-from typing import NamedTuple, cast
+from typing import NamedTuple, NoReturn, cast
 
 import structlog
 
 from services.executor.core.dossier.endings import TenantStopped
 from services.executor.core.turn.attempt import RunsTurns, TurnAttempt
 from services.executor.core.turn.fair_share import FreeSlots
-from services.executor.core.turn.heartbeat import Heart
+from services.executor.core.turn.heartbeat import Beats, Heart
 from services.executor.core.turn.mended import Mended
 from services.executor.core.turn.unreadable import unread_letter, unread_outcome
-from services.executor.ports.sessions import Fault, Lease, Sessions, SessionSlots, UnreadableTurn, Wakes, Work
+from services.executor.ports.sessions import Fault, Lease, Openings, Sessions, SessionSlots, UnreadableTurn, Wakes, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -48,14 +48,17 @@ class Runner:
         limits: RunnerLimits,
         mended: Mended | None = None,
         seats: SessionSlots | None = None,
+        beats: Beats | None = None,
     ) -> None:
+        """``beats``: what keeps the leases; without, the sessions' own event loop does."""
         self._sessions = sessions
         self._wakes = wakes
         self._limits = limits
         self._mended = mended or Mended()
         self._attempt = TurnAttempt(sessions, worker, limits.attempts, self._mended)
         self._seats = seats or FreeSlots()
-        self._heart = Heart(sessions, limits.lease_seconds)
+        self._heart = Heart(limits.lease_seconds)
+        self._beats = beats or self._beat_here
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()  # those that give their session back
@@ -63,6 +66,7 @@ class Runner:
         self._stopping = asyncio.Event()
         self.room = asyncio.Event()
         self.room.set()
+        self.changed = asyncio.Event()  # a session ended here since whoever waits for that cleared it
         self.idle = asyncio.Event()
         self.idle.set()
 
@@ -70,6 +74,11 @@ class Runner:
     def free(self) -> int:
         """Sessions that may still be taken; none while stopping."""
         return 0 if self.stopping else self._limits.capacity - len(self._here)
+
+    @property
+    def openings(self) -> Openings:
+        """Whose sessions may be taken, and how many."""
+        return self._seats.openings(self.free)
 
     @property
     def running(self) -> int:
@@ -101,12 +110,17 @@ class Runner:
     async def serve(self) -> None:
         """Run what is offered until ``stop``; returns when the last session is given back."""
         async with self._group:
-            beating = self._group.create_task(self._heart.beat())
+            beating = self._group.create_task(self._beats(self._heart))
             keeping = self._group.create_task(self._seats.keep())
             await self._stopping.wait()
             await self.idle.wait()
             beating.cancel()
             keeping.cancel()
+
+    async def _beat_here(self, heart: Heart) -> NoReturn:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heart.note_life())
+            await heart.beat(self._sessions)
 
     async def stop(self, grace_seconds: float) -> None:
         """Take nothing more, and give back within the grace every session that has work left.
@@ -185,6 +199,7 @@ class Runner:
         if not self._here:
             self.idle.set()
         self._mark_capacity()
+        self.changed.set()
 
     async def _look_again(self, name: tuple[str, str]) -> None:
         try:
@@ -306,6 +321,6 @@ class Runner:
             with self._heart.letting_go(lease):
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
-                    await self._wakes.wake(lease.tenant, lease.session_id)
+                    await self._wakes.wake_first(lease.tenant, lease.session_id)
         except (LeaseLost, StoreUnavailable) as failure:
             log.warning("abandon_failed", session=lease.session_id, error=str(failure))

@@ -1,4 +1,4 @@
-"""Whether this replica can accept tasks: state Redis answers and forgets nothing, the queue answers."""
+"""Whether this replica can accept tasks: state Redis answers, takes writes and forgets nothing, the queue answers."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 
 from services.gateway.ports.tasks import Readiness, StoreUnavailable
 from shared.infra.lua import answering
-from shared.infra.redis import VolatileRedis, check_durable
+from shared.infra.redis import VolatileRedis, check_durable, check_writable
 
 _SECONDS = 3.0
 
@@ -22,7 +22,7 @@ class RedisReadiness(Readiness):
     async def _state_problem(self) -> str | None:
         try:
             async with answering(_SECONDS):
-                await self._state.ping()
+                await check_writable(self._state)
                 await check_durable(self._state, allow_volatile=self._allow_volatile)
         except VolatileRedis as error:
             return str(error)

@@ -1,0 +1,68 @@
+"""The heartbeat in a thread of its own, with an event loop and a connection of its own."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from threading import Event, Thread
+from typing import NoReturn
+
+from services.executor.core.turn.heartbeat import Beats, Heart
+from services.executor.ports.sessions import ExtendsLeases
+
+OpensLeases = Callable[[], AbstractAsyncContextManager[ExtendsLeases]]
+
+
+def beats_in_thread(open_leases: OpensLeases) -> Beats:
+    """Beats that a calculation in the event loop of the sessions does not hold up."""
+
+    async def beat(heart: Heart) -> NoReturn:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        beating = _Beating(heart, open_leases, lambda: loop.call_soon_threadsafe(ended.set))
+        beating.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(heart.note_life())
+                await ended.wait()
+                raise RuntimeError("the heartbeat ended by itself") from beating.problem
+        finally:
+            beating.stop()
+            await asyncio.to_thread(beating.join)
+
+    return beat
+
+
+class _Beating(Thread):
+    """``problem``: what ended it, if it was not stopped."""
+
+    def __init__(self, heart: Heart, open_leases: OpensLeases, ended: Callable[[], object]) -> None:
+        super().__init__(name="heartbeat", daemon=True)
+        self._heart, self._open_leases, self._ended = heart, open_leases, ended
+        self._ready = Event()
+        self._stopping = False
+        self.problem: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            asyncio.run(self._beat())
+        except BaseException as error:  # noqa: BLE001  # a thread's error is nobody's unless it is handed over
+            self.problem = error
+        finally:
+            self._ready.set()
+            if not self._stopping:
+                self._ended()
+
+    def stop(self) -> None:
+        """From another thread; ``join`` it then."""
+        self._ready.wait()
+        self._stopping = True
+        if self.is_alive():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _beat(self) -> None:
+        self._loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is None:
+            raise RuntimeError("no task runs here")
+        self._task = task
+        self._ready.set()
+        async with self._open_leases() as leases:
+            await self._heart.beat(leases)

@@ -1,0 +1,38 @@
+"""What a model's endpoint may answer: a message of bounded size, with a bounded number of calls."""
+
+import json
+
+import pytest
+
+from shared.infra.anthropic_reply import MOST_CALLS, MOST_CHARACTERS, read_reply
+from shared.ports.models import ModelUnavailable, ToolUse
+
+pytestmark = pytest.mark.promise("model.reply_bounded")
+
+
+def message(*blocks: dict[str, object], **usage: object) -> str:
+    body = {"type": "message", "model": "m", "content": blocks, "stop_reason": "tool_use", "usage": usage}
+    return json.dumps(body)
+
+
+def calls(count: int) -> list[dict[str, object]]:
+    return [{"type": "tool_use", "id": f"t{number}", "name": "read", "input": {}} for number in range(count)]
+
+
+def test_a_reply_over_the_limit_is_refused_unread() -> None:
+    with pytest.raises(ModelUnavailable, match="over the limit"):
+        read_reply("m", message({"type": "text", "text": "x" * MOST_CHARACTERS}))
+
+
+def test_a_reply_may_ask_for_so_many_calls_and_for_no_more() -> None:
+    reply = read_reply("m", message(*calls(MOST_CALLS)))
+    assert sum(isinstance(block, ToolUse) for block in reply.blocks) == MOST_CALLS
+    with pytest.raises(ModelUnavailable, match="calls at once"):
+        read_reply("m", message(*calls(MOST_CALLS + 1)))
+
+
+@pytest.mark.parametrize("told", ["12", 1.5, None, True, {"n": 1}, [7]])
+def test_usage_that_is_no_count_is_none(told: object) -> None:
+    """Who pays is then billed by what was sent and said: the tariff does not believe a missing count."""
+    reply = read_reply("m", message({"type": "text", "text": "x"}, input_tokens=told, output_tokens=told))
+    assert tuple(reply.usage) == (0, 0, 0, 0)
