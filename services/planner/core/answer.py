@@ -11,7 +11,7 @@ from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import Fact, Record, number, own_id
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.several import several
-from services.planner.core.situation import Situation
+from services.planner.core.situation import Situation, names
 from services.planner.core.words import (
     concept,
     field_stems,
@@ -30,6 +30,8 @@ from shared.domain.exact_json import Json, dumps
 _UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
 _LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
+_PERSONAL = frozenset("email phone phone_number mobile salary birth_date birthday date_of_birth".split())
+_PRONOUN = re.compile(r"\b(?:he|she|they|his|hers?|him|their|them|it|its)\b", re.I)
 _ORDER = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
 _FORM = re.compile(r"(?:answer|respond|reply|return|give|output|list)\b[^.?]*\b(?:JSON|list|array)\b[^.?]*", re.I)
 
@@ -171,16 +173,31 @@ def _question(question: str, situation: Situation) -> str:
         if field_stems(figure.name) & text_stems(question):
             return f"{figure.name.replace('_', ' ').capitalize()}: {_money(figure.value)}."
     record = subject_of(question, situation)
-    if record is None:
+    if record is None or not _may_be_told(record, question, situation):
         return ""
     if other := _name_referred(record, question, situation):
         return other
     field = _asked_field(record, question)
     if field is None:
-        return _describe_record(record)
+        return _describe_record(record) if _is_asked_about(record, question, situation) else ""
     known = own_id(record)
     name = str(known[1]) if known else " ".join(sorted(record.noun))
     return f"The {_plain(field)} of {name} is {record.fields[field]}."
+
+
+def _is_asked_about(record: Record, question: str, situation: Situation) -> bool:
+    """Whether a question speaks of a record: by its noun, by one of its values, or by nothing else that is known."""
+    named = any(names(question, value) for value in record.fields.values() if isinstance(value, str))
+    return named or bool(record.noun & text_stems(question)) or len(situation.reading.questions) == 1
+
+
+def _may_be_told(record: Record, asked: str, situation: Situation) -> bool:
+    """Whether a record is no person's, or the question names that person, itself or by a pronoun for one named."""
+    if not _PERSONAL & {"_".join(parts(name)) for name in record.fields}:
+        return True
+    of_person = [value for name, value in record.fields.items() if is_identifier(name) or "name" in parts(name)]
+    text = situation.text if _PRONOUN.search(asked) else asked
+    return any(names(text, word) for value in of_person for word in (str(value), *str(value).split()))
 
 
 def _name_referred(record: Record, question: str, situation: Situation) -> str:
@@ -197,7 +214,10 @@ def _name_referred(record: Record, question: str, situation: Situation) -> str:
 
 def _asked_field(record: Record, question: str) -> str | None:
     said = text_stems(question)
-    scored = [(len(field_stems(name) & said), name) for name in record.fields if not is_identifier(name)]
+    fields = [name for name in record.fields if not is_identifier(name)]
+    if re.match(r"\W*who\b", question, re.I):  # nobody is a day or a figure
+        fields = [name for name in fields if not any(mark.isdigit() for mark in str(record.fields[name]))]
+    scored = [(len(field_stems(name) & said), name) for name in fields]
     top = max(scored, default=None, key=lambda item: item[0])
     return top[1] if top and top[0] else None
 
@@ -221,4 +241,5 @@ def _money(value: Decimal) -> str:
 
 
 def _describe_subjects(situation: Situation) -> list[str]:
-    return [_describe_record(record) for record in subjects(situation)[:3]]
+    told = [record for record in subjects(situation) if _may_be_told(record, situation.text, situation)]
+    return [_describe_record(record) for record in told[:3]]

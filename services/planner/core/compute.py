@@ -1,18 +1,31 @@
 """Which figures a task depends on: totals and counts, shares, changed amounts, and what is left of a limit."""
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
+from itertools import pairwise
 
 from services.planner.core.differences import difference
 from services.planner.core.figures import Figure, Operand, operand
 from services.planner.core.mentions import MentionKind, find
+from services.planner.core.named import proper_names
 from services.planner.core.portions import piece, stated_percent, whole
 from services.planner.core.records import Record, own_id
 from services.planner.core.selection import SUMS, amount_field, before_comparison, matching, numeric_fields
 from services.planner.core.situation import Situation, best, names, places_of, rank
-from services.planner.core.words import STOP, field_stems, is_identifier, nouns, parts, stem, stems, text_stems
+from services.planner.core.words import (
+    STOP,
+    field_stems,
+    is_identifier,
+    nouns,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 
-_LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free"))
+LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free"))
 _LIMIT = stems(
     ("limit", "budget", "total", "allocated", "allocation", "cap", "quota", "allowance", "allotted", "capacity")
 )
@@ -39,8 +52,8 @@ def figures(situation: Situation) -> list[Figure]:
     for text in (*reading.questions, *map(before_comparison, conditions), *clauses):
         found += stated_figures(text, situation)
     for text in (*reading.questions, *conditions, *clauses):
-        left = text_stems(text) & (_LEFT | _LIMIT if text in conditions else _LEFT)
-        figure = _figure_left(text, situation) if left else None
+        left = text_stems(text) & (LEFT | _LIMIT if text in conditions else LEFT)
+        figure = figure_left(text, situation) if left else None
         found += [figure] if figure else []
     unique: dict[str, Figure] = {}
     for figure in found:
@@ -147,11 +160,40 @@ def _change_figure(text: str, situation: Situation) -> Figure | None:
     return Figure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
 
 
-def _figure_left(text: str, situation: Situation) -> Figure | None:
+def figure_left_of_named(text: str, situation: Situation) -> Figure | None:
+    """What is left of the very limit that a text names; None if no record that was read is called so."""
+    named, said = [name.lower() for name in proper_names(text)], _words_before_nouns(text)
+    return figure_left(
+        text,
+        situation,
+        lambda record: (
+            all(name in _words_of(record, situation) for name in named)
+            and all(
+                stem(word) in text_stems(_words_of(record, situation)) for word, noun in said if noun in record.noun
+            )
+        ),
+    )
+
+
+def _words_before_nouns(text: str) -> list[tuple[str, str]]:
+    """Each word that is more than filler with the stem of the word behind it: (``torn``, stem of ``kite``)."""
+    words = text_words(text)
+    return [(word, stem(noun)) for word, noun in pairwise(words) if word not in STOP and stem(word) not in LEFT]
+
+
+def _words_of(record: Record, situation: Situation) -> str:
+    """What a record says of itself, and what the records say to which it refers."""
+    linked = [other for other in situation.records if _points(record, other)]
+    return " ".join(
+        f"{' '.join(parts(name))} {value}" for one in (record, *linked) for name, value in one.fields.items()
+    ).lower()
+
+
+def figure_left(text: str, situation: Situation, is_meant: Callable[[Record], bool] = lambda _: True) -> Figure | None:
     """What is left of a limit: stated by a record, or its limit less all that was used of it."""
-    for record in _find_budgets(text, situation):
+    for record in _find_budgets(text, situation, is_meant):
         fields = numeric_fields(record)
-        direct = [name for name in fields if field_stems(name) & _LEFT]
+        direct = [name for name in fields if field_stems(name) & LEFT]
         limits = [name for name in fields if field_stems(name) & _LIMIT and not field_stems(name) & _USED]
         used = [name for name in fields if field_stems(name) & _USED]
         name = _left_name(record, text)
@@ -168,12 +210,12 @@ def _left_name(record: Record, text: str) -> str:
     return "_of_".join(filter(None, ["_".join(["remaining", *words[:1]]), holder.lower()]))
 
 
-def _find_budgets(text: str, situation: Situation) -> list[Record]:
+def _find_budgets(text: str, situation: Situation, is_meant: Callable[[Record], bool]) -> list[Record]:
     """Records with something left, those the text or the task names first."""
     holders = [
         record
         for record in situation.records
-        if any(field_stems(name) & (_LEFT | _USED) for name in numeric_fields(record))
+        if any(field_stems(name) & (LEFT | _USED) for name in numeric_fields(record)) and is_meant(record)
     ]
     fitting = [record for record in holders if record.noun & text_stems(text)] or holders
     named = best(fitting, situation)

@@ -4,10 +4,10 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.planner.core.compute import figures, stated_figures, subjects
+from services.planner.core.compute import LEFT, figure_left_of_named, figures, stated_figures, subjects
 from services.planner.core.figures import Figure
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.records import Record, own_id
 from services.planner.core.selection import amount_field, in_major_units
 from services.planner.core.situation import Situation, names
@@ -23,6 +23,7 @@ _PREDICATE = re.compile(
     r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}\w+)$", re.I
 )
 _STATES = text_stems("status state")
+_OF_SUMS = text_stems("amount total price cost value sum figure come whole full claim request case item document")
 _NOT = r"\b(?:not|no|n['’]t|never)\b"
 
 
@@ -34,10 +35,25 @@ class Judged(NamedTuple):
 
 
 def judge(intent: Intent, situation: Situation) -> Judged:
-    """Whether an action may go ahead by its own condition."""
+    """Whether an action may go ahead by its own condition; where it names several things, for all of them alike."""
     if not intent.condition:
         return Judged(True, "")
-    parts = re.split(r"\s+and\s+(?=it|its|the|they|there)", intent.condition)
+    named = [m.value for m in find(intent.clause) if m.kind is MentionKind.ID and m.value not in intent.spared]
+    if len(named) > 1:
+        others = {value: "|".join(re.escape(other) for other in named if other != value) for value in named}
+        alone = [
+            intent._replace(clause=re.sub(rf"(?<![\w-])(?:{rest})(?![\w-])", "", intent.clause))
+            for rest in others.values()
+            if rest
+        ]
+        judged = [_judge(one, situation) for one in alone]
+        if len({one.holds for one in judged}) > 1:
+            return Judged(None, f"it is not the same for all of {', '.join(others)}")
+    return _judge(intent, situation)
+
+
+def _judge(intent: Intent, situation: Situation) -> Judged:
+    parts = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|{_OVER}|{_UNDER})", intent.condition)
     judged = [_condition(part, intent, situation) for part in parts]
     why = "; ".join(one.why for one in judged)
     if any(one.holds is None for one in judged):
@@ -63,7 +79,7 @@ def _condition(text: str, intent: Intent, situation: Situation) -> Judged:
 
 
 def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situation: Situation) -> Judged:
-    amount = _amount(left, intent, situation)
+    amount = _find_figure(left, right, intent, situation)
     limit = _limit(right, situation)
     if amount is None or limit is None:
         missing = "the amount" if amount is None else f'a figure for "{right.strip() or text}"'
@@ -77,6 +93,25 @@ def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situa
     )
 
 
+def _find_figure(left: str, right: str, intent: Intent, situation: Situation) -> Decimal | None:
+    """The figure that a condition speaks of, in the words before its comparison or behind the stated limit.
+
+    ``less than 500 is left in the budget``: what is left there, and nothing else.
+    """
+    stated = _find_limit(right)
+    about = f"{left} {right[stated.end :]}" if stated else ""
+    if text_stems(about) & LEFT:
+        figure = figure_left_of_named(about, situation)
+        return figure.value if figure else None
+    if stated and about.strip(" .") and not left.strip():
+        return None  # "less than 500 is due": no words before the comparison say whose figure it is
+    return _amount(left, intent, situation)
+
+
+def _find_limit(text: str) -> Mention | None:
+    return next((m for m in find(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
+
+
 def _format_amount(amount: Decimal) -> str:
     return format(amount, ",.2f")
 
@@ -86,18 +121,36 @@ def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     words = text_stems(text)
     if computed := stated_figures(text, situation):
         return computed[0].value
-    for record in subjects(situation):
+    spoken = _find_subjects(intent, situation)
+    for record in spoken:
         fields = [name for name in record.fields if field_stems(name) & words]
         if fields and (field := amount_field(record, text)) in fields:
             return in_major_units(record, str(field))
+    if not _speaks_of_itself(words, intent, situation):
+        return None
     outside = situation.text.replace(intent.condition, " ")
     stated = [mention for mention in find(intent.clause) + find(outside) if mention.kind is MentionKind.MONEY]
     if stated:
         return stated[0].number
-    about = [
-        record for record in subjects(situation) if (field := amount_field(record, "amount total")) and _is_sum(field)
-    ]
+    about = [record for record in spoken if (field := amount_field(record, "amount total")) and _is_sum(field)]
     return in_major_units(about[0], str(amount_field(about[0], "amount total"))) if about else None
+
+
+def _find_subjects(intent: Intent, situation: Situation) -> list[Record]:
+    """The one record that a clause names by its identifier, else those that the task is about."""
+    named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
+    own = [one for one in situation.records if (known := own_id(one)) and str(known[1]) in named]
+    return [record for record in own if not record.in_list] or own or subjects(situation)
+
+
+def _speaks_of_itself(words: frozenset[str], intent: Intent, situation: Situation) -> bool:
+    """Whether words before a comparison name no figure of something else: ``it``, ``the claim``, ``the price``."""
+    told: list[frozenset[str]] = [_OF_SUMS, text_stems(intent.clause)]
+    for record in subjects(situation):
+        told.append(record.noun)
+        if (own := own_id(record)) and names(situation.text, str(own[1])):
+            told += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
+    return words <= frozenset().union(*told)
 
 
 def _is_sum(field: str) -> bool:
@@ -106,8 +159,7 @@ def _is_sum(field: str) -> bool:
 
 def _limit(text: str, situation: Situation) -> Decimal | None:
     """What it is compared with: a stated figure, a computed one, or a field of a record."""
-    stated = next((m for m in find(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
-    if stated is not None:
+    if (stated := _find_limit(text)) is not None:
         return stated.number
     if figure := _find_computed(text, situation):
         return figure.value

@@ -20,7 +20,11 @@ _FRENCH = frozenset(
     "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au".split()
 )
 _QUESTIONS = frozenset("welche welcher welches wer wie was wann wo quel quelle quels quelles qui combien".split())
-_REASON = re.compile(r"\b(?:weil|da|denn|parce qu(?:e|['’])|car|puisque?)\s*(?P<why>[^.!?;]+)", re.I)
+_REASON = re.compile(
+    r"\b(?:(?:weil|da|denn|parce que|car|puisque)\b|(?:parce |puis)qu['’]"
+    r"|(?:grund|begründung|motif|raison)\s*:)\s*(?P<why>[^.!?;]+)",
+    re.I,
+)
 _JOIN = re.compile(r"(,?\s+(?:und dann|und|aber|et puis|et|puis|mais)\s+)")
 _NOT_FRENCH = re.compile(r"\bn(?:['’]|e\s)\s*(\w+)\s+pas\b", re.I)
 _ASKS = re.compile(

@@ -4,7 +4,17 @@ import re
 from typing import NamedTuple
 
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.words import FAMILIES, NOTICES, family, is_generic, is_verb, stem, text_words
+from services.planner.core.words import (
+    FAMILIES,
+    NOTICES,
+    STOP,
+    family,
+    is_generic,
+    is_verb,
+    stem,
+    text_stems,
+    text_words,
+)
 
 
 class Intent(NamedTuple):
@@ -22,6 +32,7 @@ class Intent(NamedTuple):
     context: str = ""
     follows: bool = False  # it is to come after what was asked before
     is_heading: bool = False  # a clause before a colon, behind which stands what it comes to
+    is_unknown: bool = False  # it names a thing by an identifier or a name, and no verb of it is known
     spared: tuple[str, ...] = ()  # what it names by an identifier and does not mean: exceptions, and mere evidence
 
     @property
@@ -53,7 +64,9 @@ class Reading(NamedTuple):
     def unknown(self) -> tuple[str, ...]:
         """Clauses that ask for something by a verb that is not known."""
         return tuple(
-            intent.clause for intent in self.unnamed if _COMMANDS.match(intent.clause) and not intent.is_heading
+            intent.clause
+            for intent in self.unnamed
+            if (intent.is_unknown or _COMMANDS.match(intent.clause)) and not intent.is_heading
         )
 
     @property
@@ -63,16 +76,30 @@ class Reading(NamedTuple):
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
 _NOTIFY = "|".join(sorted(FAMILIES["send"]))
+_VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
+_OBJECT = r"(?:(?:the|an?|all|every|each|it|them)\b|[$€£]?\d|(?:\w+\s+){0,3}[A-Za-z]+-?\d)"
+_FURTHER = (  # where another part of the sentence begins: to tell somebody, or to do something to something
+    rf"(?:,\s*|\s+)(?:and|then|and then)\s+(?:also\s+|afterwards\s+)?(?:{_NOTIFY})\b"
+    r"|(?:,\s*(?:and then |and also |and |then |but )?|\s+(?:and then|and also|and|then|but)\s+)"
+    rf"(?:also\s+|afterwards\s+)?(?:(?:do not|don['’]t|never)\s+)?(?:{_VERB})\s+{_OBJECT}"
+)
+_QUOTED = r"(?:[\"“][^\"”]+[\"”]|['‘].+?['’](?!\w))(?=\s*(?:[,.;!]|$|\s(?:and|then|but|unless|only|provided)\b))"
+_GIVEN = r"(?:(?:with|for|giving|stating|citing|as)\s+)?(?:(?:the|this|as)\s+)*reason\s*(?:(?:is|being|that)\b|[:=])?"
 _REASON = re.compile(
-    r"[,;:]?\s*\b(?:because(?: of)?|due to|since|on the grounds that|reason(?: is)?:?)\s+(.+?)"
-    rf"(?=(?:,\s*|\s+)(?:and|then|and then)\s+(?:also\s+)?(?:{_NOTIFY})\b|$)",
+    rf"[,;:]?\s*\(?\b(?:because(?: of)?|due to|since|on the grounds that|{_GIVEN}(?!\s*(?:to|for|of|code|field|why)\b))"
+    rf"\s*[:=]?\s+(?P<why>{_QUOTED}|.+?)"
+    rf"(?={_FURTHER}|:\s+(?:{_VERB})\s|,?\s+(?:but\s+)?(?:unless|only if|only when|provided)\b|[\s.!;]*$)",
     re.I | re.S,
 )
+_REASON_ALONE = re.compile(
+    r"^(?:and )?(?:(?:the|its|their) )?reason(?: for (?:this|that|it))?(?:\s+(?:is|being)\b|\s*[:=])", re.I
+)
+_MARKS = "".join(map(chr, range(0xE000, 0xF900)))
+_MARK = "[\ue000-\uf8ff]"  # stands for a reason while a sentence is taken apart
 _IF = r"only if|only when|if and only if|provided(?: that)?|as long as|in case|if|when|unless|except if|except when"
-_LEADING = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),\s*(?:then\s+)?(.+)$", re.I | re.S)
+_LEADING = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),(?!\d{{3}})\s*(?:then\s+)?(.+)$", re.I | re.S)
 _TRAILING = re.compile(rf"^(.+?)[,\s]+(?:but )?({_IF})\s+(.+)$", re.I | re.S)
 _ELSE = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
-_VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
 _PHRASAL = {
     "return": r"(?:take|bring|hand) (?:[^,;]{1,60} )?back",
     "create": r"set (?:[^,;]{1,60} )?up",
@@ -100,17 +127,23 @@ _EVIDENCE = re.compile(
     r"|(?:the )?same as|identical (?:to|with)|similar to|superseded by|replaced by)\s+",
     re.I,
 )
-_NOT = r"do not|don['’]t|never|must not|should not|shouldn['’]t|without"
+_NOT = r"do not|don['’]t|never|must not|should not|shouldn['’]t"
+_WRITE_NAMES = {word for name, words in FAMILIES.items() if name != "read" for word in words} | {"tell"}
+_GERUNDS = "|".join(
+    sorted({f"{stemmed}ing" for word in _WRITE_NAMES for stemmed in (word, word.removesuffix("e"), word + word[-1])})
+)
+_WITHOUT = rf"without\s+(?!matching\b)(?:{_GERUNDS})\b"  # "invoices without matching orders" says which ones
+_MANNER = re.compile(rf"^without\s+(?:\w+\s+){{0,2}}?\w+,?\s+(?=(?:{_VERB})\b)", re.I)
 _JOIN = re.compile(
     rf"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?=(?:{_NOT})\b|(?:then |also )?(?:{_VERB})\b)"
     rf"|,\s*(?=(?:{_VERB}|{_NOT})\s)|(?:,\s*|\s+)(?:(?:and then|and also|and|then)\s+)?"
     rf"(?=(?:{'|'.join(_PHRASAL.values())})\b)"
+    rf"|(?:,\s*|\s+)(?:(?:and|but)\s+)?(?={_WITHOUT})"
     r"|\s+and\s+(?=(?!the |an? |all |every |each |its |their |his |her |for |with |from |that |this |these |those |any "
     r"|both |by |of |to |in |on )[a-z]{3,}\s+(?:the|an?|all|every|each|its|their|them|it)\b)",
     re.I,
 )
 _HEADED = re.compile(rf"^(?P<head>[^:]*[a-z][^:]*):\s+(?P<rest>(?:{_VERB})\b.*)$", re.I | re.S)
-_AND_NOTIFY = re.compile(rf"(?:,\s*|\s+)(?=(?:and|then|and then)\s+(?:also\s+)?(?:{_NOTIFY})\b)", re.I)
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
 _PASSIVE = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
 _ASKING = re.compile(
@@ -138,23 +171,40 @@ _STATES = re.compile(
     re.I,
 )
 _AFTER = re.compile(r"\b(?:then|after that|afterwards|thereafter),?\s+(?:also\s+)?$", re.I)
+_OF_ONE_THING = frozenset("approve reject cancel close delete archive restore".split())
+_TWO_QUESTIONS = re.compile(
+    r",?\s+and\s+(?=(?:which|what|how|who|whom|whose|when|where)\b)|,\s*and\s+(?=(?:is|are|give)\b)", re.I
+)
+_PERHAPS_ANOTHER = re.compile(
+    r"^(?P<first>\S[^\"“]*?)(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+"
+    r"(?P<rest>(?P<between>[a-zäöüéèà]{3,}\s+(?:[a-zäöüéèà]+\s+){0,2})(?:[A-Za-z]{1,20}-?\d|[A-Z][a-z]+).*)$",
+    re.S,
+)
 _LEADS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
     "finally next first second third i we want like have afterwards after that so".split()
 )
 
 
-def understand(text: str) -> Reading:
-    """Read a task's text sentence by sentence."""
+def understand(text: str, things: frozenset[str] = frozenset()) -> Reading:
+    """Read a task's text sentence by sentence. ``things``: the stems of all words that tools and records are called by.
+
+    With them, a word before an identifier that is none of them, and no known verb, begins a clause of its own.
+    """
     intents: list[Intent] = []
     questions: list[str] = []
     for sentence in filter(None, (part.strip() for part in _SENTENCE.split(text))):
         if _asks(sentence):
-            questions.append(sentence)
+            questions += [half for half in _TWO_QUESTIONS.split(sentence) if half.strip(" ?.,")]
+        elif intents and (match := _REASON_ALONE.match(sentence)):
+            intents[-1] = intents[-1]._replace(reason=intents[-1].reason or _unquote(sentence[match.end() :]))
         elif intents and _CONTINUES.match(sentence):
             intents[-1] = intents[-1]._replace(clause=f"{intents[-1].clause}, {sentence.rstrip(' .!;')}")
         else:
-            intents += _sentence(sentence, intents)
+            read = _sentence(sentence, intents)
+            if intents and not read and (reasons := _mask_reasons(sentence)[1]):
+                intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
+            intents += [part for intent in read for part in _divide(intent, things)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
@@ -163,6 +213,25 @@ def understand(text: str) -> Reading:
     specific = _specific(actions)
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
     return Reading(text, specific, forbidden, tuple(questions), unnamed)
+
+
+def _divide(intent: Intent, things: frozenset[str]) -> list[Intent]:
+    """A clause, and what follows its ``and`` by a verb that is not known: ``approve A-1 and frobnicate A-2``."""
+    match = _PERHAPS_ANOTHER.match(intent.clause) if things and not intent.is_notice else None
+    if match is None or ":" in match["first"] or intent.family in (None, "read", "create"):
+        return [intent]
+    words = [word for word in text_words(match["between"]) if word not in STOP]
+    known = things | {stem(word) for word in text_words(match["first"])}
+    if not words or is_verb(words[0]):
+        return [intent]
+    is_unknown = stem(words[0]) not in known
+    is_other = stem(words[0]) in known - text_stems(match["first"]) and intent.family in _OF_ONE_THING
+    if not (is_unknown or is_other):
+        return [intent]
+    first = intent._replace(clause=match["first"], spared=find_spared(match["first"]))
+    verb = words[0] if is_unknown else intent.verb
+    rest = intent._replace(verb=verb, clause=match["rest"], is_unknown=is_unknown, spared=find_spared(match["rest"]))
+    return [first, *_divide(rest, things)]
 
 
 def _is_statement(intent: Intent) -> bool:
@@ -187,29 +256,72 @@ def _specific(actions: list[Intent]) -> tuple[Intent, ...]:
 
 
 def _sentence(sentence: str, before: list[Intent]) -> list[Intent]:
-    main, *otherwise = _ELSE.split(sentence, maxsplit=1)
+    masked, reasons = _mask_reasons(sentence)
+    main, *otherwise = _ELSE.split(masked, maxsplit=1)
     if not main.strip(" .;!") and not otherwise:
         return []
     if not main.strip(" .;!") and before:
         last = before[-1]
-        return [intent._replace(condition=last.condition, holds=not last.holds) for intent in _clauses(otherwise[0])]
+        found = [intent._replace(condition=last.condition, holds=not last.holds) for intent in _clauses(otherwise[0])]
+        return _with_reasons(found, reasons)
     condition, holds, body = _condition(main.strip())
     found = [intent._replace(condition=condition, holds=holds) for intent in _clauses(body)]
     for rest in otherwise:
         found += [intent._replace(condition=condition, holds=not holds) for intent in _clauses(rest)]
-    return found
+    return _with_reasons(found, reasons)
+
+
+def _mask_reasons(sentence: str) -> tuple[str, list[str]]:
+    """The sentence with one mark in place of each reason, and the reasons without quotation marks."""
+    reasons: list[str] = []
+
+    def mask(match: re.Match[str]) -> str:
+        if len(reasons) == len(_MARKS):
+            return match[0]
+        reasons.append(_unquote(match["why"]))
+        return _MARKS[len(reasons) - 1]
+
+    return _REASON.sub(mask, re.sub(_MARK, " ", sentence)), reasons
+
+
+def _unquote(why: str) -> str:
+    why = why.strip().rstrip(".!;")
+    why = why if "(" in why else why.rstrip(")")
+    match = re.fullmatch(r"[\"“'‘](.+)[\"”'’]", why, re.S)
+    return match[1].strip() if match else why
+
+
+def _with_reasons(found: list[Intent], reasons: list[str]) -> list[Intent]:
+    """Each clause with the reason whose mark stands in it; one that stands before all clauses is of the next."""
+    told: list[Intent] = []
+    leading = ""
+    for intent in found:
+        clause, marks = _unmark(intent.clause)
+        why = "; ".join(filter(None, [leading, *(reasons[_MARKS.index(mark)] for mark in marks)]))
+        clause = clause.strip(" ,.!;")
+        if not clause:
+            leading = why
+            continue
+        told.append(intent._replace(clause=clause, reason=why, context=_unmark(intent.context)[0]))
+        leading = ""
+    return told
 
 
 def _condition(sentence: str) -> tuple[str, bool, str]:
-    reason = _REASON.search(sentence)
-    body = sentence[: reason.start()] if reason else sentence
-    tail = sentence[reason.start() :] if reason else ""
-    if match := _LEADING.match(body):
-        return match[2], _positive(match[1]), match[3] + tail
-    if match := _TRAILING.match(body):
-        condition, *notice = _AND_NOTIFY.split(match[3], maxsplit=1)
-        return condition.rstrip(" .!;"), _positive(match[2]), " ".join((match[1], *notice)) + tail
+    """The condition, whether it has to hold, and the sentence without it; a mark in the condition stays behind."""
+    if match := _LEADING.match(sentence):
+        condition, marks = _unmark(match[2])
+        return condition, _positive(match[1]), f"{match[3]}{marks}"
+    if match := _TRAILING.match(sentence):
+        place = next(iter(re.finditer(_FURTHER, match[3], re.I)), None)
+        tail, further = (match[3][: place.start()], match[3][place.start() :]) if place else (match[3], "")
+        condition, marks = _unmark(tail)
+        return condition.rstrip(" .!;"), _positive(match[2]), f"{match[1]}{marks}{further}"
     return "", True, sentence
+
+
+def _unmark(text: str) -> tuple[str, str]:
+    return re.sub(_MARK, "", text), "".join(re.findall(_MARK, text))
 
 
 def _positive(word: str) -> bool:
@@ -217,21 +329,18 @@ def _positive(word: str) -> bool:
 
 
 def _clauses(body: str) -> list[Intent]:
-    reason = _REASON.search(body)
-    why = reason[1].strip().rstrip(".!;") if reason else ""
-    text = body[: reason.start()] + body[reason.end() :] if reason else body
-    if (match := _HEADED.match(text)) and family(text_words(match["head"])[0]) not in NOTICES:
-        later = [one._replace(context=match["head"]) for one in _split(match["rest"], why)]
-        return [*(one._replace(is_heading=True) for one in _split(match["head"], why)), *later]
-    return _split(text, why)
+    if (match := _HEADED.match(body)) and family(text_words(match["head"])[0]) not in NOTICES:
+        later = [one._replace(context=match["head"]) for one in _split(match["rest"])]
+        return [*(one._replace(is_heading=True) for one in _split(match["head"])), *later]
+    return _split(body)
 
 
-def _split(text: str, why: str) -> list[Intent]:
-    return [_intent(clause.strip(), why) for clause in _JOIN.split(text) if clause.strip(" .,")]
+def _split(text: str) -> list[Intent]:
+    return [_intent(clause.strip()) for clause in _JOIN.split(text) if clause.strip(" .,")]
 
 
-def _intent(clause: str, reason: str) -> Intent:
-    found = _of_clause(clause.rstrip(" .!;"), reason)
+def _intent(clause: str) -> Intent:
+    found = _of_clause(clause.rstrip(" .!;"))
     return found._replace(spared=found.spared or find_spared(found.clause))
 
 
@@ -249,20 +358,24 @@ def drop_spared(text: str) -> str:
     return text
 
 
-def _of_clause(clause: str, reason: str) -> Intent:
+def _of_clause(clause: str) -> Intent:
     for verb, pattern in _PHRASALS:
         if pattern.match(clause):
-            return Intent(verb, clause, reason=reason)
+            return Intent(verb, clause)
     if _TO_ANSWER.match(clause):
-        return Intent("report", clause, reason=reason)
+        return Intent("report", clause)
     if match := _HAPPENED.match(clause):
-        return Intent(match["verb"].lower(), clause, reason=reason)
+        return Intent(match["verb"].lower(), clause)
+    if match := re.match(_WITHOUT, clause, re.I):
+        verb = match[0].split()[-1].lower()
+        return Intent("notify" if verb == "telling" else verb, clause, negated=True)
+    clause = _MANNER.sub("", clause)
     if match := _NEGATED.search(clause):
-        return Intent(_object_verb(match[1], clause), clause, negated=True, reason=reason)
+        return Intent(_object_verb(match[1], clause), clause, negated=True)
     if match := _PASSIVE.search(clause):
-        return Intent(match[1].lower(), clause, reason=reason)
+        return Intent(match[1].lower(), clause)
     words = [word for word in text_words(clause) if word not in _LEADS]
-    return Intent(_object_verb(words[0], clause) if words else "", clause, reason=reason)
+    return Intent(_object_verb(words[0], clause) if words else "", clause)
 
 
 def _object_verb(verb: str, clause: str) -> str:

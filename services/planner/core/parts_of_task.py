@@ -34,7 +34,7 @@ def parts_of(situation: Situation, writers: Sequence[ToolSpec]) -> list[ParsedPa
     found += [ParsedPart(quote(one, situation), FIND_OUT, one) for one in situation.reading.questions]
     unique: dict[str, ParsedPart] = {}
     for part in sorted(found, key=lambda part: (text.find(part.quote), part.kind)):
-        unique.setdefault(f"{part.kind} {part.quote}", part)
+        unique.setdefault(f"{part.kind} {part.quote} {part.clause}", part)
     return [*unique.values()] or [ParsedPart(text.strip(), FIND_OUT, text)]
 
 
@@ -78,6 +78,13 @@ def number_of_clause(clause: str, request: Request, situation: Situation, writer
     numbers = [_whole(one.get("part"), place) for place, one in enumerate(told, 1)] or [*range(1, len(own) + 1)]
     changes = [(number, words) for number, (words, kind) in zip(numbers, known, strict=True) if kind == DO]
     exact = [number for number, words in changes if words == quote(clause, situation)]
+    if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
+        alike = [
+            part.clause
+            for part in parts_of(situation, writers)
+            if (part.kind, part.quote) == (DO, quote(clause, situation))
+        ]
+        exact = exact[alike.index(clause) :] if clause in alike else exact
     near = [number for number, words in changes if clause in words or words in clause]
     said = text_stems(clause)
     close = sorted(changes, key=lambda one: -len(text_stems(one[1]) & said))

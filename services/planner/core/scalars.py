@@ -21,6 +21,7 @@ _FORM = re.compile(r"\b(?:json|list|array)\b", re.I)
 _COMPUTED = re.compile(
     r"(?:the|that|this|its|their|how)\b|(?:sum|total|number|count|average|difference)\b|\d[\d.]*\s?%", re.I
 )
+_AS = re.compile(r"\bas ((?:an? |the )?(?:duplicate|copy|repetition|part) of .+)$", re.I)
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
 
 
@@ -168,7 +169,8 @@ def _first_value(text: str) -> str:
 def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
     own = field_stems(name)
     if own & _WHY or described.lower().startswith("why "):
-        return _as_candidate(intent.reason or ((_find_remark(intent.clause) or intent.clause) if required else ""))
+        stated = _find_remark(intent.clause) or _find_ground(intent, situation) if required else ""
+        return _as_candidate(intent.reason or stated)
     if own & _PROSE:
         if not (required or own & text_stems(intent.clause)):
             return None
@@ -200,7 +202,20 @@ def _news(intent: Intent, situation: Situation) -> str:
 def _find_remark(clause: str) -> str:
     """What follows a colon or the last comma, if it is a remark and not a figure."""
     head, comma, tail = clause.partition(": ") if ": " in clause else clause.rpartition(", ")
-    return tail.strip() if comma and len(text_words(tail)) >= 3 and head else ""
+    is_thing = any(mention.kind is MentionKind.ID and mention.start == 0 for mention in find(tail.strip()))
+    return tail.strip() if comma and len(text_words(tail)) >= 3 and head and not is_thing else ""
+
+
+def _find_ground(intent: Intent, situation: Situation) -> str:
+    """What the task says of the thing itself: ``as a duplicate of ...``, or a sentence of its own about it."""
+    if match := _AS.search(intent.clause):
+        return match[1].strip()
+    named = [re.escape(mention.value) for mention in find(intent.clause) if mention.kind is MentionKind.ID]
+    said = re.compile(
+        rf"(?:^|[.;\n]\s*)((?:the )?(?:\w+ ){{0,2}}(?:{'|'.join(named)}) (?:is|was|has)\b[^.;?\n]+)[.;\n]", re.I
+    )
+    match = said.search(situation.text) if named else None
+    return match[1].strip() if match else ""
 
 
 def _literal_text(clause: str) -> str:

@@ -85,7 +85,7 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
         mentions += tuple(found for found in find(history) if found.kind is MentionKind.ID)
     facts = facts_of(request, writers)
-    reading = _without_documents(understand(text), request.sections.get("documents", ""))
+    reading = _without_documents(understand(text, _things_of(request)), request.sections.get("documents", ""))
     values = (*objects(request.section("values")), *_find_calculated(request))
     return Situation(
         reading,
@@ -98,6 +98,12 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
         SituationMemo(),
         request.task,
     )
+
+
+def _things_of(request: Request) -> frozenset[str]:
+    """The stems of the words by which the tools on offer are called and described."""
+    told = [f"{' '.join(parts(tool.name))} {tool.description} {' '.join(tool.properties)}" for tool in request.tools]
+    return frozenset().union(*(text_stems(one.replace("_", " ")) for one in told)) if told else frozenset()
 
 
 def _without_documents(reading: Reading, documents: str) -> Reading:

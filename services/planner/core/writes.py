@@ -23,6 +23,8 @@ from shared.domain.exact_json import JsonObject
 
 _RESULT = re.compile(r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I)
 
+_DECISIONS = frozenset({"approve", "reject"})
+_STATES = text_stems("status state")
 _TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 
 
@@ -260,6 +262,8 @@ def _check_ways(
     for way in ways:
         if unread := _unread(way, situation, readers):
             return [], Unplanned(unread)
+        if decided := _why_decided(way, intent, situation):
+            return [], Unplanned(decided)
         if settled := _why_settled(way, intent, situation):
             return [], Unplanned(settled, settled=True)
     return ways, Unplanned()
@@ -289,6 +293,20 @@ def _why_settled(way: BoundWay, intent: Intent, situation: Situation) -> str:
         state = next((value for value in states if stem(value) == done and value != done and value.endswith("d")), "")
         if ids & own and state:
             return f"{', '.join(sorted(ids & own))} is already {state}"
+    return ""
+
+
+def _why_decided(way: BoundWay, intent: Intent, situation: Situation) -> str:
+    """``approve`` what is rejected already: it was decided otherwise, and that is said."""
+    ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
+    for record in situation.records if intent.family in _DECISIONS else ():
+        known = own_id(record)
+        states = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATES]
+        decided = next(
+            (one for one in states if one.endswith("ed") and family(one) in _DECISIONS - {intent.family}), ""
+        )
+        if known and str(known[1]) in ids and decided:
+            return f"{known[1]} is already {decided}"
     return ""
 
 

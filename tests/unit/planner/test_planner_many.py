@@ -53,7 +53,7 @@ def test_a_notice_after_a_reason_or_a_condition_is_an_action_of_its_own() -> Non
     reasoned = understand("Close kite KIT-1 because it is torn and notify the pilot.").actions
     assert [(intent.verb, intent.reason) for intent in reasoned] == [
         ("close", "it is torn"),
-        ("notify", "it is torn"),
+        ("notify", ""),
     ]
     conditional = understand("Close kite KIT-1 if it is torn and notify the pilot.").actions
     assert [(intent.verb, intent.condition) for intent in conditional] == [

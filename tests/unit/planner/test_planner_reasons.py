@@ -1,0 +1,123 @@
+"""Where a reason begins and ends, whose it is, and that neither a part nor a reason is lost or made up."""
+
+import pytest
+
+from services.planner.core.foreign import in_english
+from services.planner.core.intents import understand
+from shared.domain.exact_json import Json
+from tests.unit.planner.planner_requests import calls, fact, links, planned, tool
+
+_APPROVE: Json = tool("approve_kite", kite_id="string")
+_REJECT: Json = tool("reject_kite", kite_id="string", reason="string")
+_TELL: Json = tool("notify_pilot", pilot_id="string", message="string")
+_FACTS: list[Json] = [
+    fact(f"f{n}", "get_kite", {"id": f"KIT-{n}"}, {"id": f"KIT-{n}", "amount": "120.00", "state": "open"})
+    for n in (7, 8)
+]
+
+
+def _read(text: str) -> list[tuple[str, str, str]]:
+    return [(intent.clause, intent.reason, intent.condition) for intent in understand(text).actions]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (
+            "Reject KIT-7 because wings are not covered, and approve KIT-8.",
+            [("Reject KIT-7", "wings are not covered", ""), ("approve KIT-8", "", "")],
+        ),
+        (
+            "Reject KIT-7 with the reason 'no money' unless more than 20,000 is available.",
+            [("Reject KIT-7", "no money", "more than 20,000 is available")],
+        ),
+        (
+            "Approve KIT-8 and reject KIT-7 because it is torn.",
+            [("Approve KIT-8", "", ""), ("reject KIT-7", "it is torn", "")],
+        ),
+        ("Because the hill is closed, cancel KIT-7.", [("cancel KIT-7", "the hill is closed", "")]),
+        ("Reject KIT-7; the reason is 'not this year'.", [("Reject KIT-7", "not this year", "")]),
+        ("Reject KIT-7 (reason: “not this year”).", [("Reject KIT-7", "not this year", "")]),
+        (
+            "Approve KIT-7 if it is under 50, and approve KIT-8.",
+            [("Approve KIT-7", "", "it is under 50"), ("approve KIT-8", "", "it is under 50")],
+        ),
+    ],
+)
+def test_a_reason_ends_before_the_next_part_and_the_condition(text: str, read: list[tuple[str, str, str]]) -> None:
+    assert _read(text) == read
+
+
+@pytest.mark.promise("planner.never_invents")
+def test_a_reason_that_nobody_gave_is_missing() -> None:
+    """The order itself is no reason, nor is the rest of a list of identifiers."""
+    for task in ("Reject kite KIT-7.", "Reject kites KIT-7, KIT-8 and KIT-8."):
+        plan = planned(task, _FACTS, [_APPROVE, _REJECT])
+        assert (calls(plan), "needs reason" in plan.text) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        ("Reject kite KIT-7 as a duplicate of KIT-8.", "a duplicate of KIT-8"),
+        ("KIT-7 is a duplicate of KIT-8. Reject KIT-7.", "KIT-7 is a duplicate of KIT-8"),
+        ("Reject kite KIT-7: wings are not covered.", "wings are not covered"),
+    ],
+)
+def test_a_reason_may_be_said_without_a_because(task: str, reason: str) -> None:
+    assert calls(planned(task, _FACTS, [_APPROVE, _REJECT])) == [
+        ("reject_kite", {"kite_id": "KIT-7", "reason": reason})
+    ]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@pytest.mark.parametrize(
+    ("said", "english"),
+    [
+        ("Genehmige das Budget KIT-7 und danach KIT-8.", "approve the budget KIT-7 and then KIT-8."),
+        ("Rejette la note de frais KIT-7 avec la carte.", "reject the expense claim KIT-7 with the carte."),
+        ("Bitte lehne KIT-7 ab. Grund: es ist zu teuer.", "please reject KIT-7 . because es ist zu teuer."),
+    ],
+)
+def test_a_reason_of_another_language_begins_at_a_whole_word(said: str, english: str) -> None:
+    """``da`` begins ``das`` and ``danach``, ``car`` begins ``carte``: neither is a because."""
+    assert in_english(said) == english
+
+
+@pytest.mark.promise("planner.loses_no_part")
+def test_two_parts_of_one_foreign_sentence_are_two_parts() -> None:
+    plan = planned("Bitte genehmige KIT-7 und lehne KIT-8 ab, weil es zu teuer ist.", _FACTS, [_APPROVE, _REJECT])
+    assert [given["kite_id"] for _, given in calls(plan)] == ["KIT-7", "KIT-8"]
+    assert links(plan) == [{"part": 1}, {"part": 2}]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@pytest.mark.parametrize("task", ["Approve KIT-7 and frobnicate KIT-8.", "Approve KIT-7 and frobnicate kite KIT-8."])
+def test_a_clause_with_an_unknown_verb_is_not_understood(task: str) -> None:
+    """It is not joined to the clause before it."""
+    plan = planned(task, _FACTS, [_APPROVE, _REJECT])
+    assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"})]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@pytest.mark.parametrize(
+    "task", ["Approve KIT-7 without notifying PIL-2.", "Without delay approve KIT-7.", "Approve KIT-7 without a fee."]
+)
+def test_without_forbids_an_act_and_not_the_clause(task: str) -> None:
+    plan = planned(task, _FACTS, [_APPROVE, _TELL])
+    assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"})]
+
+
+@pytest.mark.parametrize("state", ["rejected", "declined"])
+def test_what_was_decided_otherwise_is_not_proposed(state: str) -> None:
+    facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {"id": "KIT-7", "status": state})]
+    plan = planned("Approve kite KIT-7.", facts, [_APPROVE])
+    assert (calls(plan), f"KIT-7 is already {state}" in plan.text) == ([], True)
+
+
+def test_things_for_which_a_condition_differs_are_not_decided_together() -> None:
+    rows = {"KIT-7": "120.00", "KIT-8": "80.00"}
+    facts = [fact(f"f-{one}", "get_kite", {"id": one}, {"id": one, "amount": amount}) for one, amount in rows.items()]
+    plan = planned("Approve kites KIT-7 and KIT-8 if they are under 100.", [*facts], [_APPROVE])
+    assert (calls(plan), "not the same" in plan.text) == ([], True)
