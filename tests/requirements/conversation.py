@@ -7,6 +7,15 @@ PROMISES = (
     Promise("coverage.settled_once", "What the first reply understood is what may be done", "I2"),
     Promise("coverage.text_alone", "A reply of text alone ends no task as done: one correction, then it is said", "I4"),
     Promise("coverage.without_understand", "Without `understand` the whole task is one part to be done", "I4"),
+    Promise("coverage.left_without_condition", "A part left without a condition of the task is not done", "I4"),
+    Promise("coverage.listed_ids", "What a part lists and no call names is asked for once, and then not done", "I4"),
+    Promise(
+        "coverage.not_taken_up", "A sentence of the task that no part quotes is named to the model and client", "I4"
+    ),
+    Promise(
+        "coverage.proposed_again", "A call whose argument an earlier answer filled is not made a second time", "I3"
+    ),
+    Promise("coverage.only_asked", "A call that only asks and changes nothing does no part", "I4"),
     Promise("coverage.left_part_takes_no_call", "A part that was left takes no call", "I2"),
     Promise("coverage.judged", "A risky plan is held against its task's parts; an objection goes back", "seed 000"),
     Promise("coverage.fails_closed", "A risky plan is not made while nobody can judge it", "I2; bad input"),

@@ -10,11 +10,17 @@ from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_model import text_reply
-from tests.doubles.scripted_talk import calls_reply, results_in, texts_in
+from tests.doubles.scripted_talk import calls_reply, of_conversation, results_in, texts_in
 from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision
 
 STRANGE: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-9"})
+_CLAIM_ID: JsonObject = {
+    "type": "object",
+    "properties": {"claim_id": {"type": "string"}},
+    "required": ["claim_id"],
+    "additionalProperties": False,
+}
 PAY_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {"claim_id": {"type": "string"}, "amount": {"type": "string"}, "weight": {"type": "number"}},
@@ -77,6 +83,149 @@ async def test_a_part_left_for_its_own_condition_is_said_in_the_answer_and_count
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
     assert "it is not overdue" in str(record.answer)
+
+
+@pytest.mark.promise("coverage.left_without_condition")
+async def test_a_part_left_without_any_condition_of_the_task_counts_as_not_done() -> None:
+    stage = Stage("Approve claim C-1. Tell the clerk")
+    stage.talk.parts = [("Approve claim C-1", "do"), ("Tell the clerk", "do")]
+    left: JsonObject = {"part": 2, "because": "a message is not needed", "ref": "r1"}
+    approve: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
+    stage.talk.rounds = [[READ], [approve], [("leave_part", left)]]
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    assert "it was left, though the task sets no condition: a message is not needed (r1)" in str(record.reason)
+    assert str(record.answer).count("a message is not needed (r1)") == 1
+
+
+@pytest.mark.promise("coverage.left_without_condition")
+@pytest.mark.parametrize("text", ["Tell the clerk, unless it is open", "Tell every clerk", "Tell those who asked"])
+async def test_a_part_that_may_come_to_nothing_by_its_own_words_is_left_rightly(text: str) -> None:
+    stage = Stage(text)
+    left: JsonObject = {"part": 1, "because": "there is none", "ref": "r1"}
+    stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "Nobody was told."
+    assert (await stage.run()).state is TaskState.COMPLETED
+
+
+@pytest.mark.promise("coverage.proposed_again")
+async def test_a_call_that_an_earlier_answer_filled_is_not_made_again_where_it_is_proposed_with_that_value() -> None:
+    stage = Stage("Open a claim and approve it")
+    stage.servers.add("open_claim", lambda _: {"data": {"claim_id": "C-2"}}, ToolClass.CHANGE)
+    filled: tuple[str, JsonObject] = ("approve_claim", {"_call": {"from": {"claim_id": "1.claim_id"}}})
+    stage.talk.rounds, stage.talk.answer = [[READ], [("open_claim", {}), filled], [APPROVE_2]], "C-2 is approved."
+    await stage.run()
+    assert stage.claims.applied == ["C-2"]
+
+
+@pytest.mark.promise("coverage.not_taken_up")
+async def test_a_sentence_that_no_part_quotes_is_told_to_the_model_and_stands_under_the_answer() -> None:
+    stage = Stage("Approve claim C-1 of 120.50. Then move claim C-7 to the archive.")
+    stage.talk.parts = [("Approve claim C-1 of 120.50", "do")]
+    record = await stage.run()
+    told = texts_in(of_conversation(stage.model.requests)[1])
+    assert "no part takes up: 'Then move claim C-7 to the archive.'" in told
+    assert "Not taken up: Then move claim C-7 to the archive." in str(record.answer)
+    assert record.metadata["not_taken_up"] == ["Then move claim C-7 to the archive."]
+
+
+@pytest.mark.promise("coverage.not_taken_up")
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "Good morning, I am back from room 12.", "Do not touch claim C-7.", "Claim C-7 is no matter of ours.",
+        "Thank you!", "Check the claim well.", "The amount was agreed on 2026-01-07.", "Approve C-1 today.", "Send it.",
+        "Look into claim C-2.",  # which a call reads
+    ],
+)  # fmt: skip
+async def test_greetings_and_what_only_tells_something_make_no_noise(beside: str) -> None:
+    stage = Stage(f"{TASK}. {beside}")
+    stage.talk.parts = [(TASK, "do")]
+    stage.talk.rounds = [[READ, READ_2], [APPROVE]]
+    record = await stage.run()
+    assert (record.state, record.metadata.get("not_taken_up")) == (TaskState.COMPLETED, None)
+    assert "Not taken up" not in str(record.answer)
+
+
+_BOTH = "Approve claims C-1 and C-2"
+READ_2: tuple[str, JsonObject] = ("get_claim", {"claim_id": "C-2"})
+APPROVE_2: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
+
+
+@pytest.mark.promise("coverage.listed_ids")
+async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_not_done() -> None:
+    stage = Stage(_BOTH)
+    stage.talk.rounds, stage.talk.answer = [[READ, READ_2], [APPROVE]], "Both are approved."
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    asked = [texts_in(request) for request in of_conversation(stage.model.requests)]
+    assert [text.count("no call names C-2") for text in asked][-2:] == [0, 1]
+    assert "Not done: part 1 (Approve claims C-1 and C-2): no call names C-2" in str(record.answer)
+
+
+@pytest.mark.promise("coverage.listed_ids")
+@pytest.mark.parametrize(
+    "then", [[APPROVE_2], [("leave_part", {"part": 1, "because": "C-2 is a test claim", "ref": "r2"})]]
+)
+async def test_asked_for_what_a_part_lists_a_model_calls_it_or_leaves_it_with_a_reason(
+    then: list[tuple[str, JsonObject]],
+) -> None:
+    stage = Stage(_BOTH)
+    said = iter([text_reply("Both are approved."), calls_reply(then, 9)])
+    stage.talk.rounds, stage.talk.answer = [[READ, READ_2], [APPROVE]], "That is what was done."
+
+    def think(asked: ModelRequest) -> ModelReply:
+        return next(said, None) or stage.talk(asked) if stage.claims.applied else stage.talk(asked)
+
+    stage.thinks = think
+    record = await stage.run()
+    assert record.state is TaskState.COMPLETED
+    assert stage.claims.applied == (["C-1", "C-2"] if then == [APPROVE_2] else ["C-1"])
+    assert then == [APPROVE_2] or "C-2 is a test claim (r2)" in str(record.answer)
+
+
+@pytest.mark.promise("coverage.listed_ids")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Approve claim C-1, not C-2", "Approve claim C-1 as a duplicate of C-2", "Approve C-1 instead of C-2",
+        "Approve claim C-1 or C-2", "Approve C-1 and look into claim C-2", "Approve the older of C-1 and C-2",
+        "Approve all but C-2: C-1", "Approve C-1 and tell the clerk of 2",
+    ],
+)  # fmt: skip
+async def test_what_a_part_names_as_evidence_or_leaves_out_needs_no_call(text: str) -> None:
+    stage = Stage(text)
+    stage.talk.rounds, stage.talk.answer = [[READ, READ_2], [APPROVE]], "C-1 is approved."
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+def _with_quotes(stage: Stage) -> Stage:
+    stage.servers.add("quote_claim", lambda _: {"quote": {"total": "120.50"}}, ToolClass.CHANGE, _CLAIM_ID)
+    return stage
+
+
+_QUOTE: tuple[str, JsonObject] = ("quote_claim", {"claim_id": "C-1"})
+
+
+@pytest.mark.promise("coverage.only_asked")
+async def test_a_call_that_only_asks_does_no_part_and_the_model_is_told_so_once() -> None:
+    stage = _with_quotes(Stage())
+    stage.talk.rounds, stage.talk.answer = [[READ], [_QUOTE]], "It is approved."
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    assert "quote_claim only asks, and no read shows that it changed anything" in str(record.reason)
+    asked = [texts_in(request) for request in of_conversation(stage.model.requests)]
+    assert "No call was made for part 1" in asked[-1]
+
+
+@pytest.mark.promise("coverage.only_asked")
+@pytest.mark.parametrize(("text", "rounds"), [(TASK, [[READ], [_QUOTE], [APPROVE]]), ("Quote C-1", [[READ], [_QUOTE]])])
+async def test_a_part_is_done_by_what_follows_the_question_or_where_it_is_the_question(
+    text: str, rounds: list[list[tuple[str, JsonObject]]]
+) -> None:
+    stage = _with_quotes(Stage(text))
+    stage.talk.rounds, stage.talk.answer = [*rounds], "Done."
+    assert (await stage.run()).state is TaskState.COMPLETED
 
 
 @pytest.mark.promise("coverage.text_alone")

@@ -21,7 +21,7 @@ from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import READ, Stage
+from tests.unit.executor.stage import READ, TASK, Stage
 from tests.unit.executor_core.makers import entry, fact
 
 WEAK = "It is there."  # says nothing that was found
@@ -246,7 +246,7 @@ def test_a_figure_that_nobody_found_may_go() -> None:
 @pytest.mark.promise("reflect.idle_runs")
 async def test_a_task_that_is_rightly_left_undone_is_not_asked_about_again() -> None:
     """No text can prove that nothing had to be done."""
-    one = Stage()
+    one = Stage(f"{TASK}, if necessary")
     left: JsonObject = {"part": 1, "because": "it is closed", "ref": "r1"}
     one.talk.rounds, one.talk.answer = [[READ], [("leave_part", left)]], "Nothing was written."
     record = await one.run()

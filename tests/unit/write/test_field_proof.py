@@ -323,3 +323,15 @@ def test_only_the_named_row_of_a_table_proves_a_change(keyed: bool, before: list
 
     shown = wrote("set_quantity", {"line_id": "L-1", "quantity": 3}, table(before), table(after), asked={})
     assert (judge(shown).status is VERIFIED) == (before[1] != 3 and after[1] == 3)
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(("boat", "status"), [(17, VERIFIED), (18, UNVERIFIED)])
+def test_a_field_that_names_the_record_without_its_id_shows_what_the_call_named(boat: int, status: WriteStatus) -> None:
+    """The call says ``boat_id``, the berth says ``boat``."""
+
+    def berth(who: int | None) -> Json:
+        return {"berth": {"id": 33, "pier": "C", "boat": who}}
+
+    seen = wrote("assign_berth", {"boat_id": 17, "berth_id": 33}, berth(None), berth(boat), asked={"berth_id": 33})
+    assert judge(seen).status is status

@@ -43,3 +43,28 @@ def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
     assert resolve(asked, {"c1": {"booking": {"id": 77}}}) == {"booking_id": 77}
     with pytest.raises(NoSuchPath):
         resolve(asked, {"c1": {"status": "ok"}})
+
+
+@pytest.mark.promise("I4.partners")
+@pytest.mark.parametrize(
+    "answer",
+    [{"data": {"fee_id": 905}}, {"result": {"fee": {"id": 905}}}, {"data": {"feeId": 905, "boat": {"id": 17}}}],
+)
+def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer: Json) -> None:
+    assert resolve({"fee_id": {"$ref": "c1.fee_id"}}, {"c1": answer}) == {"fee_id": 905}
+
+
+@pytest.mark.promise("I4.partners")
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        ({"data": {"fee_id": 905}, "earlier": {"fee_id": 904}}, "fee_id"),
+        ({"data": {"fee_id": 905, "earlier": {"fee_id": 904}}}, "fee_id"),
+        ({"data": {"id": 905}}, "boat_id"),  # whose id it is, nobody says
+        ({"data": {"id": 905}}, "amount"),
+        (905, "fee_id"),
+    ],
+)
+def test_a_bare_name_that_an_answer_has_not_or_has_with_two_values_stays_an_error(answer: Json, name: str) -> None:
+    with pytest.raises(NoSuchPath):
+        resolve({"it": {"$ref": f"c1.{name}"}}, {"c1": answer})

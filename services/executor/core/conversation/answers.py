@@ -1,6 +1,6 @@
 """What a reply without calls must be to count as the answer, and what is said under it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from services.executor.core.conversation.addresses import without_addresses
 from services.executor.core.dossier.dossier import Progress
@@ -33,10 +33,18 @@ class AnswerChecks:
         self._told: set[str] = set()
         self._untraced: tuple[str, ...] = ()
 
-    async def problem_with(self, key: str, reply: ModelReply, progress: Progress, lacking: Sequence[int] | None) -> str:
+    async def problem_with(
+        self,
+        key: str,
+        reply: ModelReply,
+        progress: Progress,
+        lacking: Sequence[int] | None,
+        unnamed: Mapping[int, Sequence[str]] = {},  # read only
+    ) -> str:
         """What the model is told of its answer; empty where it counts as it is. ``key`` names the reply.
 
         ``lacking``: the parts to be done that have no call; None where the model has called nothing at all.
+        ``unnamed``: by part, what it lists and no call names.
 
         Raises ``Failed`` where it says nothing at all, once more.
         """
@@ -51,6 +59,7 @@ class AnswerChecks:
             ("cut", self._form(reply, progress)),
             ("unread", self._unread(reply, progress) if lacking is not None else _ask_for_calls(reply)),
             ("lacking", self._lacking(progress, lacking or ())),
+            ("unnamed", _ask_for_listed(unnamed)),
             ("untraced", self._strange()),
         )
         for name, problem in checks:
@@ -75,13 +84,18 @@ class AnswerChecks:
     def _finder(self, progress: Progress) -> SourceFinder:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
-    def with_answer(self, progress: Progress, text: str) -> Progress:
-        """The progress with its answer; a list that was asked for passes through untouched, to the byte (I9)."""
+    def with_answer(self, progress: Progress, text: str, missing: Sequence[str] = ()) -> Progress:
+        """The progress with its answer; a list that was asked for passes through untouched, to the byte (I9).
+
+        ``missing``: sentences of the task that nothing was done about; the task's metadata names them, too.
+        """
+        if missing:
+            progress = progress.model_copy(update={"notes": {**progress.notes, "not_taken_up": [*missing]}})
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text):
             return progress.update_dossier(answer=text)
         text = without_addresses(text, self._finder(progress).is_address_of_free_text)
-        text = f"{text.rstrip()}{self._caveat(progress, text)}"
+        text = f"{text.rstrip()}{self._caveat(progress, text, missing)}"
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
     def _form(self, reply: ModelReply, progress: Progress) -> str:
@@ -122,12 +136,14 @@ class AnswerChecks:
             "with `calculate`, or answer without them."
         )
 
-    def _caveat(self, progress: Progress, text: str) -> str:
+    def _caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
         strange = [token for token in self._untraced if token in text]
         said = [f"Not verified: {', '.join(strange[:_NAMED])}."] if strange else []
         if "unread" in self._told and not progress.dossier.facts:
             said.append("Nothing was read for this answer.")
-        said += [f"Not done: {part.quote}: {part.unmet}." for part in progress.dossier.parts if part.unmet]
+        left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
+        said += [f"Not done: {part.quote}: {part.unmet}." for part in left]
+        said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
 
@@ -135,3 +151,13 @@ class AnswerChecks:
 def _ask_for_calls(reply: ModelReply) -> str:
     """A first reply of text alone: what it says was neither read nor done, and what the task asks is not known."""
     return _UNCALLED if reply.text.strip() else ""
+
+
+def _ask_for_listed(unnamed: Mapping[int, Sequence[str]]) -> str:
+    if not unnamed:
+        return ""
+    said = "; ".join(f"part {number}: no call names {', '.join(ids[:_NAMED])}" for number, ids in unnamed.items())
+    return (
+        f"{said}. Make the calls that are missing now; where they must not be made, `leave_part` with the reason, and "
+        "what was made stands."
+    )

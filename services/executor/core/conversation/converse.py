@@ -14,6 +14,7 @@ from services.executor.core.conversation.answers import AnswerChecks
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, Dispatched
 from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
+from services.executor.core.conversation.not_taken_up import still_missing
 from services.executor.core.conversation.strategies import Drafting, OneReply, drafting_for
 from services.executor.core.conversation.understood import (
     before_process,
@@ -33,6 +34,7 @@ from services.executor.core.plan.carry import enter_state, in_state, path_for
 from services.executor.core.plan.closing import ClosedPlan, Closing
 from services.executor.core.plan.draft import PlanDraft
 from services.executor.core.plan.known_figures import known_sources
+from services.executor.core.plan.listed_ids import unnamed_ids
 from services.executor.core.plan.named_reads import NamedReads
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.proposals import Setting
@@ -105,12 +107,24 @@ class Conversation:
         """Whether only changes were asked for and all have calls: then the ledger's own summary can be the answer."""
         parts, form = self.progress.dossier.parts, self.progress.dossier.answer_format
         only_changes = bool(parts) and all(part.is_to_do for part in parts)
-        return only_changes and form == "prose" and not self._draft.held and not self._draft.lacking(parts)
+        return (
+            only_changes
+            and form == "prose"
+            and not (self._draft.held or self._draft.without_effect(parts) or self.unnamed)
+        )
 
     @property
     def corrected(self) -> Mapping[int, str]:
         """By part, what was wrong with the calls that were proposed for it and never stood in a plan."""
         return self._draft.corrected
+
+    @property
+    def unnamed(self) -> Mapping[int, tuple[str, ...]]:
+        """By part, the identifiers that it lists and no call names, though calls name others of the same list."""
+        calls = [call for plan in self._draft.plans for call in plan.calls]
+        parts = [part for part in parts_to_do(self.progress.dossier.parts) if not part.unmet]
+        found = {part.number: unnamed_ids(part, calls, self._reader.facts) for part in parts}
+        return {number: ids for number, ids in found.items() if ids}
 
     async def go_on(self) -> AnswerFound | PlanClosed:
         """Until a plan closes, or the answer is there."""
@@ -137,7 +151,7 @@ class Conversation:
             raise Failed("no plan was closed")
         self._reader.expect_changes()
         self._written += await answers_to(self.ctx, (closed.plan,))
-        self._talk.so_far += self._draft.hear(closed, outcomes)
+        self._talk.so_far += self._draft.hear(closed, outcomes, self.progress.dossier.parts)
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
@@ -278,7 +292,7 @@ class Conversation:
         learned = counted.update_dossier(
             facts=self._reader.facts,
             values=tuple(self._local.values),
-            parts=parts_with_conditions(self.progress.dossier.parts, self._local.unmet),
+            parts=parts_with_conditions(self.progress.dossier.parts, self._local.unmet, self._local.unexcused),
             made=self._local.made_used,
         )
         self.progress = with_process_figures(self.ctx, learned)
@@ -328,8 +342,9 @@ class Conversation:
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; else the model was told what is wrong with it."""
         self._learn()
-        lacking = self._draft.lacking(self.progress.dossier.parts) if self._settled else None
-        if problem := await self._answers.problem_with(self.key, reply, self.progress, lacking):
+        lacking = self._draft.without_effect(self.progress.dossier.parts) if self._settled else None
+        self._local.asked_about |= self.unnamed.keys()
+        if problem := await self._answers.problem_with(self.key, reply, self.progress, lacking, self.unnamed):
             self._talk.say(problem)
             return False
         if not self._settled:
@@ -341,7 +356,8 @@ class Conversation:
         with in_state(self.ctx, self.progress):
             text, calls = await self._drafting.final_text(self.ctx, self._talk, self.progress, reply.text)
         self._count(calls)
-        self.progress = self._answers.with_answer(self.progress, text)
+        missing = still_missing(self._local.not_taken_up, self.progress.dossier)
+        self.progress = self._answers.with_answer(self.progress, text, missing)
         return True
 
 

@@ -91,7 +91,9 @@ class Dispatch:
             shown.append(_said_as_data(use, results[use.id]))
         proposed = heard
         if calls.writes and not heard.use_ids:
-            parts = parts_with_conditions(setting.parts, self._local.unmet)  # as this reply left them
+            parts = parts_with_conditions(
+                setting.parts, self._local.unmet, self._local.unexcused
+            )  # as this reply left them
             proposed = self._propose(calls.writes, before, setting._replace(parts=parts), known(), new_reads)
             self._ctx.journal.decide_once(self._proposed_key, proposed.model_dump_json)
         return Dispatched(results, proposed.proposals, proposed.wrong, tuple(shown), proposed.doubts)

@@ -6,6 +6,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from services.executor.core.assessed.world import is_assessed
+from services.executor.core.conversation.not_taken_up import problems_of, sentences_not_taken_up
+from services.executor.core.dossier.conditions import may_come_to_nothing
 from services.executor.core.dossier.dossier import Fact, NamedValue, Operand, Progress
 from services.executor.core.dossier.parts import (
     UNDERSTAND,
@@ -40,6 +43,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 _MOST_HYPOTHETICAL = 5
 _LONGEST_REASON = 300
 _LONGEST_OPERAND = 60
+_NO_CONDITION = "the task sets no condition for this part, so it counts as not done"
 _RELATIONS = {
     "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
     "is_equal": "is", "is_not_equal": "is not",
@@ -56,6 +60,9 @@ class LocalTools:
     understanding: Understanding | None = None
     values: list[NamedValue] = field(default_factory=list)
     unmet: dict[int, str] = field(default_factory=dict)  # conditions of parts that were calculated and do not hold
+    unexcused: set[int] = field(default_factory=set)  # parts that were left though the task sets no condition
+    asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
+    not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
     hypothetical: int = 0
     made: Made = NOTHING
 
@@ -112,7 +119,9 @@ class LocalTools:
         if self.understanding is not None:
             raise CannotUnderstand("the task's parts are settled by the first reply")
         self.understanding = read_understanding(given, user_texts(self.ctx))
-        problems: list[Json] = [*self.understanding.problems]
+        if self.understanding.parts:
+            self.not_taken_up = sentences_not_taken_up(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
+        problems = [*self.understanding.problems, *problems_of(self.not_taken_up)]
         parts: list[Json] = [part.as_json() for part in self.understanding.parts]
         return {"parts": parts, **({"problems": problems} if problems else {})}
 
@@ -128,19 +137,27 @@ class LocalTools:
 
     def _leave(self, given: JsonObject, facts: Sequence[Fact]) -> Json:
         """A part whose own condition a result shows not to be met. It is told, and never in silence."""
-        part, because, ref = given.get("part"), str(given.get("because", "")).strip(), str(given.get("ref", ""))
-        number = next((one.number for one in self.progress.dossier.parts if one.number == part and one.is_to_do), None)
-        if number is None:
+        number, because, ref = given.get("part"), str(given.get("because", "")).strip(), str(given.get("ref", ""))
+        part = next((one for one in self.progress.dossier.parts if one.number == number and one.is_to_do), None)
+        if part is None:
             raise ValueError("name a part that is to be done")
         if not because or all(fact.ref != ref for fact in facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
-        self.unmet[number] = f"{because[:_LONGEST_REASON]} ({ref})"
-        return {"part": number, "left": True}
+        self.unmet[part.number] = f"{because[:_LONGEST_REASON]} ({ref})"
+        if part.number in self.asked_about or self._may_be_left(part):
+            return {"part": part.number, "left": True}
+        self.unexcused.add(part.number)
+        return {"part": part.number, "left": True, "note": _NO_CONDITION}
+
+    def _may_be_left(self, part: PartOfTask) -> bool:
+        """Whether anybody's words excuse it; in an assessment each turn leaves what is not due yet."""
+        return is_assessed(self.ctx.record) or any(map(may_come_to_nothing, (part.quote, self.ctx.task)))
 
     def _note_condition(self, part: int, value: NamedValue, facts: Sequence[Fact]) -> None:
         """A condition of the task itself: where it does not hold, its part has nothing to do."""
         if value.value == "false":
             self.unmet[part] = _in_words(value, facts, (*self.figures, *self.values))
+            self.unexcused.discard(part)
         elif value.value == "true":
             self.unmet.pop(part, None)
 
@@ -152,8 +169,11 @@ class LocalTools:
         return await would_policy_say(self.ctx, progress, key, given)
 
 
-def parts_with_conditions(parts: Sequence[PartOfTask], unmet: Mapping[int, str]) -> tuple[PartOfTask, ...]:
-    return tuple(part.model_copy(update={"unmet": unmet.get(part.number, "")}) for part in parts)
+def parts_with_conditions(
+    parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
+) -> tuple[PartOfTask, ...]:
+    left = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
+    return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))
 
 
 def _calculate_tool(made: Made) -> ToolDefinition:

@@ -43,12 +43,14 @@ class PartOfTask(Contract):
     """One part of a task, numbered from 1, in the task's own words.
 
     ``unmet`` says which condition of the task itself was calculated and does not hold: the part then has nothing to do.
+    ``is_excused``: whether the task's words have such a condition; what was left without one is not done.
     """
 
     number: int
     quote: str
     kind: Literal["find out", "do"]
     unmet: str = ""
+    is_excused: bool = True
 
     @property
     def is_to_do(self) -> bool:
@@ -107,7 +109,7 @@ def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise CannotUnderstand(f"{where}: {first['msg']}") from error
-    whole = [_fold(text) for text in texts]
+    whole = [fold_words(text) for text in texts]
     quoted = [part for part in said.parts if any(_is_in(part.quote, text) for text in whole)]
     strange = [part.quote for part in said.parts if part not in quoted]
     parts = tuple(PartOfTask(number=number, quote=one.quote, kind=one.kind) for number, one in enumerate(quoted, 1))
@@ -125,10 +127,10 @@ def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
 
 
 def _is_in(quote: str, folded_text: str) -> bool:
-    wanted = _fold(quote)
+    wanted = fold_words(quote)
     return bool(wanted) and wanted in folded_text
 
 
-def _fold(text: str) -> str:
+def fold_words(text: str) -> str:
     """White space and case do not tell a quote from its source, nor do the marks at its ends."""
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()

@@ -6,14 +6,14 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.parts import PartOfTask, parts_to_do
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.plan.closing import ClosedPlan
-from services.executor.core.plan.outcomes import NOT_MADE, outcome_of_call
+from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
 from services.executor.core.plan.proposals import Proposal, call_number, why_left
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.words import SENDABLE, WriteStatus
 
 _MOST_CORRECTIONS = 3
@@ -31,6 +31,7 @@ class PlanDraft:
         self.plans: list[WritePlan] = []
         self.corrected: dict[int, str] = {}  # by part, what was wrong with its calls last
         self.sent_back: set[str] = set()  # doubts about values that the model was told of
+        self._effects: dict[int, bool] = {}  # by part, whether any of its calls did more than ask
         self._corrections = 0
 
     @property
@@ -49,6 +50,13 @@ class PlanDraft:
         """The parts to be done that have no call yet, in a plan or waiting for one."""
         planned = {call.part for plan in self.plans for call in plan.calls} | {one.call.part for one in self.held}
         return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
+
+    def without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
+        """The same, and the parts whose calls, as far as they were made, only asked."""
+        asked = [
+            part.number for part in parts_to_do(parts) if not part.unmet and not self._effects.get(part.number, True)
+        ]
+        return sorted({*self.lacking(parts), *asked})
 
     def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """The calls that wait for a part which was left since, each with the reason."""
@@ -91,8 +99,13 @@ class PlanDraft:
                 self._exchange.refuse(use_id, why)
         self._exchange.close(_told_later([(one, {"status": errors.get(one.use_id, _AGAIN)}) for one in waited]))
 
-    def hear(self, closed: ClosedPlan, outcomes: Mapping[str, Json]) -> list[Json]:
+    def hear(self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]) -> list[Json]:
         """What became of a closed plan's calls goes back as their results; the same as data."""
+        for call in closed.plan.calls:
+            if call.part is not None:
+                quote = next((part.quote for part in parts if part.number == call.part), "")
+                acts = not only_asks(call, quote) or _is_verified(outcomes[call.call_id])
+                self._effects[call.part] = self._effects.get(call.part, False) or acts
         told = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
         told |= {use_id: {"status": NOT_MADE, "note": why} for use_id, why in closed.barred.items()}
         proposals = {one.use_id: one for one in self.held}
@@ -117,8 +130,15 @@ class PlanDraft:
         return known is not None
 
 
+def _is_verified(outcome: Json) -> bool:
+    return isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
+
+
 def _is_same(entry: LedgerEntry, one: Proposal) -> bool:
-    return (entry.call.connection_id, entry.call.tool, entry.call.arguments_json) == one.what
+    """Whether a call was planned like that, or went out like that: with what an earlier call's answer filled in."""
+    if (entry.call.connection_id, entry.call.tool) != one.what[:2]:
+        return False
+    return entry.call.arguments_json == one.call.arguments_json or loads(entry.arguments_json) == one.call.arguments
 
 
 def _stands(entry: LedgerEntry) -> bool:

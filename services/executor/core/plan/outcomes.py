@@ -4,16 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.dossier.parts import PartOfTask
+from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
+from services.executor.core.tools.near_names import words_of
 from services.executor.core.write.left_out import left_out_calls
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads
+from shared.domain.keywords import stem
 from shared.domain.words import WriteStatus
 
 NOT_MADE = "not made"
 _NO_CALL = "no call was made for it"
+_LEFT_FREELY = "it was left, though the task sets no condition"
+_ASKING = frozenset("quote estimate preview check simulate calculate compute validate lookup inquire".split())
 # Of a skipped call a person decided that it is not made.
 _SETTLED = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
 
@@ -83,8 +88,11 @@ def parts_not_done(
     made = tuple(ledger.values())
     left: list[tuple[PartOfTask, str]] = []
     for part in parts:
-        if part.is_to_do and not part.unmet:
-            why = _why_not_done(_newest_calls(part, plans), made, reasons)
+        if part.is_to_do and part.unmet and not part.is_excused:
+            left.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
+        elif part.is_to_do and not part.unmet:
+            calls = _newest_calls(part, plans)
+            why = _why_not_done(calls, made, reasons) or _why_without_effect(part, calls, made)
             if why == _NO_CALL and part.number in corrected:
                 why = f"{why} that could be made: {corrected[part.number]}"
             if why is not None:
@@ -109,6 +117,25 @@ def _why_not_done(
     if not still:
         return None
     return "; ".join(f"{call.tool}: {_note(call, calls, made, reasons)}" for call in still[:3])
+
+
+def only_asks(call: PlannedCall, quote: str) -> bool:
+    """Whether a tool tells something and changes nothing, by its verb; not where asking that is the part itself."""
+    verb = words_of_tool(call.tool).verb
+    return verb in _ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
+
+
+def _why_without_effect(
+    part: PartOfTask, calls: Sequence[tuple[WritePlan, PlannedCall]], made: Sequence[LedgerEntry]
+) -> str | None:
+    """Why a part is not done all of whose calls only asked; None where one acts, or a read shows a change."""
+    if not all(only_asks(call, part.quote) for _, call in calls):
+        return None
+    hashes = {(plan.hash, call.call_id) for plan, call in calls}
+    own = [entry for entry in made if (entry.plan_hash, entry.call.call_id) in hashes]
+    if any(entry.status is WriteStatus.VERIFIED for entry in own):
+        return None
+    return f"{calls[-1][1].tool} only asks, and no read shows that it changed anything"
 
 
 def _is_settled(plan: WritePlan, call: PlannedCall, made: Sequence[LedgerEntry]) -> bool:

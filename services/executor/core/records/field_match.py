@@ -35,7 +35,7 @@ def leaf_for(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
 def is_near(claim: Leaf, leaf: Leaf) -> bool:
     """Whether a field may be what the call set under another name: ``newAmount``, ``amount``."""
     one, other = claim.name, leaf.name
-    if may_be(one, other) or _bare(one) == _bare(other) or _is_alias(one, other):
+    if may_be(one, other) or _bare(one) == _bare(other) or _is_alias(one, other) or _is_same_but_for_id(one, other):
         return True
     return len(leaf.names) > 1 and _bare(one) == _bare(" ".join(leaf.names[-2:]))
 
@@ -86,6 +86,16 @@ def _bare(name: str) -> frozenset[str]:
 def _is_alias(one: str, other: str) -> bool:
     left, right = ("_".join(words_of(name)).removesuffix("_id") for name in (one, other))
     return any({left, right} <= alike for alike in _ALIKE)
+
+
+def _is_same_but_for_id(one: str, other: str) -> bool:
+    """``boat_id`` and ``boat``: a call names the record that a field refers to. A bare ``id`` is no such name."""
+    left, right = (words_of(name) for name in (one, other))
+    return bool(_without_id(left)) and _without_id(left) == _without_id(right)
+
+
+def _without_id(words: list[str]) -> list[str]:
+    return words[:-1] if words[-1:] == ["id"] else words
 
 
 def _words(leaf: Leaf) -> tuple[tuple[str, ...], ...]:

@@ -45,6 +45,23 @@ def find_made_id(answer: Json, name: str) -> Json:
     return _plain_id(answer)
 
 
+def find_named_id(answer: Json, name: str) -> Json:
+    """The id of that very name, or of the record that it names, at any depth; a plain ``id`` of the answer is not it.
+
+    None for a name that is no id's, and where there are several different ones.
+    """
+    words = _stems(name)
+    if not words_of(name) or words_of(name)[-1] not in _NUMBERING:
+        return None
+    levels = list(_levels(answer))
+    for find in (_by_full_name, _by_noun, _by_other_numbering):
+        found = [one for level in levels for record in level for one in find(record, words, words[:-1] or words)]
+        ids = [value for value in found if _may_be_id(value)]
+        if ids:
+            return ids[0] if all(value == ids[0] for value in ids) else None
+    return None
+
+
 def _levels(answer: Json) -> Iterator[list[JsonObject]]:
     """The objects of an answer, outermost first; of a list only the single item that it has."""
     level = _objects_in(answer)

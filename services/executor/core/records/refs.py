@@ -1,16 +1,19 @@
 """``{"$ref": "c1.field"}`` in a planned argument: the result of an earlier call of the same plan.
 
-``{"$ref": "c1.<booking_id>"}`` is the id of the booking that the call made, wherever its answer says it.
+``{"$ref": "c1.<booking_id>"}`` is the id of the booking that the call made, wherever its answer says it; so is a bare
+``{"$ref": "c1.booking_id"}`` where the answer has that id under some wrapper, and only one such.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
 from services.executor.core.figures.calculate.paths import NoSuchPath, one
-from services.executor.core.records.made_id import find_made_id, made_name
+from services.executor.core.records.made_id import find_made_id, find_named_id, made_name
 from shared.domain.exact_json import Json, JsonObject
 
 _KEY = "$ref"
+_BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
 def references(value: Json) -> Iterator[str]:
@@ -55,7 +58,17 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
     if call_id not in results:
         raise NoSuchPath(f"{value[_KEY]}: call {call_id} has no result")
     name = made_name(path)
-    return one(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
+    return _value_at(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
+
+
+def _value_at(result: Json, path: str) -> Json:
+    try:
+        return one(result, path)
+    except NoSuchPath:
+        found = find_named_id(result, path) if _BARE_NAME.fullmatch(path) else None
+        if found is None:
+            raise
+        return found
 
 
 def _find_made(result: Json, name: str, path: str) -> Json:

@@ -164,6 +164,8 @@ async def _finish(conversation: Conversation) -> Finished:
         raise Failed("the conversation ended before it was known what became of a write")
     reasons = {one.call.call_id: one.why for one in not_made(ctx, dossier)}
     left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, conversation.corrected)
+    unnamed = {number: f"no call names {', '.join(ids)}" for number, ids in conversation.unnamed.items()}
+    left += [(part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed]
     not_done = [f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left]
     if dossier.answer_format == "list" and as_list(dossier.answer or "") is None:
         not_done.append("the answer is not the JSON list that was asked for")
