@@ -54,15 +54,16 @@ class ScriptedWorker:
         async with asyncio.TaskGroup() as group:
             while True:
                 await cast(Awaitable[object], self._bell.blpop([BELL]))
-                for name, _ in await self._bell.zpopmin(QUEUE, 100):
-                    group.create_task(self._claim(str(name)))
+                names = [str(name) for name, _ in await self._bell.zpopmin(QUEUE, 100)]
+                jobs = await self._bell.mget([job_key_prefix + name for name in names]) if names else []
+                for job in jobs:
+                    group.create_task(self._claim(str(job)))
 
     async def aclose(self) -> None:
         await self._bell.aclose()
 
-    async def _claim(self, name: str) -> None:
-        job = await self._bell.get(job_key_prefix + name)
-        tenant, session_id = cast(list[str], from_bytes(str(job).encode())["a"])
+    async def _claim(self, job: str) -> None:
+        tenant, session_id = cast(list[str], from_bytes(job.encode())["a"])
         if (tenant, session_id) in self._held:
             self._held[tenant, session_id] = True
             return
