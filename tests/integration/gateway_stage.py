@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.authorize import approval_gate
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
@@ -29,6 +30,7 @@ from shared.infra.wakes import from_bytes
 from tests.serving import listening, serving_on
 
 PATIENCE = 20.0
+_LOOK_SECONDS = 3.0
 
 
 class ScriptedWorker:
@@ -37,6 +39,7 @@ class ScriptedWorker:
     def __init__(self, redis: Redis, url: str) -> None:
         self._bell = connect(url)
         self._sessions = RedisSessions(redis, owner="script", lease_seconds=30)
+        self._upkeep = RedisUpkeep(redis)
         self._held: dict[tuple[str, str], bool] = {}  # what is claimed here; was it woken meanwhile?
         self.release = asyncio.Event()
         self.works: list[Work] = []
@@ -52,6 +55,7 @@ class ScriptedWorker:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._reap(group))
             while True:
                 await cast(Awaitable[object], self._bell.blpop([BELL]))
                 names = [str(name) for name, _ in await self._bell.zpopmin(QUEUE, 100)]
@@ -62,8 +66,18 @@ class ScriptedWorker:
     async def aclose(self) -> None:
         await self._bell.aclose()
 
+    async def _reap(self, group: asyncio.TaskGroup) -> None:
+        """A wake may be lost where the machine is busy: as an executor's reaper, look who waits and was not woken."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            for waiting in (await self._upkeep.overdue()).unwoken:
+                group.create_task(self._claim_session(waiting.tenant, waiting.session_id))
+
     async def _claim(self, job: str) -> None:
         tenant, session_id = cast(list[str], from_bytes(job.encode())["a"])
+        await self._claim_session(tenant, session_id)
+
+    async def _claim_session(self, tenant: str, session_id: str) -> None:
         if (tenant, session_id) in self._held:
             self._held[tenant, session_id] = True
             return
