@@ -103,6 +103,11 @@ PROMISES = (
         "I3",
     ),
     Promise(
+        "redis.tail_lost",
+        "After a crash of Redis a write that a read already shows is in doubt, not made again",
+        "I3",
+    ),
+    Promise(
         "upgrade.opened",
         "What an earlier revision stored is opened: approvals that wait, open turns and writes, archives",
         "I5",
