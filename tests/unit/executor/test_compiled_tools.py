@@ -22,8 +22,6 @@ from shared.infra.anthropic_request import encode_request
 TEXTS = st.text(max_size=30)
 FIELDS = st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS})
 PROPERTIES = st.dictionaries(TEXTS, FIELDS, max_size=3)
-    TEXTS, st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS}), max_size=3
-)
 CARD = "4111 1111 1111 1111"
 
 
