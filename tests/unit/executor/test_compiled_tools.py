@@ -3,6 +3,7 @@
 import hashlib
 import json
 from decimal import Decimal
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ CARD = "4111 1111 1111 1111"
 @st.composite
 def definitions(draw: st.DrawFn) -> ToolDefinition:
     properties = draw(PROPERTIES)
-    schema: dict[str, JsonValue] = {"type": "object", "properties": dict(properties)}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": cast("JsonValue", properties)}
     if draw(st.booleans()):
         schema |= {"required": list(properties), "additionalProperties": False}
     return ToolDefinition(draw(TEXTS), draw(TEXTS), schema, strict=draw(st.booleans()))
