@@ -80,7 +80,8 @@ def memory_room(
 ) -> MemoryRoom:
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     wants_facts = settings.learn_knowledge == "on"
-    rememberer = Rememberer(outcomes, RedisLore(redis), lambda: learner.held, wants_facts=wants_facts)
+    lore = RedisLore(redis)
+    rememberer = Rememberer(outcomes, lore, lambda: learner.held, learner.drain_seen, wants_facts=wants_facts)
     forgetter = Forgetter(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
         return MemoryRoom(rememberer, forgetter)
