@@ -1,4 +1,4 @@
-"""A ``Model`` whose library is loaded when it is asked for the first time: the SDK takes a second of CPU time to load."""
+"""A ``Model`` whose library is loaded when it is first asked: the SDK takes a second of CPU time to load."""
 
 import asyncio
 from collections.abc import Callable

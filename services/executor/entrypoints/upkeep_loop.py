@@ -15,7 +15,7 @@ SWEEP_SECONDS = 5.0  # how late it is found at the latest that a wake was lost
 _PAUSE_SECONDS = 1.0
 _WARM_SECONDS = 10.0  # what a turn that ended here leaves behind comes soon after it
 _MANY_OUTCOMES = 10_000  # ended tasks that no learner has applied: somebody should know
-_TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WORDS = 10, 60
+_TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WORDS = 30, 60
 
 log = structlog.get_logger()
 
