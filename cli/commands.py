@@ -14,74 +14,76 @@ from cli.checkout import has_tools
 _ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
-class Entry(NamedTuple):
+class CommandPlace(NamedTuple):
     """``place``: a module, a colon, and what in it is the command or the group; ``help`` its first paragraph."""
 
     place: str
     help: str
 
 
-_PRODUCT: Mapping[str, Entry] = {
-    "demo": Entry(
+_PRODUCT: Mapping[str, CommandPlace] = {
+    "demo": CommandPlace(
         "cli.demo.command:demo",
         "Run business tasks end to end and check the database afterwards. Exit code 0 only if all held.",
     ),
-    "up": Entry("cli.up:up", "Start the whole stack on this machine and keep it up until Ctrl-C."),
-    "send": Entry(
+    "up": CommandPlace("cli.up:up", "Start the whole stack on this machine and keep it up until Ctrl-C."),
+    "send": CommandPlace(
         "cli.send:send",
         "Send one task, watch it being done, read the answer. Exit code 1 if it failed or was refused.",
     ),
-    "audit": Entry(
+    "audit": CommandPlace(
         "cli.audit:audit",
         "Show for each write who asked, who approved it, what was sent, why it might be, what it came to, "
         "and the proof.",
     ),
-    "replay": Entry(
+    "replay": CommandPlace(
         "cli.replay:replay",
         "Run an archived task again, in memory, with today's code, prompts and templates. "
         "Nothing and nobody is called.",
     ),
-    "restored": Entry(
+    "restored": CommandPlace(
         "cli.restored:restored",
         "Note in the Redis of REDIS_URL that it was restored from a backup. Run it before any service connects.",
     ),
-    "tools": Entry(
+    "tools": CommandPlace(
         "cli.tools:tools",
         "Show what discovery finds at a tool server: its protocol, each tool's class and what decided it, the read "
         "that proves a write, and the arguments by which a list comes in parts.",
     ),
-    "task": Entry("cli.task:task", "Look at one task, and settle a write in doubt."),
-    "webhooks": Entry("cli.webhooks:webhooks", "Webhooks: how a task's fare, which of a tenant's fail, the secret."),
-    "approvals": Entry("cli.approvals:approvals", "What waits for a person's yes: list, look, approve, reject."),
-    "dlq": Entry("cli.dlq:dlq", "Dead letters: turns given up, and outcomes that nothing was learned from."),
-    "tenant": Entry("cli.tenant:tenant", "Stop a tenant, let it go on; what it says, what it spends."),
-    "keys": Entry("cli.keys:keys", "API keys: make one, list them, revoke one. PURPLE_API_KEY is yours."),
-    "policy": Entry("cli.policy:policy", "Try policies before they rule: what they mean, what they would do."),
-    "learn": Entry(
+    "task": CommandPlace("cli.task:task", "Look at one task, and settle a write in doubt."),
+    "webhooks": CommandPlace(
+        "cli.webhooks:webhooks", "Webhooks: how a task's fare, which of a tenant's fail, the secret."
+    ),
+    "approvals": CommandPlace("cli.approvals:approvals", "What waits for a person's yes: list, look, approve, reject."),
+    "dlq": CommandPlace("cli.dlq:dlq", "Dead letters: turns given up, and outcomes that nothing was learned from."),
+    "tenant": CommandPlace("cli.tenant:tenant", "Stop a tenant, let it go on; what it says, what it spends."),
+    "keys": CommandPlace("cli.keys:keys", "API keys: make one, list them, revoke one. PURPLE_API_KEY is yours."),
+    "policy": CommandPlace("cli.policy:policy", "Try policies before they rule: what they mean, what they would do."),
+    "learn": CommandPlace(
         "cli.learn.command:learn",
         "What is learned: reports; import and export as files; what is to be forgotten.",
     ),
-    "assess": Entry(
+    "assess": CommandPlace(
         "cli.assess.command:assess",
         "Measure an agent in a simulated world. Exit code 0 if every run was completed, whatever its points.",
     ),
 }
-_CHECKOUT: Mapping[str, Entry] = {
-    "chaos": Entry(
+_CHECKOUT: Mapping[str, CommandPlace] = {
+    "chaos": CommandPlace(
         "tools.chaos.command:chaos", "Kill anything at any moment: is anything lost, does anything happen twice?"
     ),
-    "bench": Entry("tools.bench.command:bench", "Measure, and compare with the stated targets."),
+    "bench": CommandPlace("tools.bench.command:bench", "Measure, and compare with the stated targets."),
 }
 _MISSING = "Only in a checkout of the project."
 
 
-def all_commands() -> Mapping[str, Entry]:
+def all_commands() -> Mapping[str, CommandPlace]:
     """Where the checkout's own commands are missing, one of the same name says so and ends with 2."""
-    missing = {name: Entry("cli.checkout:needs_a_checkout", _MISSING) for name in _CHECKOUT}
+    missing = {name: CommandPlace("cli.checkout:needs_a_checkout", _MISSING) for name in _CHECKOUT}
     return {**_PRODUCT, **(_CHECKOUT if has_tools() else missing)}
 
 
-def load_command(name: str, entry: Entry) -> Command:
+def load_command(name: str, entry: CommandPlace) -> Command:
     """The command as it stands in its module."""
     module, _, variable = entry.place.partition(":")
     found = getattr(import_module(module), variable)

@@ -22,7 +22,7 @@ STACK_CPU_SECONDS, STACK_SECONDS, HELP_CPU_SECONDS = 5.0, 5.0, 0.25
 _TIMES = 3  # help is asked for: the least counts
 
 
-class Started(NamedTuple):
+class StartFigures(NamedTuple):
     """Seconds. ``cpu``: CPU time of each process of the stack until all were ready."""
 
     wall: float
@@ -68,7 +68,7 @@ def start_command(
         raise typer.Exit(int(check))
 
 
-async def measure_start() -> Started:
+async def measure_start() -> StartFigures:
     """Raises ``Complaint`` if the stack cannot be had."""
     help_cpu = min(_help_cpu() for _ in range(_TIMES))
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
@@ -76,7 +76,7 @@ async def measure_start() -> Started:
         async with running(stack_options(Path(folder))) as stack:
             wall = perf_counter() - began
             cpu = {child.spec.name: cpu_ms(child.pid) / 1000 for child in stack.children}
-    return Started(wall, cpu, help_cpu)
+    return StartFigures(wall, cpu, help_cpu)
 
 
 def _help_cpu() -> float:
@@ -87,7 +87,7 @@ def _help_cpu() -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _table(started: Started) -> Table:
+def _table(started: StartFigures) -> Table:
     table = Table("figure", "seconds", title="start: until every process is ready")
     for name, seconds in started.cpu.items():
         table.add_row(f"CPU, {name}", f"{seconds:.2f}")
