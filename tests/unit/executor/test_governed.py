@@ -6,8 +6,7 @@ import pytest
 
 from services.executor.core.dossier.dossier import NamedValue
 from services.executor.core.process.rules import deviations
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Template
 from services.executor.core.states.templates import TEMPLATES
 from services.executor.core.states.validity import problems
 from services.policy.core.conditions import Conditions

@@ -4,8 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Template
 from services.executor.core.states.templates import TEMPLATES
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate

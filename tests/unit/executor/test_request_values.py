@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.authorize.provenance import unproven
+from services.executor.core.authorize.policy_check import unproven
 from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
 from services.executor.core.records.binding import bind, view_of
 from services.policy.core.conditions import Conditions

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.authorize.approval_needed import approval_needed
+from services.executor.core.authorize.asking import approval_needed
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,

@@ -26,9 +26,8 @@ from services.executor.core.session.checkpoints import Checkpoints, latest
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.session.side_by_side import run_together
-from services.executor.core.states.chosen import Processes
 from services.executor.core.states.machine import is_end
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.templates import TEMPLATES, Processes
 from services.executor.core.turn import decisions, resolutions
 from services.executor.core.turn.acceptance import acceptance_time
 from services.executor.core.turn.assessed_hearing import hear_user
