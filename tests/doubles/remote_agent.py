@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 from a2a.helpers import new_data_part, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -122,10 +122,5 @@ async def remote_agent(agent: RemoteAgent, version: str = "1.0", card: AgentCard
             *create_agent_card_routes(described),
             *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=version == "0.3"),
         ]
-        before = asyncio.all_tasks()
-        async with serving_on(listener, _Line(Starlette(routes=routes), agent)):
+        async with serving_on(listener, _Line(Starlette(routes=routes), agent)), aclosing(handler):
             yield url
-        left = [task for task in asyncio.all_tasks() - before if "ActiveTask" in repr(task.get_coro())]
-        for task in left:  # the SDK's server leaves those of tasks that wait for input
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)

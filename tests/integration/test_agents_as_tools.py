@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.by_origin import open_servers
@@ -15,16 +16,20 @@ from services.executor.core.session.context import Limits, Ports
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.tools import NEVER_TAKEN, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.task import Turn
+from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach
 from shared.domain.words import TaskState, ToolClass
+from shared.infra.task_store import TaskStore
 from tests.demanding import showing
 from tests.doubles.memory_turns import Died
+from tests.doubles.redis_tasks import a_turn
 from tests.doubles.remote_agent import QUESTION, SKILL, RemoteAgent, card_at, remote_agent
+from tests.integration.state_stage import accepted, begin_next, sessions_of
 from tests.integration.test_connections_with_credentials import kept
 from tests.scripted_agent import scripted_agent
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, cancel, deadline, message
 
 _TASK = "Ship the goods of weight 2"
@@ -113,6 +118,24 @@ async def test_a_question_of_the_agent_is_answered_by_the_requester_in_the_same_
     assert (said, same_context, same_task) == ("by rail", context, task)
     assert message_id == f"{stage.write.key}-1"
     assert "done: by rail" in (stage.write.result_json or "")
+    assert (await replayed(stage)).is_same
+
+
+async def test_a_question_waits_in_the_store_and_another_executor_hands_on_the_answer(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    agent = RemoteAgent()
+    async with _stage(agent, "ask me") as stage:
+        record = await accepted(task_store, text=_TASK)
+        asked = await _work_off(redis, task_store, stage, record, "one")
+        word = a_turn(record, TurnKind.DECISION, "approve", by=Principal(id="stranger"))
+        assert await task_store.signal("acme", "s1", word)
+        refused = await _work_off(redis, task_store, stage, record, "two")
+        await task_store.accept(record, a_turn(record, text="by rail"), dedupe=None)
+        ended = await _work_off(redis, task_store, stage, record, "three")
+    states = [one.state for one in (asked, refused, ended)]
+    assert states == [TaskState.INPUT_REQUIRED, TaskState.INPUT_REQUIRED, TaskState.COMPLETED]
+    assert [text for _, text, _, _ in agent.heard] == ["ask me", "by rail"]
 
 
 async def test_the_turn_that_was_asked_in_is_no_answer_when_it_is_tried_again() -> None:
@@ -264,6 +287,19 @@ async def test_another_gateway_of_ours_is_an_agent_like_any_other() -> None:
     assert (again, never) == (answer, NEVER_TAKEN)
     assert asked.unfinished is not None
     assert "what else" in asked.unfinished.question
+
+
+async def _work_off(redis: Redis, store: TaskStore, stage: AgentStage, record: TaskRecord, owner: str) -> TaskRecord:
+    """Every turn that waits in the session, by one executor that then lets the session go."""
+    sessions = sessions_of(redis, owner)
+    lease = await sessions.claim("acme", "s1")
+    assert lease is not None
+    while not await sessions.release(lease):
+        taken = await begin_next(sessions, lease)
+        await stage.worker.run(taken.work, taken.store)
+    now = await store.record(record.tenant, record.task_id)
+    assert now is not None
+    return now
 
 
 def _due(subject: str) -> Turn:

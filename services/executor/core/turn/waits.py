@@ -81,7 +81,7 @@ async def waits_for_reply(opened: Opened, entry: LedgerEntry) -> Ended:
     question = entry.agent.question if entry.agent else ""
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
-    text = f"{asked}\n\n{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
+    text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
     opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
     ledger = tuple((await opened.store.ledger()).values())
     return Ended(TaskState.INPUT_REQUIRED, None, asked, text, progress, ledger, timer=question_timer(entry))
