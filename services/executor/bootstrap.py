@@ -90,7 +90,9 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
     try:
         async with (
             open_credentials(settings.credentials_dir, Guard(settings.operators_reach)) as credentials,
-            open_servers(settings.tools_reach, credentials, _worlds(settings, redis), tracer) as servers,
+            open_servers(
+                settings.tools_reach, credentials, _worlds(settings, redis), tracer, settings.tool_list_seconds
+            ) as servers,
             MontySandbox() as sandbox,
         ):
             breaking = BreakingTools(servers)

@@ -8,7 +8,7 @@ import sys
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
 from services.planner.bootstrap import build
-from services.planner.settings import Settings
+from services.planner.settings import PlannerSettings
 from shared.infra.counted_app import counted
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
@@ -24,7 +24,7 @@ def main() -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     options = _parser().parse_args()
     try:
-        settings = read_settings(Settings, **({"planner_allow_faults": True} if options.allow_faults else {}))
+        settings = read_settings(PlannerSettings, **({"planner_allow_faults": True} if options.allow_faults else {}))
     except CannotStart as problem:
         return refused(problem)
     configure_logging("planner", settings.log_level, settings.log_format)

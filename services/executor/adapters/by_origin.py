@@ -26,21 +26,23 @@ async def open_servers(
     credentials: Credentials | None = None,
     worlds: WorldKeys | None = None,
     tracer: Tracer = NO_TRACER,
+    list_seconds: float = 0.0,
 ) -> AsyncIterator[ToolServers]:
     """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
 
     ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
     ``worlds``: who has the keys to the worlds of assessments; they are asked under the guard of what requests name.
+    ``list_seconds``: for how long a list of tools holds.
     ``tracer``: whose trace those are told of that ask for it; who is named by a request is never told.
     """
     guard, shown = Guard(reach), credentials or NoCredentials()
     tenants_guard = Guard(operators_reach(reach.listed))
     async with (
-        McpTools(credentials=shown, tracer=tracer) as mcp,
+        McpTools(credentials=shown, tracer=tracer, list_seconds=list_seconds) as mcp,
         RestBridge(credentials=shown, tracer=tracer) as rest,
-        McpTools(credentials=shown, guard=tenants_guard, tracer=tracer) as tenants_mcp,
+        McpTools(credentials=shown, guard=tenants_guard, tracer=tracer, list_seconds=list_seconds) as tenants_mcp,
         RestBridge(tenants_guard, shown, tracer) as tenants_rest,
-        McpTools(guard=guard) as far_mcp,
+        McpTools(guard=guard, list_seconds=list_seconds) as far_mcp,
         RestBridge(guard) as far_rest,
         UesTools(worlds or NoWorlds(), guard) as far_worlds,
     ):

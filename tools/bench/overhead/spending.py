@@ -23,7 +23,7 @@ class OfRedis(NamedTuple):
     aof_bytes: int = 0
 
     @classmethod
-    async def of(cls, redis: Redis) -> Self:
+    async def read(cls, redis: Redis) -> Self:
         said = cast("Mapping[str, float]", await redis.info("everything"))
         return cls(
             (said["used_cpu_user"] + said["used_cpu_sys"]) * 1000,
@@ -59,9 +59,9 @@ class Costs(NamedTuple):
         return {"cpu_ms": plain({name: round(value, 2) for name, value in self.cpu_ms.items()}), **counted}
 
 
-async def spent(stack: Stack, state: Redis, queue: Redis, at: float) -> Spent:
+async def read_spending(stack: Stack, state: Redis, queue: Redis, at: float) -> Spent:
     by_name = {child.spec.name.removesuffix("-1"): cpu_ms(child.pid) for child in stack.children}
-    of_state, of_queue = await OfRedis.of(state), await OfRedis.of(queue)
+    of_state, of_queue = await OfRedis.read(state), await OfRedis.read(queue)
     return Spent(at, {**by_name, "redis": of_state.cpu_ms, "queue": of_queue.cpu_ms}, of_state, of_queue)
 
 

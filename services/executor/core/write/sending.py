@@ -12,7 +12,7 @@ from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with
-from services.executor.core.write.read_back import call_tool, read_state_before
+from services.executor.core.write.read_back import call_tool, read_state_before, was_so_before
 from services.executor.core.write.sent_notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.settling import settle, store_answer
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
@@ -151,5 +151,6 @@ async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
         earlier=known.earlier if known else (),
         resolutions=known.resolutions if known else (),
     )
+    entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
     ctx.journal.note_time(await ctx.store.open_write(entry, hold))
     return entry
