@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 
 from examples.company import ledger
-from examples.company.books import Books
+from examples.company.books import CompanyBooks
 from examples.company.seed import plant
 from shared.domain.exact_json import JsonObject, dumps
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -64,6 +64,6 @@ async def _go_back_to(folder: Path) -> None:
         await redis.aclose()
     shutil.copytree(_STORED / "archive", folder / "archive" / "tenant=default")
     shutil.copy(_STORED / "archive.key", folder / "archive.key")
-    plant(Books(folder / "company.sqlite3", lambda: NOON))
+    plant(CompanyBooks(folder / "company.sqlite3", lambda: NOON))
     with closing(sqlite3.connect(folder / "company.sqlite3")) as database, database:
         database.execute("UPDATE expenses SET status = 'approved' WHERE id = 'EXP-1009'")

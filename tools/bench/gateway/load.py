@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, loads_object, plain
-from tools.bench.gateway.client import Connection, encode_request, open_connections, time_requests
+from tools.bench.gateway.client import BenchConnection, encode_request, open_connections, time_requests
 from tools.bench.gateway.servers import Server, serving_both, work_off
 
 CONNECTIONS = 8
@@ -90,8 +90,10 @@ class GatewayFigures(NamedTuple):
 async def measure_gateway(plan: Plan) -> GatewayFigures:
     async with serving_both() as (ours, sdk):
         tasks = {server: await _ended_task(server) for server in (ours, sdk)}
-        get_task = await _beside(ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]})))
-        accept = await _beside(ours, sdk, plan, lambda _: (_message() for _ in count()))
+        get_task = await _compare_servers(
+            ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]}))
+        )
+        accept = await _compare_servers(ours, sdk, plan, lambda _: (_message() for _ in count()))
         streaming = await _streaming(ours, sdk, plan.rounds)
         return GatewayFigures(get_task, accept, *streaming, await _hold_streams(ours, plan.open_streams))
 
@@ -114,7 +116,7 @@ def _repeat(request: bytes) -> Iterator[bytes]:
         yield request
 
 
-async def _new_task(connection: Connection) -> tuple[str, str]:
+async def _new_task(connection: BenchConnection) -> tuple[str, str]:
     """The names of a new task and of its session."""
     result = loads_object((await connection.ask(_message())).decode())["result"]
     task = result["task"] if isinstance(result, dict) else None
@@ -133,7 +135,9 @@ async def _ended_task(server: Server) -> str:
     return task_id
 
 
-async def _beside(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]) -> Beside:
+async def _compare_servers(
+    ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]
+) -> Beside:
     took: dict[Server, list[list[float]]] = {ours: [], sdk: []}
     cpu = dict.fromkeys((ours, sdk), 0.0)
     for _ in range(plan.rounds):
