@@ -108,6 +108,11 @@ PROMISES = (
         "I3",
     ),
     Promise(
+        "doubt.late_application",
+        "Before a retry an operator is told until when an answer was waited for, and that it may be applied later",
+        "I3",
+    ),
+    Promise(
         "upgrade.opened",
         "What an earlier revision stored is opened: approvals that wait, open turns and writes, archives",
         "I5",

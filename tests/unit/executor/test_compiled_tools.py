@@ -3,6 +3,7 @@
 import hashlib
 import json
 from decimal import Decimal
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,15 +23,13 @@ from shared.infra.anthropic_request import encode_request
 TEXTS = st.text(max_size=30)
 FIELDS = st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS})
 PROPERTIES = st.dictionaries(TEXTS, FIELDS, max_size=3)
-    TEXTS, st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS}), max_size=3
-)
 CARD = "4111 1111 1111 1111"
 
 
 @st.composite
 def definitions(draw: st.DrawFn) -> ToolDefinition:
     properties = draw(PROPERTIES)
-    schema: dict[str, JsonValue] = {"type": "object", "properties": dict(properties)}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": cast("JsonValue", properties)}
     if draw(st.booleans()):
         schema |= {"required": list(properties), "additionalProperties": False}
     return ToolDefinition(draw(TEXTS), draw(TEXTS), schema, strict=draw(st.booleans()))

@@ -15,7 +15,7 @@ def encode_request(body: bytes) -> bytes:
     return f"{_HEAD}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-class RefusedRequest(Exception):
+class RequestFailed(Exception):
     """A server answered something else than 200, or an error of JSON-RPC; the message shows it."""
 
 
@@ -47,14 +47,14 @@ class BenchConnection(asyncio.Protocol):
             self._answer.set_result(b"".join(self._pieces))
 
     async def ask(self, request: bytes) -> bytes:
-        """The answer's body; raises ``RefusedRequest`` and ``ConnectionError``."""
+        """The answer's body; raises ``RequestFailed`` and ``ConnectionError``."""
         self._answer, self._pieces = asyncio.get_running_loop().create_future(), []
         self._parser = httptools.HttpResponseParser(_Pieces(self))
         assert self._transport  # noqa: S101  made by ``connections``
         self._transport.write(request)
         body = await self._answer
         if self._parser.get_status_code() != 200 or b'"error":' in body:
-            raise RefusedRequest(f"{self._parser.get_status_code()}: {body[:300].decode(errors='replace')}")
+            raise RequestFailed(f"{self._parser.get_status_code()}: {body[:300].decode(errors='replace')}")
         return body
 
     def take(self, piece: bytes) -> None:

@@ -90,10 +90,8 @@ class GatewayFigures(NamedTuple):
 async def measure_gateway(plan: Plan) -> GatewayFigures:
     async with serving_both() as (ours, sdk):
         tasks = {server: await _ended_task(server) for server in (ours, sdk)}
-        get_task = await _compare_servers(
-            ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]}))
-        )
-        accept = await _compare_servers(ours, sdk, plan, lambda _: (_message() for _ in count()))
+        get_task = await _play_both(ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]})))
+        accept = await _play_both(ours, sdk, plan, lambda _: (_message() for _ in count()))
         streaming = await _streaming(ours, sdk, plan.rounds)
         return GatewayFigures(get_task, accept, *streaming, await _hold_streams(ours, plan.open_streams))
 
@@ -135,9 +133,7 @@ async def _ended_task(server: Server) -> str:
     return task_id
 
 
-async def _compare_servers(
-    ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]
-) -> Beside:
+async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]) -> Beside:
     took: dict[Server, list[list[float]]] = {ours: [], sdk: []}
     cpu = dict.fromkeys((ours, sdk), 0.0)
     for _ in range(plan.rounds):
