@@ -13,6 +13,7 @@ from tools.bench.capacity.command import capacity_command
 from tools.bench.gateway.command import gateway_command
 from tools.bench.learning.command import learner
 from tools.bench.overhead.command import overhead_command
+from tools.bench.start import start_command
 from tools.bench.worth.command import worth_command
 
 BENCH_SECONDS = 300.0
@@ -145,6 +146,7 @@ bench.command()(learner)
 bench.command("capacity")(capacity_command)
 bench.command("gateway")(gateway_command)
 bench.command("overhead")(overhead_command)
+bench.command("start")(start_command)
 bench.command("worth")(worth_command)
 
 

@@ -109,7 +109,7 @@ class KeyRing:
         return self._keys[key_id]
 
     def revoke(self, key_id: str, wall: datetime) -> AccessKey:
-        """Raises ``Missing``, ``Conflict`` if it is revoked already, and ``Refused`` for the admin's key."""
+        """Raises ``Missing``, ``Conflict`` if it is revoked already, and ``MeaninglessRequest`` for the admin's key."""
         key = self.get(key_id)
         if key_id == self._admin:
             raise MeaninglessRequest("The admin key cannot be revoked")

@@ -31,7 +31,7 @@ class Reset:
 def start(world: SimulatorWorld, auto: bool, scale: float) -> str:
     """The simulation's id, which stays over stops and starts.
 
-    Raises ``Conflict`` if it runs, ``Refused`` if a state or an event is unsound. A manual
+    Raises ``Conflict`` if it runs, ``MeaninglessRequest`` if a state or an event is unsound. A manual
     simulation is not paused afterwards, whatever the scenario said: it would stand still for good.
     """
     if world.running:

@@ -97,7 +97,7 @@ class WorldRegistry:
         return room
 
     def close(self, world_id: str) -> None:
-        """Raises ``Missing``, and ``Refused`` for the default world."""
+        """Raises ``Missing``, and ``MeaninglessRequest`` for the default world."""
         self.get(world_id)
         if world_id == DEFAULT:
             raise MeaninglessRequest("The default world stays")

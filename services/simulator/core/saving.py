@@ -51,7 +51,7 @@ def save_world(room: HostedWorld) -> JsonObject:
 
 
 def restore(room: HostedWorld, given: SavedWorld) -> None:
-    """Make the world what it was when it was saved; raises ``Refused``, and then nothing has changed."""
+    """Make the world what it was when it was saved; raises ``MeaninglessRequest``, and then nothing has changed."""
     world = room.world
     strange = {*given.states, *given.base} - world.modalities.keys()
     if strange:

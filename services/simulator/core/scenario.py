@@ -57,7 +57,7 @@ def events_of(world: SimulatorWorld) -> JsonObject:
 def load_environment(
     world: SimulatorWorld, given: ScenarioEnvironment, historic: Historic, strict: bool
 ) -> ImportedScenario:
-    """Replace every state and the time. Raises ``Conflict`` while running, ``Refused`` or ``BadInput``; then nothing
+    """Replace every state and the time. Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``; then nothing
     has changed.
     """
     _check(world)

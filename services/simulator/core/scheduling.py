@@ -26,7 +26,7 @@ def draft_event(
     """An event that could be scheduled, by default for now; nothing has changed yet.
 
     It is the caller's, whoever it is said to be for. Raises ``Missing`` for an unknown modality, ``Conflict`` for the
-    past, ``BadInput`` and ``Refused`` for data that its modality does not take.
+    past, ``BadInput`` and ``MeaninglessRequest`` for data that its modality does not take.
     """
     reader = world.modality(modality)
     time = world.now if scheduled_time is None else require_in_range(scheduled_time)
@@ -43,7 +43,7 @@ def draft_event(
 
 
 def cancel(world: SimulatorWorld, event_id: str) -> WorldEvent:
-    """Raises ``Missing``, and ``Refused`` for an event that does not wait any more."""
+    """Raises ``Missing``, and ``MeaninglessRequest`` for an event that does not wait any more."""
     event = require_event(world, event_id)
     if event.status is not Status.PENDING:
         raise MeaninglessRequest(f"Cannot cancel event with status '{event.status}'")

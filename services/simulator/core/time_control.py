@@ -32,7 +32,7 @@ class Set:
 
 
 def advance(world: SimulatorWorld, seconds: float) -> Moved:
-    """Raises ``Refused`` while the simulation is stopped or paused, ``Conflict`` while time is held."""
+    """Raises ``MeaninglessRequest`` while the simulation is stopped or paused, ``Conflict`` while time is held."""
     _check(world)
     if world.clock.paused:
         raise MeaninglessRequest("Cannot advance time while paused")

@@ -56,7 +56,7 @@ def entry_of(scope: Scope) -> RoutedRequest:
 
 
 def place_of(entry: RoutedRequest, secret: str | None) -> RequestContext:
-    """Raises ``Unknown``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
+    """Raises ``UnknownWorld``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
     caller = _caller(entry, secret)
     entry.caller = caller
     room = entry.rooms.get(entry.world_id)

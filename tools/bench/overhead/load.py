@@ -18,6 +18,7 @@ from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import StackOptions
+from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
 from tools.bench.overhead.spending import Costs, Spent, a_task, idle_second, read_spending
@@ -31,7 +32,7 @@ KINDS: Mapping[str, ChaosTaskKind] = {
 }
 _NOT_ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
 _MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "STRATEGIES")
-_IDLE_SECONDS = 10.0
+_IDLE_SECONDS = 30.0  # the slowest sweeps come once in so long
 _WARM = 10  # tasks before the first that is counted
 _SETTLED_SECONDS, _LOOK_SECONDS = 60.0, 0.25
 _TENANT = "default"
@@ -50,7 +51,7 @@ class Measured(NamedTuple):
 async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
     """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with running(_options(Path(folder), strategy)) as stack, connected(stack.url("gateway")) as client:
+        async with running(stack_options(Path(folder), strategy)) as stack, connected(stack.url("gateway")) as client:
             state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
             try:
                 return await _Load(stack, client, state, queue, at_once).measure(tasks)
@@ -59,7 +60,8 @@ async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
                 await queue.aclose()
 
 
-def _options(folder: Path, strategy: str) -> StackOptions:
+def stack_options(folder: Path, strategy: str = Strategy.FSM) -> StackOptions:
+    """A stack of its own beside whatever the environment names."""
     kept = {name: value for name, value in os.environ.items() if name not in (*_NOT_ITS_OWN, *_MODEL)}
     return StackOptions(folder, {**kept, "STRATEGIES": strategy}, port=free_ports(1)[0])
 

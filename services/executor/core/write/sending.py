@@ -86,7 +86,7 @@ async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], A
         entry = await _open(ctx, sending)
         try:
             _refuse_if_held_up(ctx, opening)
-            answer = await call_tool(ctx, sending.tool, as_sent(entry))
+            answer = await call_tool(ctx, sending.tool, as_sent(entry, sending.tool))
         except ToolUnreachable as error:
             sending = sending._replace(known=await _unsent(ctx, sending, entry, str(error), last=pause is None))
             if pause is None:
@@ -121,8 +121,11 @@ def under_our_key(known: LedgerEntry | None) -> bool:
 
 
 def same_key(known: LedgerEntry, tool: Tool) -> bool:
-    """Whether a resend reaches a server that still takes our key where the first sending had it."""
-    return known.idempotency_field is not None and known.idempotency_field == key_field(tool)
+    """Whether a resend reaches a server that still takes our key where the first sending had it.
+
+    To an agent only what it never had goes out again, or a person's answer for the first time.
+    """
+    return tool.is_skill or (known.idempotency_field is not None and known.idempotency_field == key_field(tool))
 
 
 async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, known: LedgerEntry | None) -> str:
@@ -150,6 +153,7 @@ async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
         attempt=known.attempt + int(over) if known else 1,
         earlier=known.earlier if known else (),
         resolutions=known.resolutions if known else (),
+        agent=known.agent if known else None,
     )
     entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
     ctx.journal.note_time(await ctx.store.open_write(entry, hold))

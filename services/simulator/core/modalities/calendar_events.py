@@ -31,7 +31,7 @@ from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
 
 
 def require_order(start: datetime | None, end: datetime | None) -> None:
-    """Raises ``Refused``; times of which only one has a zone are compared when the zone is known."""
+    """Raises ``MeaninglessRequest``; times of which only one has a zone are compared when the zone is known."""
     if start and end and (start.tzinfo is None) == (end.tzinfo is None) and end <= start:
         raise MeaninglessRequest("An event ends after it begins")
 
