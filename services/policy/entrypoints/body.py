@@ -52,7 +52,7 @@ def _parse_body(body: bytes) -> JsonObject:
 
 
 def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Model:
-    """The document as that model, with parts that are ``ready`` already; raises ``RequestRejected`` with the wrong field."""
+    """The document as that model, with parts that are ``ready``; raises ``RequestRejected`` with the wrong field."""
     try:
         return model.model_validate({**document, **ready})
     except ValidationError as error:

@@ -110,7 +110,7 @@ class Modality(ABC):
 
     @abstractmethod
     def load(self, state: JsonObject) -> None:
-        """Replace the state by an exported one; raises ``BadInput`` or ``MeaninglessRequest``: the world puts the old one back."""
+        """Load an exported state; raises ``BadInput`` or ``MeaninglessRequest``: the world puts the old one back."""
 
     def begin(self, now: datetime) -> None:  # noqa: B027  most states begin with nothing
         """Put in what even an empty state holds, such as a first calendar."""

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from services.simulator.core.clock import WorldClock, require_in_range
 from services.simulator.core.events import Queue, WorldEvent
 from services.simulator.core.holds import SimulationHold
+from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.keys import AccessKey
 from services.simulator.core.records import JsonObject, Rows
 from services.simulator.core.refusals import MeaninglessRequest
-from services.simulator.core.room import HostedWorld
 from services.simulator.core.saved_shapes import (
     VERSION,
     SavedEntry,

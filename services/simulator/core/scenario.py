@@ -57,8 +57,8 @@ def events_of(world: SimulatorWorld) -> JsonObject:
 def load_environment(
     world: SimulatorWorld, given: ScenarioEnvironment, historic: Historic, strict: bool
 ) -> ImportedScenario:
-    """Replace every state and the time. Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``; then nothing
-    has changed.
+    """Replace every state and the time. Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``;
+    then nothing has changed.
     """
     _check(world)
     loaded = ImportedScenario()

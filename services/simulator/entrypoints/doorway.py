@@ -8,9 +8,9 @@ from fastapi.params import Depends as Dependency
 from fastapi.security import APIKeyHeader
 from starlette.types import Scope
 
+from services.simulator.core.hosted_world import HostedWorld, WorldRegistry
 from services.simulator.core.keys import Forbidden, KeyCaller
 from services.simulator.core.refusals import SimulatorRefusal
-from services.simulator.core.room import HostedWorld, WorldRegistry
 from services.simulator.core.world import SimulatorWorld
 
 _ENTRY = "simulator.entry"
