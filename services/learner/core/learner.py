@@ -81,11 +81,11 @@ class Learner:
         return len(taken.deliveries)
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> None:
-        readable, dead = _read_all(deliveries)
+        readable, passed, dead = _read_all(deliveries)
         with ExitStack() as spans:
             if self._tracer.is_on:
                 self._open_spans(spans, deliveries)
-            await self._learn_and_settle(readable, dead)
+            await self._learn_and_settle(readable, passed, dead)
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
         """Each in its task's trace. They are learned together, so each one's span lasts as long as all took."""
@@ -94,7 +94,9 @@ class Learner:
                 span = spans.enter_context(self._tracer.continued(names.LEARN, SpanKind.CONSUMER, delivery.traceparent))
                 span.note({names.TRIES: delivery.tries})
 
-    async def _learn_and_settle(self, readable: list[tuple[Delivery, Lesson]], dead: list[DeadLetter]) -> None:
+    async def _learn_and_settle(
+        self, readable: list[tuple[Delivery, Lesson]], passed: list[Delivery], dead: list[DeadLetter]
+    ) -> None:
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
@@ -102,26 +104,37 @@ class Learner:
                 done.append(delivery)
             elif delivery.tries >= MAX_TRIES:
                 dead.append(DeadLetter(delivery, f"cannot be learned: {result.reason}"))
-        await self._outcomes.settle(done, dead)
+        await self._outcomes.settle([*done, *passed], dead)
         new = sum(result is True for result in results)
         self.counts.learned += new
         self.counts.known += len(done) - new
         self.counts.dead += len(dead)
 
 
-def _read_all(deliveries: Sequence[Delivery]) -> tuple[list[tuple[Delivery, Lesson]], list[DeadLetter]]:
-    """The lessons there are. What cannot be read holds up its partition until it is given up: order comes first."""
+def _read_all(
+    deliveries: Sequence[Delivery],
+) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[DeadLetter]]:
+    """The lessons there are, what holds none, and what is given up.
+
+    What cannot be read holds up its partition until it is given up: order comes first.
+    """
     readable: list[tuple[Delivery, Lesson]] = []
+    passed: list[Delivery] = []
     dead: list[DeadLetter] = []
     held_up: set[int] = set()
     for delivery in deliveries:
         if delivery.partition in held_up:
             continue
         try:
-            readable.append((delivery, lesson_in(delivery)))
+            lesson = lesson_in(delivery)
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
                 dead.append(DeadLetter(delivery, f"cannot be read: {type(error).__name__}: {error}"))
             else:
                 held_up.add(delivery.partition)
-    return readable, dead
+            continue
+        if lesson is None:
+            passed.append(delivery)
+        else:
+            readable.append((delivery, lesson))
+    return readable, passed, dead
