@@ -165,7 +165,7 @@ class LocalTools:
         if use.name == CALCULATE.name:
             return await self._calculate(key, use.input, facts)
         if use.name == LOOK.name:
-            return look(use.input, facts, local_now(self.ctx).date())
+            return look(use.input, (*facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
         if use.name == LEAVE_PART.name:
             return self._leave(use.input, facts)
         if use.name == FIND_TOOLS.name:

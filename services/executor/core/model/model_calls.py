@@ -19,6 +19,8 @@ from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.ports.models import (
+    Block,
+    ImageBlock,
     Message,
     ModelAway,
     ModelReply,
@@ -51,10 +53,15 @@ class UnusableAnswer(ValueError):
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request that its answer may depend on."""
     tools = tuple(tool if not tool.strict else tool[:-1] for tool in request.tools)  # as it was named before flags
-    prefix = (request.tier, request.system, request.messages, tools, request.schema, request.max_tokens)
+    messages = tuple(message._replace(blocks=tuple(map(_by_digest, message.blocks))) for message in request.messages)
+    prefix = (request.tier, request.system, messages, tools, request.schema, request.max_tokens)
     asked = (*prefix, request.effort) if request.effort else prefix
     text = json.dumps(asked, sort_keys=True, ensure_ascii=False, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _by_digest(block: Block) -> Block:
+    return block._replace(data="") if isinstance(block, ImageBlock) else block
 
 
 async def ask(
@@ -222,6 +229,8 @@ def _pack_reply(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) ->
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
     packed["blocks"] = [_packed_block(block) for block in reply.blocks]
+    if not reply.saw_images:
+        packed["saw_images"] = False
     return dumps({**packed, "request": asked, "spent": spent.as_json(), "tier": tier.value})
 
 
@@ -240,7 +249,8 @@ def _unpack_reply(text: str) -> ModelReply:
     blocks = tuple(_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
     usage = Usage(*cast("list[int]", packed["usage"]))
     stop = cast(StopReason, packed["stop"])
-    return ModelReply(blocks, stop, usage, str(packed["model"]), str(packed.get("asked", "")))
+    asked, saw_images = str(packed.get("asked", "")), packed.get("saw_images") is not False
+    return ModelReply(blocks, stop, usage, str(packed["model"]), asked, saw_images)
 
 
 def _block(packed: JsonObject) -> ReplyBlock:

@@ -11,6 +11,7 @@ from services.executor.core.assessed.world import as_assessed, now_section, proc
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import named_by_rules, rules_about_nothing
+from services.executor.core.prime.files import files_section, load_pictures, read_files
 from services.executor.core.prime.known import learned_sections
 from services.executor.core.prime.recall import note_tools, recall
 from services.executor.core.prime.servers import NO_TOOLS, discover_tools
@@ -124,6 +125,7 @@ async def prime(
         recall(ports.learned, tenant_id, process.process_type, opened.journal),
     )
     session = own_memory(await opened.store.session(), work.record)
+    files = await read_files(ports.files, work.record, opened.journal)
     names = frozenset(tool.name for server in servers for tool in server.tools)
     await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(
@@ -142,6 +144,7 @@ async def prime(
         experience=experience,
         sections={
             "task": request.text,
+            "files": files_section(files, limits.file_characters),
             "now": now_section(work.record),
             **learned_sections(experience, request.text, process.process_type, opened.journal),
             "policy_advice": asked.advice,
@@ -150,6 +153,8 @@ async def prime(
         notes=_notes(foreseen, policies, names, asked.unread),
         processes=processes,
         process=process,
+        files=files,
+        pictures=await load_pictures(ports.files, work.record, files),
     )
 
 
