@@ -139,14 +139,11 @@ def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[
 def _in_words(messages: Sequence[Message], images: bool) -> Sequence[Message]:
     """The same messages, in them a sentence for each image that is not shown."""
 
-    def is_shown(block: Block) -> bool:
-        return not isinstance(block, ImageBlock) or (images and bool(block.data))
-
     def say(block: Block) -> Block:
-        return block if is_shown(block) else TextBlock(f"(The image {block.name!r} is not shown to you.)")
+        if isinstance(block, ImageBlock) and not (images and block.data):
+            return TextBlock(f"(The image {block.name!r} is not shown to you.)")
+        return block
 
-    if all(is_shown(block) for message in messages for block in message.blocks):
-        return messages
     return [message._replace(blocks=tuple(map(say, message.blocks))) for message in messages]
 
 

@@ -27,7 +27,7 @@ _AT_ONCE = 2  # parsers
 _MOST_REDIRECTS = 3
 _CONNECT_SECONDS = 5.0
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # the parser is given no secret
-_KILLED_BY = {
+_KILLED_BY: dict[int, str] = {
     signal.SIGXCPU: "it takes too much computing",
     signal.SIGKILL: "it takes too much computing",
     signal.SIGABRT: "it needs more memory than a file may have",

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from services.executor.core.figures.facts import FactOrigin
-from services.executor.core.prime.files import FILE
 from services.executor.core.records.called_records import noun_of_tool, words
+from services.executor.core.session.files import FILE
 
 _SAME = tuple(
     frozenset(group.split())

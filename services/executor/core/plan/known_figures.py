@@ -6,8 +6,8 @@ from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.model.opening import local_now
 from services.executor.core.plan.sources import KnownSources
-from services.executor.core.prime.files import files_as_facts
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.files import files_as_facts
 
 
 def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier
-from services.executor.core.prime.files import files_not_read
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.files import files_not_read
 from services.executor.core.session.ledger import write_key
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match

@@ -61,9 +61,9 @@ async def _read_file(files: Files, record: TaskRecord, journal: Journal, number:
     async def step() -> str:
         read = await files.read(record.tenant, record.request.files[number])
         journal.tell("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
-        return read.to_json()
+        return read.model_dump_json()
 
-    return ReadFile.from_json(await journal.run_step(f"file:{number + 1}", "note", step))
+    return ReadFile.model_validate_json(await journal.run_step(f"file:{number + 1}", "note", step))
 
 
 def _fact(number: int, result: Json) -> Fact:
