@@ -69,7 +69,15 @@ from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import PushDesk
 from services.gateway.openapi.document import DescribedApp
 from services.gateway.settings import Settings
-from services.gateway.wiring import Doorway, MetricsRoom, PushRoom, console_routes, noticing, participation
+from services.gateway.wiring import (
+    Doorway,
+    MetricsRoom,
+    PushRoom,
+    console_routes,
+    message_files,
+    noticing,
+    participation,
+)
 from shared.domain.outgoing import operators_reach
 from shared.infra.counted_app import CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
@@ -134,6 +142,7 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
         webhooks=push.book,
         leaving=leaving,
         participating=participation(settings, state, tasks, wakes, _now),
+        files=message_files(settings),
     )
 
     @asynccontextmanager

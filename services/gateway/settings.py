@@ -14,6 +14,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.open_binding import why_not_open
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
+from shared.infra.file_settings import FileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
@@ -84,6 +85,7 @@ class LimitSettings(BaseSettings):
     max_url_bytes: int = Field(default=8 * 1024, ge=256, description="the longest target of a request")
     max_open_requests: int = Field(default=2000, ge=1, description="requests in hand at once; more get 503")
     max_parts: int = Field(default=100, ge=1, description="parts of one message")
+    files_per_message: int = Field(default=10, ge=0, le=100, description="files of one message")
     max_text_characters: int = Field(default=262_144, ge=1, description="characters of one message's text")
     max_metadata_characters: int = Field(default=65_536, ge=2, description="characters of one message's metadata")
     max_waiting_sessions: int = Field(
@@ -118,6 +120,7 @@ class Settings(
     LimitSettings,
     PushSettings,
     ArchiveSettings,
+    FileSettings,
     LeavingSettings,
     AssessmentSettings,
     TracingSettings,

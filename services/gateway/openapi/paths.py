@@ -134,6 +134,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         headers=(_MAYBE_NEW,),
     ),
     ("GET", "/tasks/{task_id}/events"): Operation((Answer(200, {_EVENTS: ("text",)}),), body="", headers=(_LAST,)),
+    ("GET", "/tasks/{task_id}/files/{file_id}"): Operation(
+        (Answer(200, {"application/octet-stream": ("text",)}),), body=""
+    ),
     ("GET", "/health"): Operation((Answer(200, {_JSON: ("Anything",)}),), body=""),
     ("GET", "/ready"): Operation((Answer(200, {_JSON: ("Anything",)}),), body="", unready=True),
     ("POST", "/api/a2a/purple-agent"): Operation(OWN.answers, refusals=(409, 422, 502, 504)),

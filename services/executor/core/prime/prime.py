@@ -17,7 +17,7 @@ from services.executor.core.prime.servers import NO_TOOLS, discover_tools
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.checkpoints import Checkpoints
 from services.executor.core.session.context import Limits, Ports, TurnContext
-from services.executor.core.session.files import files_section, load_pictures, read_files
+from services.executor.core.session.files import files_noted, files_section, load_pictures, read_files
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.templates import GENERAL, TEMPLATES, Chosen, Processes
@@ -150,7 +150,7 @@ async def prime(
             "policy_advice": asked.advice,
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
         },
-        notes=_notes(foreseen, policies, names, asked.unread),
+        notes={**_notes(foreseen, policies, names, asked.unread), **files_noted(files)},
         processes=processes,
         process=process,
         files=files,

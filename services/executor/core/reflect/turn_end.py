@@ -120,6 +120,7 @@ def _spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
     message = _message("user", _words(turn), turn.message_id or turn.turn_id, turn.received_at)
+    message = message.model_copy(update={"parts": turn.parts})
     return () if any(_same(message, known) for known in work.record.history) else (message,)
 
 

@@ -3,6 +3,8 @@
 import base64
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.session.journal import Journal
 from services.executor.ports.files import Files, ReadFile
@@ -49,6 +51,21 @@ def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
 def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The same as results that are nothing but a text, which is looked at by its lines."""
     return tuple(_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
+
+
+def files_noted(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
+    """What the task's metadata tells of its files."""
+    rows: list[JsonValue] = [
+        {
+            "name": file.name,
+            "type": file.media_type,
+            "bytes": file.size,
+            "file_id": file.file_id,
+            "problem": file.problem,
+        }
+        for file in read
+    ]
+    return {"files": rows} if rows else {}
 
 
 def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
