@@ -45,7 +45,7 @@ from services.executor.core.turn.worker import Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
-from services.executor.ports.files import Files, NoFiles
+from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.models import Tier
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
@@ -117,7 +117,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
             await brainos.close()
 
 
-def _files(settings: Settings) -> Files:
+def _files(settings: Settings) -> TaskFiles:
     kept = settings.file_archive()
     if kept is None:
         return NoFiles()

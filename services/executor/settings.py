@@ -14,7 +14,7 @@ from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
-from shared.infra.file_settings import FileSettings
+from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import START_SECONDS, QueueRedisUrl, RedisUrl, check_queue
@@ -80,7 +80,7 @@ class CredentialSettings(BaseSettings):
 
 
 class Settings(
-    RunSettings, ArchiveSettings, FileSettings, CredentialSettings, TracingSettings, AssessmentSettings, LogSettings
+    RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings, TracingSettings, AssessmentSettings, LogSettings
 ):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 

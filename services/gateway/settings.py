@@ -14,7 +14,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.open_binding import why_not_open
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
-from shared.infra.file_settings import FileSettings
+from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
@@ -120,7 +120,7 @@ class Settings(
     LimitSettings,
     PushSettings,
     ArchiveSettings,
-    FileSettings,
+    SentFileSettings,
     LeavingSettings,
     AssessmentSettings,
     TracingSettings,

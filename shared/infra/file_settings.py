@@ -6,7 +6,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from shared.infra.host_list import HostList
 
 
-class FileSettings(BaseSettings):
+class SentFileSettings(BaseSettings):
     """Files are taken where ``ARCHIVE_URL`` is set, which is where they are kept."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

@@ -47,7 +47,7 @@ class Parsed(TypedDict, total=False):
     problem: str
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """The message continues "this file could not be read: "."""
 
 
@@ -58,7 +58,7 @@ def main() -> None:
     try:
         parsed["media_type"] = media_type_of(content)
         parsed |= _parse(content, parsed["media_type"])
-    except Unreadable as error:
+    except UnreadableFile as error:
         parsed["problem"] = str(error)
     except MemoryError:
         parsed["problem"] = "it needs more memory than a file may have"
@@ -92,14 +92,14 @@ def _parse(content: bytes, media_type: str) -> Parsed:
         return _picture(content)
     read = _READERS.get(media_type)
     if read is None:
-        raise Unreadable(f"files of the type {media_type} are not read")
-    text, is_cut = _bounded(read(content))
+        raise UnreadableFile(f"files of the type {media_type} are not read")
+    text, is_cut = _join_lines(read(content))
     if not text.strip():
-        raise Unreadable("there is no text in it")
+        raise UnreadableFile("there is no text in it")
     return {"text": text, "is_cut": is_cut}
 
 
-def _bounded(lines: Iterator[str]) -> tuple[str, bool]:
+def _join_lines(lines: Iterator[str]) -> tuple[str, bool]:
     kept: list[str] = []
     left = MOST_TEXT
     for line in lines:
@@ -114,7 +114,7 @@ def _type_of_zip(content: bytes) -> str:
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         entries = packed.infolist()
         if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
-            raise Unreadable("what is packed in it is too large")
+            raise UnreadableFile("what is packed in it is too large")
         names = [entry.filename for entry in entries]
         if "mimetype" in names and packed.read("mimetype") == _OPEN_SHEET.encode():
             return _OPEN_SHEET
@@ -140,7 +140,7 @@ def _decode(content: bytes) -> str | None:
 def _read_text(content: bytes) -> Iterator[str]:
     text = _decode(content)
     if text is None:
-        raise Unreadable("it is no text")
+        raise UnreadableFile("it is no text")
     yield from text.splitlines()
 
 
@@ -149,7 +149,7 @@ def _read_pdf(content: bytes) -> Iterator[str]:
 
     reader = PdfReader(io.BytesIO(content))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise Unreadable("it is locked with a password")
+        raise UnreadableFile("it is locked with a password")
     for number, page in enumerate(reader.pages):
         if number >= _MOST_PAGES:
             yield f"(and {len(reader.pages) - _MOST_PAGES} more pages)"
@@ -236,7 +236,7 @@ def _picture(content: bytes) -> Parsed:
     with Image.open(io.BytesIO(content), formats=_PICTURES) as opened:
         width, height = opened.size
         if width * height > _MOST_PIXELS:
-            raise Unreadable(f"its {width} by {height} pixels are too many")
+            raise UnreadableFile(f"its {width} by {height} pixels are too many")
         opened.draft("RGB", (_LONGEST_EDGE, _LONGEST_EDGE))
         seen = ImageOps.exif_transpose(opened).convert("RGBA")
     seen.thumbnail((_LONGEST_EDGE, _LONGEST_EDGE))

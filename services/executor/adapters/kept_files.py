@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import override
 
 from services.executor.adapters.file_parser import Parsed
-from services.executor.ports.files import Files, ReadFile
+from services.executor.ports.files import ReadFile, TaskFiles
 from shared.contracts.task import SentFile
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -45,7 +45,7 @@ class FileFailed(Exception):
     """Why a file cannot be read; the message continues "this file could not be read: "."""
 
 
-class KeptFiles(Files):
+class KeptFiles(TaskFiles):
     """``guard``: which addresses a file may be fetched from. Contents are named by their hash, within their tenant."""
 
     def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:

@@ -12,8 +12,8 @@ class ReadFile(Contract):
     """One file as it was read. ``media_type`` and ``size`` are those of its content, whatever its sender said.
 
     ``text``: what it says, bounded; ``is_cut``: there is more. ``picture_id``: an image as a model may be shown it,
-    which ``Files.picture`` has, and ``picture_tokens`` what that costs. ``problem``: why it could not be read, in words
-    for everybody; then there is neither.
+    which ``TaskFiles.picture`` has, and ``picture_tokens`` what that costs. ``problem``: why it could not be read, in
+    words for everybody; then there is neither.
     """
 
     name: str
@@ -27,7 +27,7 @@ class ReadFile(Contract):
     problem: str = ""
 
 
-class Files(Protocol):
+class TaskFiles(Protocol):
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
         """What a file holds, fetched and kept first where its sender gave an address. What fails is its ``problem``."""
         ...
@@ -37,7 +37,7 @@ class Files(Protocol):
         ...
 
 
-class NoFiles(Files):
+class NoFiles(TaskFiles):
     """An installation that keeps no files; also a replay, which has what was read in its journal."""
 
     @override

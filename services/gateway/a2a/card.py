@@ -43,6 +43,15 @@ _DESCRIPTION = (
     "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
     "says so, writes, proves each write and answers."
 )
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_FILES = (
+    "application/pdf",
+    f"{_OFFICE}.wordprocessingml.document",
+    f"{_OFFICE}.spreadsheetml.sheet",
+    f"{_OFFICE}.presentationml.presentation",
+    "image/png",
+    "image/jpeg",
+)
 _BINDINGS = ("JSONRPC", "HTTP+JSON")
 _SPOKEN = ("1.0", "0.3")
 
@@ -64,7 +73,7 @@ def agent_card(face: Face) -> AgentCard:
         ),
         security_schemes=schemes,
         security_requirements=[SecurityRequirement(schemes={name: StringList()}) for name in schemes],
-        default_input_modes=["text/plain", "application/json"],
+        default_input_modes=["text/plain", "application/json", *(_FILES if abilities.files else ())],
         default_output_modes=list(OUTPUT_MODES),
         skills=[_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
     )

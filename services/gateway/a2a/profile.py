@@ -14,6 +14,7 @@ class Abilities(NamedTuple):
     extended_card: bool = True
     ways: tuple[str, ...] = ()
     discovery: str = ""
+    files: bool = False
 
     @property
     def shows_extended_card(self) -> bool:

@@ -33,7 +33,9 @@ class Backing(NamedTuple):
 def a2a_routes(backing: Backing, face: Face) -> APIRouter:
     """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
     desk, identity = backing.desk, backing.identity
-    abilities = face.abilities._replace(push=face.abilities.push and desk.webhooks is not None)
+    abilities = face.abilities._replace(
+        push=face.abilities.push and desk.webhooks is not None, files=desk.files.offered
+    )
     push = PushDesk(desk, desk.webhooks if abilities.push else None)
     card = agent_card(face._replace(abilities=abilities))
     extended = ExtendedCard(card, backing.book)

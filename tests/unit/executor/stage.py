@@ -7,7 +7,7 @@ from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.files import Files, NoFiles
+from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.spend import DailySpend
@@ -132,7 +132,7 @@ class Stage:
         self.tenants = OneTenant(office())
         self.learned = MemoryLearned()
         self.daily: DailySpend = Unmetered()
-        self.files: Files = NoFiles()
+        self.files: TaskFiles = NoFiles()
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))
 

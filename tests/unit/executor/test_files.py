@@ -5,10 +5,10 @@ from decimal import Decimal
 import pytest
 from typing_extensions import override
 
-from services.executor.ports.files import Files, ReadFile
+from services.executor.ports.files import ReadFile, TaskFiles
 from services.executor.ports.models import ImageBlock, ModelRequest, TextBlock
 from shared.contracts.task import SentFile
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.sent_files import image_of
 from tests.unit.executor.stage import Stage
@@ -20,7 +20,7 @@ _PAY: JsonObject = {
 }
 
 
-class ToldFiles(Files):
+class ToldFiles(TaskFiles):
     """Files that say what they are told to; ``reads`` counts."""
 
     def __init__(self, *files: ReadFile) -> None:
@@ -105,7 +105,12 @@ async def test_an_image_is_shown_and_an_answer_says_if_nobody_looked_at_it() -> 
 async def test_an_amount_that_only_a_file_has_is_taken_where_the_user_sends_to_it(task: str, paid: int) -> None:
     stage = Stage(task)
     sums: list[JsonObject] = []
-    stage.servers.add("pay_claim", lambda given: sums.append(given) or {"paid": True}, ToolClass.CHANGE, _PAY)
+
+    def pay(given: JsonObject) -> Json:
+        sums.append(given)
+        return {"paid": True}
+
+    stage.servers.add("pay_claim", pay, ToolClass.CHANGE, _PAY)
     with_files(stage, ReadFile(name="invoice.pdf", media_type="application/pdf", text="Please pay 987.65 at once."))
     stage.talk.rounds = [
         [("get_claim", {"claim_id": "C-1"})],

@@ -16,7 +16,7 @@ from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.states.templates import TEMPLATES, UNDECIDED, Chosen, Processes
 from services.executor.core.tools.paginate_walk import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
-from services.executor.ports.files import Files, NoFiles, ReadFile
+from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.models import ImageBlock, Model
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
@@ -69,7 +69,7 @@ class Ports(NamedTuple):
     made: MadeTools = NothingKept()
     brainos: Orchestrator | None = None
     tracer: Tracer = NO_TRACER
-    files: Files = NoFiles()
+    files: TaskFiles = NoFiles()
 
 
 @dataclass
@@ -81,7 +81,7 @@ class LastVerdict:
 
 
 @dataclass
-class Sight:
+class PicturesSeen:
     """Whether every model that was asked in this run was shown the task's images."""
 
     saw_pictures: bool = True
@@ -114,7 +114,7 @@ class TurnContext:
     thresholds: tuple[Threshold, ...] = ()
     files: tuple[ReadFile, ...] = ()
     pictures: tuple[ImageBlock, ...] = ()
-    sight: Sight = field(default_factory=Sight)
+    sight: PicturesSeen = field(default_factory=PicturesSeen)
 
     @property
     def task(self) -> str:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.session.journal import Journal
-from services.executor.ports.files import Files, ReadFile
+from services.executor.ports.files import ReadFile, TaskFiles
 from services.executor.ports.models import ImageBlock
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -16,7 +16,7 @@ FILE = "attached_file"  # what stands in place of a tool where a file is a sourc
 _UNSEEN = "the model takes no images, so nobody looked at it"
 
 
-async def read_files(files: Files, record: TaskRecord, journal: Journal) -> tuple[ReadFile, ...]:
+async def read_files(files: TaskFiles, record: TaskRecord, journal: Journal) -> tuple[ReadFile, ...]:
     """Each file of the task as a step of its journal: fetched and read once, whoever goes on with the task."""
     return tuple(
         [
@@ -26,7 +26,7 @@ async def read_files(files: Files, record: TaskRecord, journal: Journal) -> tupl
     )
 
 
-async def load_pictures(files: Files, record: TaskRecord, read: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
+async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
     """What the model is shown of the images; one that can no longer be had is named to it, and has no data."""
     shown = [file for file in read if file.picture_id]
     found = [await files.picture(record.tenant, file.picture_id) for file in shown]
@@ -55,17 +55,13 @@ def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
 
 def files_noted(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
     """What the task's metadata tells of its files."""
-    rows: list[JsonValue] = [
-        {
-            "name": file.name,
-            "type": file.media_type,
-            "bytes": file.size,
-            "file_id": file.file_id,
-            "problem": file.problem,
-        }
-        for file in read
-    ]
+    rows: list[JsonValue] = [_note(file) for file in read]
     return {"files": rows} if rows else {}
+
+
+def _note(file: ReadFile) -> dict[str, JsonValue]:
+    known: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
+    return {**known, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})}
 
 
 def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
@@ -74,7 +70,7 @@ def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str
     return tuple(f"{file.name}: {said}" for file, said in why if said)
 
 
-async def _read_file(files: Files, record: TaskRecord, journal: Journal, number: int) -> ReadFile:
+async def _read_file(files: TaskFiles, record: TaskRecord, journal: Journal, number: int) -> ReadFile:
     async def step() -> str:
         read = await files.read(record.tenant, record.request.files[number])
         journal.tell("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)

@@ -146,10 +146,11 @@ def _parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...], tuple[Clie
 
 def _as_sent(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
     """What history shows of them: the contents, without what only the older protocols say of a part."""
-    return tuple(_kept(part, f"message.parts[{index}]") for index, part in enumerate(parts) if isinstance(part, dict))
+    placed = ((part, f"message.parts[{index}]") for index, part in enumerate(parts))
+    return tuple(_keep_shown(part, path) for part, path in placed if isinstance(part, dict))
 
 
-def _kept(part: JsonObject, path: str) -> dict[str, JsonValue]:
+def _keep_shown(part: JsonObject, path: str) -> dict[str, JsonValue]:
     shown = plain_values({key: value for key, value in part.items() if key in _SHOWN})
     return {**shown, **read_file(part, path).kept_part} if is_file(part) else shown
 
