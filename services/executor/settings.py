@@ -122,6 +122,12 @@ class Settings(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
     )
     tool_timeout: float = Field(default=10.0, gt=0, description="seconds after which a tool call ends")
+    tool_list_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        description="seconds for which a server's list of tools holds, unless it ends the session, says that it holds "
+        "for less, or a call comes to an error; 0 asks for it with every task",
+    )
     task_timeout: float = Field(
         default=120.0, gt=0, description="seconds of working time after which a task fails; waiting does not count"
     )

@@ -1,7 +1,7 @@
 """Where ports and adapters meet."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
 from time import monotonic
@@ -74,6 +74,7 @@ from services.gateway.wiring import (
     MetricsRoom,
     PushRoom,
     console_routes,
+    mcp_side,
     message_files,
     noticing,
     participation,
@@ -145,10 +146,15 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
         files=message_files(settings),
     )
 
+    lists = TaskListDesk(RedisTaskLists(state))
+    inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
+    mcp = mcp_side(settings, desk, lists, inbox, identity)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         telling = noticing(push, state, live, settings.card_url, _now)
-        async with live, doorway.open(), push.open(settings.model_notice), telling, counting.open():
+        serving = mcp.open() if mcp else nullcontext()
+        async with live, doorway.open(), push.open(settings.model_notice), telling, counting.open(), serving:
             yield
         await state.aclose()
         await queue.aclose()
@@ -157,7 +163,6 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
     face = face._replace(card=settings.card_facts)
     tenants = TenantDesk(RedisTenants(state), _now)
-    lists = TaskListDesk(RedisTaskLists(state))
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
     parts = Backing(desk, lists, identity, readiness, book)
@@ -179,7 +184,6 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), push.urls)
     records = RecordDesk(RedisTenantRecords(state), policies, addresses, _now)
     app.include_router(RecordEndpoints(records, identity, face.max_body).routes())
-    inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
     app.include_router(WebhookEndpoints(PushDesk(desk, push.book), identity, face.max_body).routes())
     app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
     kept = settings.archive()
@@ -191,6 +195,8 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
     spending = RedisSpending(state)
     desks = Desks(desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit, measured)
+    if mcp:
+        app.router.routes.append(mcp.route)
     app.router.routes.extend(console_routes(desks, state, identity, settings, _now))
     return app
 

@@ -178,6 +178,9 @@ class Settings(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
     )
     model_notice: str = Field(default="", description="what is said about the model on the card and in answers")
+    mcp_server: bool = Field(
+        default=False, description="whether tasks and approvals are also served as tools over MCP, at /mcp"
+    )
     a2a_streaming: Literal["on", "off"] = Field(default="on", description="whether streams are offered")
     a2a_extended_card: Literal["on", "off"] = Field(default="on", description="whether the extended card is offered")
 

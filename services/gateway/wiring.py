@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import datetime
 from time import monotonic
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import httpx
@@ -17,6 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.dispatcher import NoticeLoop
 from services.gateway.features.approvals.notices import Notifier
+from services.gateway.features.approvals.service import ApprovalDesk
 from services.gateway.features.approvals.store import EnvironmentReferences, NoPosts, RedisApprovals, RedisNotices
 from services.gateway.features.console.context import Desks, Glance, Room
 from services.gateway.features.console.pages import Assets, Pages
@@ -36,6 +38,8 @@ from services.gateway.features.identity.store import RedisSignIns
 from services.gateway.features.identity.throttle import Strictness, networks_in
 from services.gateway.features.identity.tokens import Expected, JwtIdentity
 from services.gateway.features.participation.service import ParticipationDesk, World
+from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.tasks.service import TaskDesk
 from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
@@ -53,6 +57,9 @@ from shared.infra.sealed import Seal
 from shared.infra.side_server import served_beside
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tasks import Tasks, Wakes
+
+if TYPE_CHECKING:
+    from services.gateway.mcp_server.server import McpSide
 
 
 class MetricsRoom:
@@ -201,6 +208,17 @@ def console_routes(
         trusted=networks_in(settings.trusted_proxies),
     )
     return [Route("/console", _home), Mount("/console", console(room, assets))]
+
+
+def mcp_side(
+    settings: Settings, desk: TaskDesk, lists: TaskListDesk, approvals: ApprovalDesk, identity: Identity
+) -> "McpSide | None":
+    """The MCP server, where it is switched on: its SDK is loaded there alone."""
+    if not settings.mcp_server:
+        return None
+    from services.gateway.mcp_server.server import McpServices, McpSide
+
+    return McpSide(McpServices(desk, lists, approvals, identity, settings.model_notice))
 
 
 async def _home(_: Request) -> Response:

@@ -3,7 +3,8 @@
 A case is whatever has the fields of ``Case``; order in a log is newest first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
@@ -81,10 +82,16 @@ def _is_rotten(case: Case, now: datetime) -> bool:
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:
     """Of each case, whether it is one of three or more failures about the same words."""
     words = [frozenset(case.keywords) if case.outcome is CaseOutcome.FAILURE else frozenset() for case in log]
-    failures = [own for own in words if own]
-    return [bool(own) and sum(_alike(own, other) for other in failures) >= _PATTERN for own in words]
+    times = Counter(own for own in words if own)
+    about: dict[str, list[frozenset[str]]] = {}  # which sets have a word: only those that share one are compared
+    for own in times:
+        for word in own:
+            about.setdefault(word, []).append(own)
+    alike = {own: sum(times[other] for other in _find_alike(own, about)) for own in times}
+    return [bool(own) and alike[own] >= _PATTERN for own in words]
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    common = len(one & other)
-    return common >= _ALIKE * (len(one) + len(other) - common)
+def _find_alike(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:
+    """Itself, and the sets of words that have at least half of all words of both in common with it."""
+    shared = Counter(other for word in own for other in about[word])
+    return [other for other, common in shared.items() if common >= _ALIKE * (len(own) + len(other) - common)]

@@ -20,7 +20,7 @@ def loads(text: str | bytes) -> Json:
     if isinstance(text, bytes):
         text = text.decode()
     try:
-        value = cast(Json, json.loads(text, parse_float=_decimal, parse_constant=_refuse_constant))
+        value = cast(Json, _decoder.decode(text))
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
@@ -147,4 +147,5 @@ def _is_kept(number: object, value: int | Decimal) -> bool:
     return Decimal(repr(number)) == value
 
 
+_decoder = json.JSONDecoder(parse_float=_decimal, parse_constant=_refuse_constant)  # making it costs more than a use
 _SAFE = 2**53 - 1  # every whole number up to it is a double

@@ -8,11 +8,12 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
 from shared.domain.exact_json import dumps, wire
+from shared.domain.identity_cache import IdentityCache
 from shared.infra.model_effort import takes_effort
 from shared.ports.models import (
     Block,
@@ -56,7 +57,7 @@ def encode_request(model: str, request: ModelRequest, without: Set[Feature] = fr
     system = _system(request)
     if request.tools:
         strict = Feature.STRICT not in without
-        fields["tools"] = _encode(_tools(request.tools, strict=strict, mark=marks and not system))
+        fields["tools"] = _array(_tools(request.tools, strict=strict, mark=marks and not system))
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_KEPT if marks else {})}])
@@ -86,19 +87,33 @@ def _output(model: str, request: ModelRequest, without: Set[Feature]) -> dict[st
 # --- tools --------------------------------------------------------------------------------------------------------
 
 
-def _tools(tools: Sequence[ToolDefinition], *, strict: bool, mark: bool) -> list[dict[str, object]]:
-    params: list[dict[str, object]] = []
+class _ToolText(NamedTuple):
+    """A tool as JSON, and whether its schema allows that it is enforced."""
+
+    json: str
+    can_be_strict: bool
+
+
+def _tools(tools: Sequence[ToolDefinition], *, strict: bool, mark: bool) -> list[str]:
+    texts: list[str] = []
     left = _MAX_STRICT if strict else 0
     for tool in tools:
-        param: dict[str, object] = {"name": tool.name, "description": tool.description}
-        param["input_schema"] = dict(tool.input_schema)
-        if left and tool.strict and _can_be_strict(tool.input_schema):
-            param["strict"] = True
+        text, can_be_strict = _tool_text(tool)
+        if left and can_be_strict:
+            text = f'{text[:-1]},"strict":true}}'
             left -= 1
-        params.append(param)
+        texts.append(text)
     if mark:
-        params[-1].update(_KEPT)
-    return params
+        texts[-1] = f"{texts[-1][:-1]},{_encode(_KEPT)[1:]}"
+    return texts
+
+
+def _encode_tool(tool: ToolDefinition) -> _ToolText:
+    text = _encode({"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)})
+    return _ToolText(text, tool.strict and _can_be_strict(tool.input_schema))
+
+
+_tool_text = IdentityCache(_encode_tool, 8_192)  # the tools of a catalogue come with each request
 
 
 def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:

@@ -52,7 +52,7 @@ class MemoryStage:
 
     def a_rememberer(self, name: str, held: Collection[int] = range(PARTITIONS)) -> Rememberer:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
-        return Rememberer(outcomes, RedisLore(self.redis), lambda: held, wants_facts=True)
+        return Rememberer(outcomes, RedisLore(self.redis), lambda: held, lambda: held, wants_facts=True)
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""
@@ -66,6 +66,7 @@ class MemoryStage:
 
     async def learns(self) -> None:
         await self.learner.share()
+        self.learner.expect(self.learner.held)
         while await self.learner.round():
             pass
 

@@ -12,6 +12,7 @@ from services.executor.ports.credentials import Credentials
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
+from shared.domain.identity_cache import IdentityCache
 
 _IN_ITS_PLACE = "[credential]"
 _SHORTEST = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
@@ -20,6 +21,7 @@ _SHORTEST = 8  # what is shorter is found in every second answer by chance, and 
 class DiscreetServers(ToolServers):
     def __init__(self, servers: ToolServers, credentials: Credentials) -> None:
         self._servers, self._credentials = servers, credentials
+        self._hidden = IdentityCache[tuple[Tool, ...], dict[tuple[str, ...], tuple[Tool, ...]]](lambda _: {}, 128)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -28,7 +30,15 @@ class DiscreetServers(ToolServers):
         except (ToolUnreachable, ToolSilent) as error:
             raise self._error_without_secrets(connection, error) from None
         secrets = self._credentials.shown_secrets(connection)
-        return tuple(_tool(tool, secrets) for tool in tools) if secrets else tools
+        return self._hide(tools, secrets) if secrets else tools
+
+    def _hide(self, tools: tuple[Tool, ...], secrets: tuple[str, ...]) -> tuple[Tool, ...]:
+        """The same objects for the same listing, as long as the secrets are."""
+        known = self._hidden(tools)
+        if secrets not in known:
+            known.clear()
+            known[secrets] = tuple(_tool(tool, secrets) for tool in tools)
+        return known[secrets]
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -46,7 +56,29 @@ class DiscreetServers(ToolServers):
             answer = await self._servers.call(connection, tool, arguments, timeout, session_id)
         except (ToolUnreachable, ToolSilent) as error:
             raise self._error_without_secrets(connection, error) from None
-        return answer._replace(content=_without_secrets(answer.content, self._credentials.shown_secrets(connection)))
+        return self._answer_without_secrets(connection, answer)
+
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        try:
+            answer = await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+        except (ToolUnreachable, ToolSilent) as error:
+            raise self._error_without_secrets(connection, error) from None
+        return self._answer_without_secrets(connection, answer) if answer else None
+
+    def _answer_without_secrets(self, connection: Connection, answer: ToolAnswer) -> ToolAnswer:
+        secrets = self._credentials.shown_secrets(connection)
+        asked = answer.unfinished
+        cleaned = asked._replace(question=_text(asked.question, secrets)) if asked else None
+        return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=cleaned)
 
     def _error_without_secrets(
         self, connection: Connection, error: ToolUnreachable | ToolSilent

@@ -1,9 +1,11 @@
 """What MCP servers say, in the core's words: tool lists checked tool by tool, answers as exact JSON."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import structlog
 from jsonschema import SchemaError
@@ -18,7 +20,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 
-__all__ = ["BadListing", "ListedTool", "answer_of", "brief", "listed_tools", "tools_of"]
+__all__ = ["BadListing", "ListedTool", "ListedTools", "answer_of", "brief", "listed_tools", "tools_of"]
 
 log = structlog.get_logger()
 
@@ -31,17 +33,27 @@ class BadListing(Exception):
     """A tool list that cannot be used at all; the message says why."""
 
 
-async def listed_tools(session: ClientSession) -> list[ListedTool]:
+class ListedTools(NamedTuple):
+    """All that a server listed, and for how many seconds it says that this holds: without end where it says nothing."""
+
+    tools: Sequence[ListedTool]
+    seconds: float
+
+
+async def listed_tools(session: ClientSession) -> ListedTools:
     """All pages of the server's list; ``BadListing`` if it does not end."""
     tools: list[ListedTool] = []
     cursors: set[str] = set()
     cursor: str | None = None
+    seconds = math.inf
     for _ in range(MAX_PAGES):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
         tools += page.tools
         cursor = page.next_cursor
+        if page.ttl_ms:  # 0 is what SDKs write where a server says nothing
+            seconds = min(seconds, page.ttl_ms / 1000)
         if cursor is None:
-            return tools
+            return ListedTools(tools, seconds)
         if cursor in cursors:
             raise BadListing("the tool list repeats itself: the server gave the same cursor twice")
         cursors.add(cursor)

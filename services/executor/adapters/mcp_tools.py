@@ -1,7 +1,7 @@
 """Tool servers that speak MCP over streamable HTTP, through the official SDK (``ToolServers``)."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -21,7 +21,15 @@ from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.mcp_content import BadListing, ListedTool, answer_of, brief, listed_tools, tools_of
+from services.executor.adapters.mcp_content import (
+    BadListing,
+    ListedTool,
+    ListedTools,
+    answer_of,
+    brief,
+    listed_tools,
+    tools_of,
+)
 from services.executor.adapters.mcp_link import McpConnection, as_port_error
 from services.executor.adapters.mcp_wire import McpTransport, Trouble, open_line
 from services.executor.adapters.shown_credential import ShowingLine
@@ -34,6 +42,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 DISCOVERY_SECONDS = 15.0
 MAX_LINKS = 128
+_MOST_COMPILED = 8  # of one listing: by connections that name the same server, each with its catalogue
 
 # With these the server says that it did not begin the call; any other JSON-RPC error leaves that open.
 _NOT_BEGUN = frozenset({INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH})
@@ -42,8 +51,29 @@ _BROKEN = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError
 T = TypeVar("T")
 
 
+class _ServerListing:
+    """What a server listed last, and the tools that it comes to by connection."""
+
+    def __init__(self, link: McpConnection, listed: Sequence[ListedTool], until: float) -> None:
+        self.link, self.listed, self.until = link, listed, until
+        self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
+
+    def tools_of(self, connection: Connection) -> tuple[Tool, ...]:
+        """The same objects for equal connections: what was worked out of them holds for the next task."""
+        for known, tools in self._compiled:
+            if known is connection or known == connection:
+                return tools
+        tools = tools_of(connection, self.listed)
+        self._compiled = [(connection, tools), *self._compiled[: _MOST_COMPILED - 1]]
+        return tools
+
+
 class McpTools(ToolServers):
-    """An async context manager: within it, each server has one open session that all callers share."""
+    """An async context manager: within it, each server has one open session that all callers share.
+
+    A list of tools holds for ``list_seconds``, or for as long as its server says if that is less; not beyond its
+    session, and not beyond a call that came to an error: then it is asked for anew.
+    """
 
     def __init__(
         self,
@@ -51,10 +81,13 @@ class McpTools(ToolServers):
         guard: Guard | None = None,
         credentials: Credentials | None = None,
         tracer: Tracer = NO_TRACER,
+        list_seconds: float = 0.0,
     ) -> None:
         """``guard``: where it may connect. ``credentials``: what servers are shown; without, none is shown any."""
         self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
+        self._list_seconds = list_seconds
+        self._listings: dict[str, _ServerListing] = {}
         self._links: dict[str, McpConnection] = {}
         self._group = asyncio.TaskGroup()
 
@@ -85,7 +118,7 @@ class McpTools(ToolServers):
             raise ToolSilent(f"{connection.id}: {error}") from error
         except MCPError as error:
             raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
-        return tools_of(connection, listing)
+        return listing.tools_of(connection)
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -107,15 +140,23 @@ class McpTools(ToolServers):
         params = CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
         if connection.traceparent and (here := self._tracer.traceparent()):
             params = params.model_copy(update={"meta": {"traceparent": here}})  # SEP-414
+        try:
+            answer = await self._send(connection, CallToolRequest(params=params), tool, timeout)
+        except (ToolSilent, ToolUnreachable):
+            self._distrust_listing(connection)
+            raise
+        if answer.is_error:
+            self._distrust_listing(connection)
+        return answer
+
+    async def _send(self, connection: Connection, request: CallToolRequest, tool: str, timeout: float) -> ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
         link = self._link(connection)
         with link.in_use():
             session = await _before_sending(link, tool, deadline)
             try:
                 async with asyncio.timeout_at(deadline):
-                    result = await _translate_errors(
-                        link, session.send_request(CallToolRequest(params=params), CallToolResult)
-                    )
+                    result = await _translate_errors(link, session.send_request(request, CallToolResult))
             except TimeoutError:
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
             except MCPError as error:
@@ -140,14 +181,37 @@ class McpTools(ToolServers):
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
 
-    async def _listing(self, connection: Connection) -> list[ListedTool]:
+    async def _listing(self, connection: Connection) -> _ServerListing:
+        link, known = self._link(connection), self._listings.get(connection.line)
+        clock = asyncio.get_running_loop().time
+        if known is not None and known.link is link and clock() < known.until:
+            return known
         try:
-            return await _list(self._link(connection))
+            listed = await _list(link)
         except _SessionExpired:  # a list may be asked for again, unlike a call
-            return await _list(self._link(connection))
+            link = self._link(connection)
+            listed = await _list(link)
+        until = clock() + min(self._list_seconds, listed.seconds)
+        if known is not None and known.listed == listed.tools:
+            known.link, known.until = link, until
+        else:
+            known = _ServerListing(link, listed.tools, until)
+        self._keep_listing(connection.line, known)
+        return known
+
+    def _keep_listing(self, line: str, listing: _ServerListing) -> None:
+        self._listings.pop(line, None)
+        self._listings[line] = listing
+        if len(self._listings) > self._max_links:
+            self._listings.pop(next(iter(self._listings)))
+
+    def _distrust_listing(self, connection: Connection) -> None:
+        """The next task asks for the list anew; what it comes to is kept for an equal one."""
+        if known := self._listings.get(connection.line):
+            known.until = 0.0
 
 
-async def _list(link: McpConnection) -> list[ListedTool]:
+async def _list(link: McpConnection) -> ListedTools:
     with link.in_use():
         return await _translate_errors(link, listed_tools(await link.session()))
 

@@ -1,5 +1,6 @@
 """What the learner keeps for a tenant, read in one round trip."""
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar, cast
 
@@ -25,6 +26,7 @@ from shared.ports.store import StoreUnavailable
 _SECONDS = 1.0  # a task goes on without experience rather than wait for it
 _TOOLS_KEPT = 2000
 _PROCESSES_KEPT = 500
+_MOST_ROWS = 20_000  # of all tenants that are held as they were read last: a tenant has at most 1,700
 
 log = structlog.get_logger()
 Lesson = TypeVar("Lesson", bound=Contract)
@@ -37,6 +39,7 @@ class RedisLearned(Learned):
         self._redis = redis
         self._scripts = Scripts(redis)
         self._noted: dict[str, frozenset[str]] = {}
+        self._lessons = _Lessons()
 
     @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
@@ -53,13 +56,13 @@ class RedisLearned(Learned):
             )
         return Experience(
             _arms(numbers),
-            _read(CaseEntry, tenant, cases),
-            _read(KnownFact, tenant, facts),
-            _read(KnownEntity, tenant, entities[:ENTITIES_KEPT]),
+            self._lessons.read(CaseEntry, tenant, cases),
+            self._lessons.read(KnownFact, tenant, facts),
+            self._lessons.read(KnownEntity, tenant, entities[:ENTITIES_KEPT]),
             {
                 kind: read
                 for kind, row in zip(ThresholdKind, accuracy, strict=True)
-                for read in _read(Accuracy, tenant, [row] if row else [])
+                for read in _read(Accuracy, tenant, [row] if row else []).values()
             },
         )
 
@@ -115,12 +118,39 @@ def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
-def _read(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> tuple[Lesson, ...]:
+class _Lessons:
+    """What was read last of each tenant: the next task reads nearly the same rows, and parses those alone that are new.
+
+    Bounded by rows of all tenants together: those are forgotten first that were read longest ago.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, type[Contract]], tuple[list[str], tuple[Contract, ...], dict[str, Contract]]]
+        self._held = OrderedDict()
+        self._rows = 0
+
+    def read(self, kind: type[Lesson], tenant: str, rows: list[str]) -> tuple[Lesson, ...]:
+        """The same object for the same rows."""
+        before = self._held.pop((tenant, kind), ([], (), {}))
+        self._rows -= len(before[0])
+        if before[0] != rows:
+            known = before[2]
+            new = _read(kind, tenant, [row for row in rows if row not in known])
+            parsed = {row: new.get(row) or known[row] for row in rows if row in new or row in known}
+            before = rows, tuple(parsed[row] for row in rows if row in parsed), parsed
+        self._held[tenant, kind] = before
+        self._rows += len(rows)
+        while self._rows > _MOST_ROWS and len(self._held) > 1:
+            self._rows -= len(self._held.popitem(last=False)[1][0])
+        return cast("tuple[Lesson, ...]", before[1])
+
+
+def _read(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:
     """What of the rows can be read; the rest was written by a version that this one cannot read: a lesson less."""
-    lessons: list[Lesson] = []
+    lessons: dict[str, Lesson] = {}
     for row in rows:
         try:
-            lessons.append(kind.model_validate_json(row))
+            lessons[row] = kind.model_validate_json(row)
         except ValidationError as error:
             log.warning("lesson_unreadable", tenant=tenant, kind=kind.__name__, errors=error.error_count())
-    return tuple(lessons)
+    return lessons

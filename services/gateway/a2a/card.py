@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
+from functools import cache
 from typing import NamedTuple
 
-from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types.a2a_pb2 import (
     AgentCapabilities,
     AgentCard,
@@ -82,13 +82,17 @@ def agent_card(face: Face) -> AgentCard:
 def card_routes(card: AgentCard, since: datetime, usual: str = "merged") -> APIRouter:
     """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version."""
     router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
-    shapes = {"merged": agent_card_to_dict, "1.0": NEW.card, "0.3": OLD.card}
-    bodies = {name: _encoded(shape(card)) for name, shape in shapes.items()}
+    shapes: Mapping[str, Callable[[AgentCard], Mapping[str, object]]]
+    shapes = {"merged": _merged_card, "1.0": NEW.card, "0.3": OLD.card}
+
+    @cache
+    def body_of(name: str) -> bytes:
+        return _encoded(shapes[name](card))
 
     async def get_card(request: Request) -> Response:
         """Who this agent is, what it can do and how it is reached."""
         said = request.headers.get("a2a-version", "")
-        body = bodies["1.0" if said.startswith("1") else usual if not said or usual == "0.3" else "merged"]
+        body = body_of("1.0" if said.startswith("1") else usual if not said or usual == "0.3" else "merged")
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
         headers["Last-Modified"] = format_datetime(changed, usegmt=True)
@@ -140,6 +144,12 @@ def _is_known(request: Request, etag: str, changed: datetime) -> bool:
     except (ValueError, OverflowError):
         return False
     return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
+
+
+def _merged_card(card: AgentCard) -> Mapping[str, object]:
+    from a2a.server.request_handlers.response_helpers import agent_card_to_dict  # it loads all of the SDK's server
+
+    return agent_card_to_dict(card)
 
 
 def _encoded(card: Mapping[str, object]) -> bytes:

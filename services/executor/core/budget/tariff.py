@@ -28,6 +28,7 @@ from services.executor.ports.models import (
     Usage,
 )
 from shared.domain.exact_json import dumps
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.model_price import NANO, Price, dearest
 
 __all__ = ["NANO", "Bill", "CallCost", "Price", "Size", "Tariff", "bill_reply", "estimate_cost", "size_of"]
@@ -162,8 +163,11 @@ def _length(schema: Mapping[str, JsonValue] | None) -> int:
     return len(json.dumps(dict(schema))) if schema else 0
 
 
-def _tool_length(tool: ToolDefinition) -> int:
+def _measure_tool(tool: ToolDefinition) -> int:
     return len(tool.name) + len(tool.description) + _length(tool.input_schema)
+
+
+_tool_length = IdentityCache(_measure_tool, 8_192)
 
 
 def _block_length(block: Block) -> int:

@@ -7,7 +7,7 @@ needs nothing of this. What placeholders are is said in the static prompt (``MAS
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -27,6 +27,7 @@ from services.executor.ports.models import (
     ToolUse,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.marks import MarkKind, marked
 from shared.domain.redaction import literals
 
@@ -55,10 +56,9 @@ def mask_request(request: ModelRequest, task: str) -> Masked:
     hidden = _Hidden()
     hidden.add(marked(task))
     for tool in request.tools:
-        hidden.read(tool.description)
-        hidden.read(json.dumps(tool.input_schema, ensure_ascii=False, default=str))
-    mask, plain_to_see = hidden.mask(), hidden.mask(but=MarkKind.PASSWORD)
-    tools = tuple(_tool(tool, mask, plain_to_see) for tool in request.tools)
+        for found in _marks_of_tool(tool):
+            hidden.take(found)
+    tools = _masked_tools(request.tools, hidden)
     messages = []
     for message in request.messages:
         for block in message.blocks:
@@ -89,7 +89,9 @@ class _Hidden:
         self._mask: _Mask | None = None
 
     def read(self, text: str) -> None:
-        found = _find_marks(text)
+        self.take(_find_marks(text))
+
+    def take(self, found: "_FoundMarks") -> None:
         self.add(found.values)
         for word in found.words:
             if word not in self._words:
@@ -126,6 +128,10 @@ class _Mask:
         self._names = names
         self._pattern = literals(names) if names else _NOTHING
         self.bare = bare
+
+    def may_occur_in(self, text: str) -> bool:
+        """Whether any of the values stands in the text, as a word of its own or not."""
+        return any(form in text for form in self._names)
 
     def text(self, text: str) -> str:
         return self._pattern.sub(self._placeholder, text)
@@ -174,6 +180,34 @@ def _find_marks(text: str) -> _FoundMarks:
     return _FoundMarks(marked(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
+def _find_tool_marks(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
+    """Of its description, then of its schema; those alone that mark something."""
+    texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
+    return tuple(found for found in map(_find_marks, texts) if found.values or found.words)
+
+
+def _join_words(tool: ToolDefinition) -> str:
+    """Every text and number of a tool that a mask looks at."""
+    return _BETWEEN.join((tool.description, *_leaves(cast(Json, dict(tool.input_schema)))))
+
+
+def _leaves(value: Json) -> Iterator[str]:
+    match value:
+        case dict():
+            for inner in value.values():
+                yield from _leaves(inner)
+        case list():
+            for inner in value:
+                yield from _leaves(inner)
+        case _:
+            yield str(value)
+
+
+_BETWEEN = "\0"
+_marks_of_tool = IdentityCache(_find_tool_marks, 8_192)
+_words_of_tool = IdentityCache(_join_words, 8_192)
+
+
 def _plain(value: str) -> str:
     """A private key that was found in JSON, with its lines as they are."""
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
@@ -215,6 +249,15 @@ def _block(block: Block, mask: _Mask) -> Block:
             return block._replace(content=mask.text(block.content))
         case OpaqueBlock() | ImageBlock():  # a model's own, which saw placeholders alone; what is drawn is not read
             return block
+
+
+def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _Hidden) -> tuple[ToolDefinition, ...]:
+    """The same tools where none has a value to be kept back: what was worked out of them holds."""
+    mask = hidden.mask()
+    if not hidden.names or not mask.may_occur_in(_BETWEEN.join(map(_words_of_tool, tools))):
+        return tools
+    plain_to_see = hidden.mask(but=MarkKind.PASSWORD)
+    return tuple(_tool(tool, mask, plain_to_see) for tool in tools)
 
 
 def _tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinition:

@@ -33,12 +33,14 @@ from services.executor.ports.models import (
     StopReason,
     TextBlock,
     Tier,
+    ToolDefinition,
     ToolUse,
     Usage,
 )
 from services.executor.ports.turns import HandedOver
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.identity_cache import IdentityCache
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import Span, SpanKind
 
@@ -52,11 +54,11 @@ class UnusableAnswer(ValueError):
 
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request that its answer may depend on."""
-    tools = tuple(tool if not tool.strict else tool[:-1] for tool in request.tools)  # as it was named before flags
+    tools = f"[{', '.join(map(_tool_text, request.tools))}]"
     messages = tuple(message._replace(blocks=tuple(map(_by_digest, message.blocks))) for message in request.messages)
-    prefix = (request.tier, request.system, messages, tools, request.schema, request.max_tokens)
-    asked = (*prefix, request.effort) if request.effort else prefix
-    text = json.dumps(asked, sort_keys=True, ensure_ascii=False, default=_plain)
+    before = (_text(part) for part in (request.tier, request.system, messages))
+    after = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
+    text = f"[{', '.join((*before, tools, *map(_text, after)))}]"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -138,6 +140,10 @@ def parse_reply(reply: ModelReply, shape: type[T]) -> T:
         raise UnusableAnswer(f"{where}: {first['msg']}") from error
 
 
+def _text(part: object) -> str:
+    return json.dumps(part, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
 def _plain(value: object) -> dict[str, object] | str:
     match value:
         case Decimal():
@@ -146,6 +152,10 @@ def _plain(value: object) -> dict[str, object] | str:
             return dict(value)
         case _:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
+
+
+# A tool is written as it was before flags, where it has none.
+_tool_text = IdentityCache[ToolDefinition, str](lambda tool: _text(tool[:-1] if tool.strict else tool), 8_192)
 
 
 def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:

@@ -30,6 +30,7 @@ from services.executor.core.states import machine
 from services.executor.core.write.mutations import carry_out
 from services.executor.core.write.quiet_hours import Rest, rest
 from services.executor.core.write.sent_notices import hold_back
+from services.executor.core.write.skills import AgentAtWork
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain import span_names as names
@@ -161,8 +162,11 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
             await hold_back(ctx, progress)
         if pause := await rest(ctx, progress):
             return Resting(progress, pause)
-        with in_state(ctx, progress):
-            progress = await _do_step(ctx, progress)
+        try:
+            with in_state(ctx, progress):
+                progress = await _do_step(ctx, progress)
+        except AgentAtWork as busy:
+            return Resting(progress, busy.rest)
         following = machine.state_after(progress.path, progress.state)
         if machine.is_end(following):
             return progress

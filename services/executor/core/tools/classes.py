@@ -4,6 +4,7 @@ Where a name says nothing, a connection of the tenant's own may say that the too
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -94,6 +95,7 @@ def classify(
     return _raise_class(named, said)
 
 
+@lru_cache(maxsize=8_192)
 def by_name(name: str) -> Classified:
     """The class that a name alone suggests; a name that is not understood means "changes"."""
     if not name.isascii():  # letters that only look like those of a known verb

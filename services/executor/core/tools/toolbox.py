@@ -1,5 +1,6 @@
 """The tools of one run: what discovery found, under names that a model can call without ambiguity."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
@@ -8,7 +9,10 @@ from pydantic import JsonValue
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import wire
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import ToolClass
+
+MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
 
 
 class Toolbox(NamedTuple):
@@ -41,8 +45,8 @@ def toolbox(discovered: Iterable[tuple[Connection, Iterable[Tool]]]) -> Toolbox:
         connections[connection.id] = connection
         everything += tools
     everything.sort(key=lambda tool: (tool.name, tool.connection_id))
-    shared = {tool.name for tool in everything if sum(other.name == tool.name for other in everything) > 1}
-    return Toolbox({_offered_name(tool, tool.name in shared): tool for tool in everything}, connections)
+    times = Counter(tool.name for tool in everything)
+    return Toolbox({_offered_name(tool, times[tool.name] > 1): tool for tool in everything}, connections)
 
 
 def _offered_name(tool: Tool, ambiguous: bool) -> str:
@@ -50,4 +54,10 @@ def _offered_name(tool: Tool, ambiguous: bool) -> str:
 
 
 def schema_of(tool: Tool) -> Mapping[str, JsonValue]:
-    return cast("Mapping[str, JsonValue]", wire(tool.input_schema))
+    """The schema as a library takes it; the same object for the same tool."""
+    return _wire_schema(tool)
+
+
+_wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
+    lambda tool: cast("Mapping[str, JsonValue]", wire(tool.input_schema)), MOST_COMPILED
+)

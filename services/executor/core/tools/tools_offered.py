@@ -6,11 +6,12 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.toolbox import Toolbox, schema_of
+from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, schema_of
 from services.executor.core.tools.validate import key_field
 from services.executor.ports.models import ToolDefinition, ToolUse
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
 
@@ -83,10 +84,9 @@ USE_TOOL = ToolDefinition(
 
 def offered_tools(toolbox: Toolbox, local: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
     """The local tools, then every tool of the servers in one fixed order; or a search over them where they are many."""
-    listed = tuple(_definition(name, tool) for name, tool in toolbox.tools.items())
     if is_wide(toolbox):
         return (*local, USE_TOOL)  # ``find_tools`` is among the local ones
-    return (*local, *listed)
+    return (*local, *(_definition(name, tool) for name, tool in toolbox.tools.items()))
 
 
 def is_wide(toolbox: Toolbox) -> bool:
@@ -114,6 +114,14 @@ def unwrap(use: ToolUse) -> ToolUse:
 
 
 def _definition(name: str, tool: Tool) -> ToolDefinition:
+    """The same object for the same tool and name, so that what follows from it is worked out once."""
+    made = _definitions(tool)
+    if name not in made:
+        made[name] = _define(name, tool)
+    return made[name]
+
+
+def _define(name: str, tool: Tool) -> ToolDefinition:
     description = tool.description[:_DESCRIPTION_MOST]
     return ToolDefinition(name, description, _with_call(tool) if tool.tool_class in WRITES else schema_of(tool))
 
@@ -135,8 +143,12 @@ def _as_data(tool: ToolDefinition) -> Json:
     return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
-def _length(tool: Tool) -> int:
+def _measure(tool: Tool) -> int:
     return len(tool.name) + min(len(tool.description), _DESCRIPTION_MOST) + len(dumps(tool.input_schema))
+
+
+_length = IdentityCache(_measure, MOST_COMPILED)
+_definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
 
 
 def _score(name: str, tool: Tool, wanted: frozenset[str]) -> int:

@@ -26,11 +26,13 @@ from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.contracts.threshold import ThresholdKind
 from shared.domain import span_names as names
 from shared.domain.bandit import Arm
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object
+from shared.domain.exact_json import JsonObject, digest, dumps, loads_object
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import Strategy, ToolClass
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 _PACKED = "z:"
+_packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
 _CASES = TypeAdapter(tuple[CaseEntry, ...])
 _FACTS = TypeAdapter(tuple[KnownFact, ...])
 _ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
@@ -138,9 +140,10 @@ class RecordedTools(ToolServers):
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.record_input(name, _failure(error))
             raise
-        listed: list[Json] = [_tool(tool) for tool in tools]
-        known: JsonObject = {"tools": listed, "unlisted": self._servers.may_have_unlisted(connection)}
-        self._journal.record_input(name, _small(known))
+        packed = _packed(tools)
+        if (unlisted := self._servers.may_have_unlisted(connection)) not in packed:
+            packed[unlisted] = _small({"tools": [_tool(tool) for tool in tools], "unlisted": unlisted})
+        self._journal.record_input(name, packed[unlisted])
         return tools
 
     def _recorded_tools(self, connection: Connection) -> tuple[Tool, ...]:
@@ -174,6 +177,18 @@ class RecordedTools(ToolServers):
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
             raise
+
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        return await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
 
 
 def tools_name(connection: Connection) -> str:
@@ -226,6 +241,7 @@ def _tool(tool: Tool) -> JsonObject:
         "class": tool.tool_class.value,
         "why": tool.why_class,
         "catalogue": loads_object(tool.catalogue.model_dump_json()),
+        **({"skill": True} if tool.is_skill else {}),
     }
 
 
@@ -238,6 +254,7 @@ def _read_tool(noted: JsonObject, connection_id: str) -> Tool:
         tool_class=ToolClass(str(noted["class"])),
         why_class=str(noted["why"]),
         catalogue=CatalogueEntry.model_validate_json(dumps(noted["catalogue"])),
+        is_skill=noted.get("skill") is True,
     )
 
 

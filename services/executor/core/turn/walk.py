@@ -31,7 +31,7 @@ from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 _OUTDATED = "plan:{}:outdated"
-_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
+_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS)
 
 
 class Finished(NamedTuple):

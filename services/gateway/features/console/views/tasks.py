@@ -45,6 +45,8 @@ def _doubt(one: Mapping[str, JsonValue]) -> Doubt:
     rows = arguments.items() if isinstance(arguments, dict) else ()
     labels = (
         ("note", "What is known"),
+        ("sent", "Sent"),
+        ("waited_until", "Waited for until"),
         ("answered", "It answered"),
         ("before", "Read before"),
         ("after", "Read after"),

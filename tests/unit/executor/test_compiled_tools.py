@@ -1,0 +1,90 @@
+"""What is worked out of tools once gives the bytes that working it out each time gave."""
+
+import hashlib
+import json
+from decimal import Decimal
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from services.executor.core.model.masking import mask_request
+from services.executor.core.model.model_calls import request_digest
+from services.executor.core.tools.toolbox import toolbox
+from services.executor.core.tools.tools_offered import offered_tools
+from services.executor.core.tools.validate import problems_with
+from services.executor.ports.models import Message, ModelRequest, TextBlock, Tier, ToolDefinition
+from services.executor.ports.tools import Tool
+from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.domain.words import ToolClass
+from shared.infra.anthropic_request import encode_request
+
+TEXTS = st.text(max_size=30)
+FIELDS = st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS})
+PROPERTIES = st.dictionaries(TEXTS, FIELDS, max_size=3)
+CARD = "4111 1111 1111 1111"
+
+
+@st.composite
+def definitions(draw: st.DrawFn) -> ToolDefinition:
+    properties = draw(PROPERTIES)
+    schema: dict[str, JsonValue] = {"type": "object", "properties": cast("JsonValue", properties)}
+    if draw(st.booleans()):
+        schema |= {"required": list(properties), "additionalProperties": False}
+    return ToolDefinition(draw(TEXTS), draw(TEXTS), schema, strict=draw(st.booleans()))
+
+
+def request(tools: tuple[ToolDefinition, ...], text: str = "Approve it.") -> ModelRequest:
+    return ModelRequest(Tier.HAIKU, ("rules",), (Message("user", (TextBlock(text),)),), tools)
+
+
+@given(tools=st.lists(definitions(), max_size=4), text=TEXTS)
+def test_a_requests_digest_is_that_of_the_whole_written_at_once(tools: list[ToolDefinition], text: str) -> None:
+    asked = request(tuple(tools), text)
+    named = tuple(tool if not tool.strict else tool[:-1] for tool in tools)
+    whole = (asked.tier, asked.system, asked.messages, named, asked.schema, asked.max_tokens)
+
+    written = json.dumps(whole, sort_keys=True, ensure_ascii=False)
+
+    expected = hashlib.sha256(written.encode()).hexdigest()[:32]
+    assert [request_digest(asked), request_digest(asked)] == [expected, expected]
+
+
+@given(tools=st.lists(definitions(), min_size=1, max_size=30))
+def test_the_tools_of_a_body_are_written_as_one_array(tools: list[ToolDefinition]) -> None:
+    first, again = (encode_request("model", request(tuple(tools))) for _ in range(2))
+    sent = json.loads(first)["tools"]
+
+    assert first == again
+    assert [tool["input_schema"] for tool in sent] == [tool.input_schema for tool in tools]
+    assert sum(tool.get("strict", False) for tool in sent) <= 20
+    assert json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode() in first
+
+
+def test_tools_without_anything_to_be_kept_back_are_the_same_objects() -> None:
+    tools = (ToolDefinition("pay", "Pays a claim.", {"type": "object"}),)
+
+    assert mask_request(request(tools, f"Pay with {CARD}."), "").request.tools is tools
+
+
+def test_a_value_in_a_schema_is_masked_whoever_marks_it() -> None:
+    schema: dict[str, JsonValue] = {"type": "object", "properties": {"card": {"enum": ["4111111111111111", "x"]}}}
+    tools = (ToolDefinition("pay", f"Pays, say by {CARD}.", schema),)
+
+    masked = mask_request(request(tools), "").request
+
+    assert "4111" not in repr(masked.tools)
+
+
+def test_a_tool_is_defined_and_its_schema_compiled_once() -> None:
+    connection = Connection(id="books", url="http://books")
+    schema: dict[str, object] = {"type": "object", "properties": {"amount": {"type": "number", "minimum": 1}}}
+    tool = Tool("books", "pay", "Pays.", schema, ToolClass.CHANGE, "", CatalogueEntry())  # type: ignore[arg-type]
+    first, again = (offered_tools(toolbox([(connection, (tool,))]), ()) for _ in range(2))
+
+    assert first[0] is again[0]
+    assert [problems_with({"amount": Decimal("0.5")}, tool) for _ in range(2)] == [
+        "$.amount: 0.5 is less than the minimum of 1"
+    ] * 2
+    assert problems_with({"amount": Decimal(2)}, tool) is None
