@@ -161,7 +161,7 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
 
     readiness = LeavingReadiness(RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis), leaving)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
-    face = face._replace(card=settings.card_facts)
+    face = face._replace(card=settings.card_facts, keys=settings.card_keys)
     tenants = TenantDesk(RedisTenants(state), _now)
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)

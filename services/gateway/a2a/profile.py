@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from services.gateway.a2a.card_keys import CardKeys
+
 
 class Abilities(NamedTuple):
     """What the card names and the methods heed. ``ways``: how callers may show who they are (keys, jwt).
@@ -159,3 +161,4 @@ class Face(NamedTuple):
     max_body: int = 1024 * 1024
     abilities: Abilities = Abilities()
     card: CardFacts = CardFacts()
+    keys: CardKeys | None = None  # what the card is signed with

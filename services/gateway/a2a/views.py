@@ -228,7 +228,7 @@ def _dump(model: BaseModel) -> Shown:
 
 
 def _old_card(card: AgentCard) -> Shown:
-    return _dump(to_compat_agent_card(card))
+    return {name: value for name, value in _dump(to_compat_agent_card(card)).items() if name != "signatures"}
 
 
 NEW = Wording(

@@ -103,6 +103,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/.well-known/agent-card.json"): _CARD,
     ("GET", "/.well-known/agent.json"): _CARD,
+    ("GET", "/.well-known/jwks.json"): Operation((Answer(200, {_JSON: ("Anything",)}),), body=""),
     ("GET", "/extendedAgentCard"): _new("AgentCard", body=""),
     ("GET", "/v1/card"): _old("Anything", body=""),
     ("POST", "/message:send"): _new("SendMessageResponse", body="SendMessageRequest"),
