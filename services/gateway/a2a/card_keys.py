@@ -37,7 +37,7 @@ class CardKeys:
 
     def __init__(self, signing: EllipticCurvePrivateKey, retired: Sequence[EllipticCurvePublicKey], url: str) -> None:
         """``url``: where this agent is reached, as its card says."""
-        self._published = [_published(key) for key in (signing.public_key(), *retired)]
+        self._published = [_as_jwk(key) for key in (signing.public_key(), *retired)]
         kid, jku = self._published[0]["kid"], url.rstrip("/") + JWKS_PATH
         header = ProtectedHeader(alg="ES256", typ="JOSE", kid=kid, jku=jku)
         pem = signing.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -80,7 +80,7 @@ def _read_key(block: str) -> EllipticCurvePrivateKey | EllipticCurvePublicKey:
     return key
 
 
-def _published(key: EllipticCurvePublicKey) -> dict[str, str]:
+def _as_jwk(key: EllipticCurvePublicKey) -> dict[str, str]:
     known = ECAlgorithm.to_jwk(key, as_dict=True)
     named = json.dumps({name: known[name] for name in _THUMBPRINT}, separators=(",", ":"), sort_keys=True)
     kid = base64url_encode(sha256(named.encode()).digest()).decode()
