@@ -1,8 +1,9 @@
 """``python -m services.learner``: learns from ended tasks until SIGTERM. ``report`` reads reports."""
 
-import asyncio
 import sys
 from collections.abc import Sequence
+
+import uvloop
 
 from services.learner.bootstrap import learn
 from services.learner.settings import Settings
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         settings = read_settings(Settings)
         configure_logging("learner", settings.log_level, settings.log_format)
         with tracing(settings, "learner") as tracer:
-            asyncio.run(learn(settings, tracer))
+            uvloop.run(learn(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:
         return refused(problem)
     except StoreUnavailable as error:

@@ -22,15 +22,14 @@ from shared.infra.anthropic_request import encode_request
 TEXTS = st.text(max_size=30)
 FIELDS = st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS})
 PROPERTIES = st.dictionaries(TEXTS, FIELDS, max_size=3)
-    TEXTS, st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS}), max_size=3
-)
 CARD = "4111 1111 1111 1111"
 
 
 @st.composite
 def definitions(draw: st.DrawFn) -> ToolDefinition:
     properties = draw(PROPERTIES)
-    schema: dict[str, JsonValue] = {"type": "object", "properties": dict(properties)}
+    fields: dict[str, JsonValue] = {name: dict(field) for name, field in properties.items()}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": fields}
     if draw(st.booleans()):
         schema |= {"required": list(properties), "additionalProperties": False}
     return ToolDefinition(draw(TEXTS), draw(TEXTS), schema, strict=draw(st.booleans()))

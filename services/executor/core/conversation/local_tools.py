@@ -39,6 +39,7 @@ from services.executor.core.tools.tools_offered import (
 from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.identity_cache import IdentityCache
 
 _MOST_HYPOTHETICAL = 5
 _LONGEST_REASON = 300
@@ -176,13 +177,16 @@ def parts_with_conditions(
     return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))
 
 
-def _calculate_tool(made: Made) -> ToolDefinition:
+def _define_calculate(made: Made) -> ToolDefinition:
     """``calculate``, which may also say which part of the task a condition belongs to."""
     tool = calculate_tool(made)
     schema = dict(tool.input_schema)
     properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
     properties[PART] = {"type": "integer", "description": "of a condition: the part of the task that depends on it"}
     return tool._replace(input_schema={**schema, "properties": properties}, strict=False)
+
+
+_calculate_tool = IdentityCache(_define_calculate, 256)
 
 
 def _in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
