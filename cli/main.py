@@ -4,27 +4,12 @@ from typing import Annotated
 
 import typer
 
-from cli.approvals import approvals
-from cli.assess.command import assess
-from cli.audit import audit
-from cli.checkout import add_checkout_commands
+from cli.commands import LazyCommands
 from cli.console import out
-from cli.demo.command import demo
-from cli.dlq import dlq
-from cli.keys import keys
-from cli.learn.command import learn
-from cli.policy import policy
-from cli.replay import replay
-from cli.restored import restored
-from cli.send import send
-from cli.task import task
-from cli.tenant import tenant
-from cli.tools import tools
-from cli.up import up
-from cli.webhooks import webhooks
 from shared.domain.version import VERSION
 
 app = typer.Typer(
+    cls=LazyCommands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -75,24 +60,6 @@ def purple(
 ) -> None:
     """Options of the whole command line."""
 
-
-app.command()(demo)
-app.command()(up)
-app.command()(send)
-app.command()(audit)
-app.command()(replay)
-app.command()(restored)
-app.add_typer(tools, name="tools")
-app.add_typer(task, name="task")
-app.add_typer(webhooks, name="webhooks")
-app.add_typer(approvals, name="approvals")
-app.add_typer(dlq, name="dlq")
-app.add_typer(tenant, name="tenant")
-app.add_typer(keys, name="keys")
-app.add_typer(policy, name="policy")
-app.add_typer(learn, name="learn")
-app.add_typer(assess, name="assess")
-add_checkout_commands(app)
 
 if __name__ == "__main__":
     app()

@@ -90,7 +90,7 @@ def _tables(metadata: JsonObject) -> list[Table]:
     writes, doubts = objects_in(metadata.get("writes")), objects_in(metadata.get("doubts"))
     said = objects_in(metadata.get("resolutions"))
     tables = [_table("Writes", ("call_id", "tool", "arguments", "status", "note"), writes)]
-    columns = ("call_id", "tool", "arguments", "status", "since", "before", "after", "deadline")
+    columns = ("call_id", "tool", "arguments", "status", "sent", "waited_until", "before", "after", "deadline")
     tables.append(_table("In doubt", columns, doubts))
     tables.append(_table("What operators said", ("call_id", "resolution", "by", "at", "comment"), said))
     return [table for table in tables if table.row_count]
@@ -106,7 +106,7 @@ def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Tabl
 def _cell(name: str, value: Json) -> Text:
     """A server's words are shown as they are, never read as markup."""
     text = value if isinstance(value, str) else "" if value is None else dumps(value)
-    text = moment(text) if name in ("since", "at", "deadline") else text
+    text = moment(text) if name in ("sent", "waited_until", "at", "deadline") else text
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from examples.company.books import Books
-from examples.company.faults import Fault, Faults
-from examples.company.protocols import Protocol
+from examples.company.books import CompanyBooks
+from examples.company.faults import ToolFault, ToolFaults
+from examples.company.protocols import ToolProtocol
 from examples.company.seed import plant
 from examples.company.server import build_app
 from shared.contracts.tenant import Connection
@@ -20,26 +20,26 @@ NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
 class Company(NamedTuple):
     url: str
     database: Path
-    faults: Faults
+    faults: ToolFaults
 
     @property
     def connection(self) -> Connection:
         return Connection(id="company", url=self.url)
 
 
-def open_books(folder: Path) -> Books:
+def open_books(folder: Path) -> CompanyBooks:
     """Planted books in a folder, with a clock that stands still."""
-    books = Books(folder / "company.db", lambda: NOON)
+    books = CompanyBooks(folder / "company.db", lambda: NOON)
     plant(books)
     return books
 
 
 @asynccontextmanager
 async def company(
-    folder: Path, faults: Faults | Mapping[str, Fault] | None = None, protocol: Protocol = Protocol.MCP
+    folder: Path, faults: ToolFaults | Mapping[str, ToolFault] | None = None, protocol: ToolProtocol = ToolProtocol.MCP
 ) -> AsyncIterator[Company]:
     """A running company with the example data."""
-    misbehaviour = faults if isinstance(faults, Faults) else Faults(faults or {})
+    misbehaviour = faults if isinstance(faults, ToolFaults) else ToolFaults(faults or {})
     app = build_app(open_books(folder), misbehaviour, faults_may_change=True, protocol=protocol)
     async with serving(app) as url:
         yield Company(url, folder / "company.db", misbehaviour)

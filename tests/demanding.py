@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from examples.company.faults import Faults
-from examples.company.protocols import Protocol
+from examples.company.faults import ToolFaults
+from examples.company.protocols import ToolProtocol
 from examples.company.server import build_app
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.credentials import open_credentials
@@ -61,11 +61,11 @@ class Guarded(NamedTuple):
 
 @asynccontextmanager
 async def guarded_company(
-    folder: Path, protocol: Protocol, value: str, header: str = "authorization"
+    folder: Path, protocol: ToolProtocol, value: str, header: str = "authorization"
 ) -> AsyncIterator[Guarded]:
     """The example company, which serves only who shows that."""
     door = Demanding(
-        build_app(open_books(folder), Faults({}), faults_may_change=False, protocol=protocol), header, value
+        build_app(open_books(folder), ToolFaults({}), faults_may_change=False, protocol=protocol), header, value
     )
     async with serving(door) as url:
         yield Guarded(url, door)

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from services.gateway.adapters.identity.redis_keyring import RedisKeyring
 from services.gateway.bootstrap import build, fresh
-from services.gateway.core.identity.api_keys import Wish, make
+from services.gateway.features.identity.api_keys import Wish, make
+from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.settings import Settings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis

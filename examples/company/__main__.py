@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 from starlette.applications import Starlette
 
-from examples.company.faults import Faults
+from examples.company.faults import ToolFaults
 from examples.company.opening import open_books
 from examples.company.server import build_app
-from examples.company.settings import Settings
+from examples.company.settings import CompanySettings
 from shared.infra.process import configure_logging, tune_gc
 
 _GRACE_SECONDS = 3
@@ -21,8 +21,8 @@ _GRACE_SECONDS = 3
 def main() -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     try:
-        settings = CliApp.run(Settings)
-        faults = Faults.of(Faults.parse(settings.company_faults))
+        settings = CliApp.run(CompanySettings)
+        faults = ToolFaults.from_table(ToolFaults.parse(settings.company_faults))
     except ValidationError as error:
         return _refuse(_sentence(error))
     try:
@@ -39,7 +39,7 @@ def _refuse(sentence: str) -> int:
     return 2
 
 
-def _serve(app: Starlette, settings: Settings) -> None:
+def _serve(app: Starlette, settings: CompanySettings) -> None:
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -58,7 +58,7 @@ def _serve(app: Starlette, settings: Settings) -> None:
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    if error.title != Settings.__name__:
+    if error.title != CompanySettings.__name__:
         return ": ".join(["COMPANY_FAULTS", *map(str, first["loc"]), first["msg"]]) + "."
     name = str(first["loc"][0]).upper()
     return (

@@ -16,19 +16,19 @@ Clock: TypeAlias = Callable[[], datetime]
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=5000")
 
 
-class Refused(Exception):
+class ToolRefused(Exception):
     """The company's own rules forbid this write; nothing was changed. The message is a sentence for people."""
 
 
-class AlreadyDone(Refused):
+class AlreadyDone(ToolRefused):
     """What may happen once only has happened before."""
 
 
-class KeyReused(Refused):
+class KeyReused(ToolRefused):
     """The idempotency key belongs to another call."""
 
 
-class Books:
+class CompanyBooks:
     """The tables, and the count of every write applied to them. For one thread."""
 
     def __init__(self, database: Path, clock: Clock) -> None:
@@ -81,7 +81,7 @@ class Books:
         """
         self.execute("BEGIN IMMEDIATE")
         try:
-            result = self._once(tool, arguments, effect, key)
+            result = self._apply_once(tool, arguments, effect, key)
         except BaseException:
             self.execute("ROLLBACK")
             raise
@@ -89,7 +89,7 @@ class Books:
         self.checkpoint()
         return result
 
-    def _once(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None) -> Json:
+    def _apply_once(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None) -> Json:
         said = dumps(arguments)
         known = self._connection.execute("SELECT * FROM idempotency_keys WHERE key = ?", (key,)).fetchone()
         if known is not None and (known["tool"], known["arguments"]) != (tool, said):

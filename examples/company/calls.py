@@ -8,10 +8,10 @@ import anyio
 import structlog
 from pydantic import JsonValue, ValidationError
 
-from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.drift import as_shown
-from examples.company.faults import Fault, Faults
+from examples.company.faults import ToolFault, ToolFaults
 from examples.company.hang_up import stays
 from examples.company.lost_reply import lose_reply
 from examples.company.toolbox import AnyTool
@@ -22,55 +22,59 @@ _CUT_SHORT = "The call was cut short."
 log = structlog.get_logger()
 
 
-class Outcome(StrEnum):
+class ToolOutcome(StrEnum):
     DONE = "done"
     REFUSED = "refused"
     REPEATED = "repeated"  # refused, because it happens once only
     MALFORMED = "malformed"  # there is no such tool, or its arguments are wrong
 
 
-class Reply(NamedTuple):
+class CallReply(NamedTuple):
     """What came of a call: the tool's answer if it is done, else a sentence for people."""
 
-    outcome: Outcome
+    outcome: ToolOutcome
     content: Json
 
 
 class Calls:
     """Runs the tools over the books, one effect at a time."""
 
-    def __init__(self, books: Books, faults: Faults) -> None:
+    def __init__(self, books: CompanyBooks, faults: ToolFaults) -> None:
         self._books = books
         self._faults = faults
         books.renamed = faults.renamed
 
-    async def run(self, name: str, raw: Mapping[str, JsonValue], key: str | None = None) -> Reply:
+    async def run(self, name: str, raw: Mapping[str, JsonValue], key: str | None = None) -> CallReply:
         """One call with its faults; whatever is wrong with it comes back as a sentence.
 
         ``key``: what is done under one idempotency key is done once.
         """
         tool = TOOLS.get(name)
         if tool is None:
-            return Reply(Outcome.MALFORMED, f"There is no tool {name}.")
+            return CallReply(ToolOutcome.MALFORMED, f"There is no tool {name}.")
         fault = self._faults.take(name)
         if fault.ignore_disconnect:
             return await self._to_the_end(tool, raw, key, fault)
         if fault.delay_before_ms and not await stays(fault.delay_before_ms / 1000):
-            return Reply(Outcome.REFUSED, _CUT_SHORT)
+            return CallReply(ToolOutcome.REFUSED, _CUT_SHORT)
         return await self._with_fault(tool, raw, key, fault)
 
-    async def _to_the_end(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: Fault) -> Reply:
-        reply = Reply(Outcome.REFUSED, _CUT_SHORT)
+    async def _to_the_end(
+        self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: ToolFault
+    ) -> CallReply:
+        reply = CallReply(ToolOutcome.REFUSED, _CUT_SHORT)
         with anyio.CancelScope(shield=True):
             await anyio.sleep(fault.delay_before_ms / 1000)
             reply = await self._with_fault(tool, raw, key, fault)
         return reply  # noqa: RET504 - the type checker holds that the scope may swallow
 
-    async def _with_fault(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: Fault) -> Reply:
+    async def _with_fault(
+        self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: ToolFault
+    ) -> CallReply:
         self._books.pretends = fault.lie
-        reply = Reply(Outcome.REFUSED, fault.fail) if fault.fail else self._reply(tool, raw, key)
+        reply = CallReply(ToolOutcome.REFUSED, fault.fail) if fault.fail else self._reply(tool, raw, key)
         self._books.pretends = False
-        if fault.twice and reply.outcome is Outcome.DONE:
+        if fault.twice and reply.outcome is ToolOutcome.DONE:
             self._reply(tool, raw, None)
         if fault.delay_after_ms:
             await anyio.sleep(fault.delay_after_ms / 1000)
@@ -78,14 +82,16 @@ class Calls:
             lose_reply()
         return reply
 
-    def _reply(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None) -> Reply:
+    def _reply(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None) -> CallReply:
         try:
-            return Reply(Outcome.DONE, as_shown(tool.call(self._books, raw, key), self._faults.renamed))
-        except Refused as refusal:
+            return CallReply(ToolOutcome.DONE, as_shown(tool.call(self._books, raw, key), self._faults.renamed))
+        except ToolRefused as refusal:
             log.info("call_refused", tool=tool.name, reason=str(refusal))
-            return Reply(Outcome.REPEATED if isinstance(refusal, AlreadyDone) else Outcome.REFUSED, str(refusal))
+            return CallReply(
+                ToolOutcome.REPEATED if isinstance(refusal, AlreadyDone) else ToolOutcome.REFUSED, str(refusal)
+            )
         except ValidationError as error:
-            return Reply(Outcome.MALFORMED, _sentence(tool.name, error))
+            return CallReply(ToolOutcome.MALFORMED, _sentence(tool.name, error))
 
 
 def _sentence(tool: str, error: ValidationError) -> str:

@@ -14,7 +14,7 @@ _NAME = r"^[a-z][a-z0-9_]*$"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-class Fault(BaseModel):
+class ToolFault(BaseModel):
     """How one tool misbehaves. ``times`` ends the fault after so many calls; without it, it stays."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,25 +44,25 @@ class FaultTable(BaseModel):
     """Faults by tool name, and under ``rename`` the columns that have other names now: ``{"table.column": "new"}``."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
-    __pydantic_extra__: dict[str, Fault] = Field(init=False)
+    __pydantic_extra__: dict[str, ToolFault] = Field(init=False)
 
     rename: Annotated[dict[str, Annotated[str, Field(pattern=_NAME)]], AfterValidator(_known_columns)] = {}
 
     @property
-    def tools(self) -> dict[str, Fault]:
+    def tools(self) -> dict[str, ToolFault]:
         return dict(self.__pydantic_extra__)
 
 
-_HEALTHY = Fault()
+_HEALTHY = ToolFault()
 
 
-class Faults:
+class ToolFaults:
     """The faults in force, by tool name; ``*`` stands for every tool without a fault of its own.
 
     ``renamed`` is a live view: "table.column" to the name under which that column is shown now.
     """
 
-    def __init__(self, faults: Mapping[str, Fault], renamed: Mapping[str, str] = _NOTHING) -> None:
+    def __init__(self, faults: Mapping[str, ToolFault], renamed: Mapping[str, str] = _NOTHING) -> None:
         self._faults = dict(faults)
         self.renamed = dict(renamed)
 
@@ -72,15 +72,15 @@ class Faults:
         return FaultTable.model_validate_json(text or "{}")
 
     @classmethod
-    def of(cls, table: FaultTable) -> "Faults":
+    def from_table(cls, table: FaultTable) -> "ToolFaults":
         return cls(table.tools, table.rename)
 
-    def replace(self, faults: Mapping[str, Fault], renamed: Mapping[str, str] = _NOTHING) -> None:
+    def replace(self, faults: Mapping[str, ToolFault], renamed: Mapping[str, str] = _NOTHING) -> None:
         self._faults = dict(faults)
         self.renamed.clear()
         self.renamed.update(renamed)
 
-    def take(self, tool: str) -> Fault:
+    def take(self, tool: str) -> ToolFault:
         """What is wrong with this call; uses up one of its ``times``."""
         name = tool if tool in self._faults else EVERY_TOOL
         fault = self._faults.get(name, _HEALTHY)

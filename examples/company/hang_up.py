@@ -20,7 +20,7 @@ async def stays(seconds: float) -> bool:
     return not gone.is_set()
 
 
-def again(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """A body that was read already, and after it what else comes."""
     left = [body]
 
@@ -43,9 +43,9 @@ class HangUps:
             body = await Request(scope, receive).body()
         except ClientDisconnect:
             return None
-        return await self._watched(scope, body, receive, send)
+        return await self._run_until_gone(scope, body, receive, send)
 
-    async def _watched(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    async def _run_until_gone(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         gone = anyio.Event()
 
         async def watch() -> None:
@@ -53,7 +53,7 @@ class HangUps:
                 pass
             gone.set()
 
-        async def until_gone() -> Message:
+        async def wait_until_gone() -> Message:
             await gone.wait()
             return {"type": "http.disconnect"}
 
@@ -61,7 +61,7 @@ class HangUps:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(watch)
-                await self._app(scope, again(body, until_gone), send)
+                await self._app(scope, replay_body(body, wait_until_gone), send)
                 group.cancel_scope.cancel()
         finally:
             _GONE.reset(token)

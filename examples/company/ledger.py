@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeAlias, cast
 from examples.company.tables import TABLES
 from shared.domain.exact_json import JsonObject, loads_object
 
-__all__ = ["TABLES", "Cell", "Write", "count", "row", "rows", "writes"]
+__all__ = ["TABLES", "Cell", "LedgerWrite", "count", "row", "rows", "writes"]
 
 Cell: TypeAlias = "str | int | None"
 
 
-class Write(NamedTuple):
+class LedgerWrite(NamedTuple):
     """One write that took hold. ``arguments`` are canonical: money as a decimal string with two places."""
 
     number: int
@@ -23,12 +23,12 @@ class Write(NamedTuple):
     at: str
 
 
-def writes(database: Path, tool: str | None = None) -> tuple[Write, ...]:
+def writes(database: Path, tool: str | None = None) -> tuple[LedgerWrite, ...]:
     """Every write applied, in order; those of one tool if asked."""
     sql = "SELECT number, tool, arguments, at FROM writes WHERE ? IS NULL OR tool = ? ORDER BY number"
     with _reading(database) as connection:
         rows = connection.execute(sql, (tool, tool)).fetchall()
-    return tuple(Write(number, name, loads_object(arguments), at) for number, name, arguments, at in rows)
+    return tuple(LedgerWrite(number, name, loads_object(arguments), at) for number, name, arguments, at in rows)
 
 
 def count(database: Path, tool: str | None = None) -> int:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from examples.company.books import AlreadyDone, Books, Refused, Value
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused, Value
 from examples.company.tables import NUMBERING
 from examples.company.toolbox import not_found
 from shared.domain.exact_json import Json, JsonObject
@@ -17,40 +17,40 @@ _SINGULAR = {
 }
 
 
-class Query(NamedTuple):
+class RowQuery(NamedTuple):
     """A SELECT without an order, and its values."""
 
     sql: str
     values: tuple[Value, ...] = ()
 
 
-def rows_of(table: str, **filters: Value) -> Query:
+def rows_of(table: str, **filters: Value) -> RowQuery:
     """The rows of a table whose columns have these values; a filter that is None does not count."""
     asked = {column: value for column, value in filters.items() if value is not None}
     where = " AND ".join(f"{column} = ? COLLATE NOCASE" for column in asked)
     sql = f"SELECT * FROM {table}" + (f" WHERE {where}" if where else "")  # noqa: S608 - our own names
-    return Query(sql, tuple(asked.values()))
+    return RowQuery(sql, tuple(asked.values()))
 
 
-def all_of(books: Books, query: Query) -> list[JsonObject]:
+def all_of(books: CompanyBooks, query: RowQuery) -> list[JsonObject]:
     """Every row of a query by id: for what stays short."""
     return books.records(f"{query.sql} ORDER BY id", *query.values)
 
 
-def one(books: Books, table: str, key: str) -> Json:
+def one(books: CompanyBooks, table: str, key: str) -> Json:
     """The row of that id, or the company's negative answer."""
     return _row(books, table, key) or not_found(what(table), key)
 
 
-def existing(books: Books, table: str, key: str) -> JsonObject:
+def existing(books: CompanyBooks, table: str, key: str) -> JsonObject:
     """The row of that id; refused if there is none."""
     found = _row(books, table, key)
     if found is None:
-        raise Refused(f"There is no {what(table)} {key}.")
+        raise ToolRefused(f"There is no {what(table)} {key}.")
     return found
 
 
-def in_status(books: Books, table: str, key: str, *permitted: str) -> JsonObject:
+def in_status(books: CompanyBooks, table: str, key: str, *permitted: str) -> JsonObject:
     """The row of that id; refused unless its status is one of those."""
     found = existing(books, table, key)
     if found["status"] not in permitted:
@@ -58,24 +58,24 @@ def in_status(books: Books, table: str, key: str, *permitted: str) -> JsonObject
     return found
 
 
-def stored(books: Books, table: str, key: str, column: str) -> int:
+def stored_cents(books: CompanyBooks, table: str, key: str, column: str) -> int:
     """A whole number as it is stored: money in cents."""
     return books.number(f"SELECT {column} FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names
 
 
-def add(books: Books, table: str, **fields: Value) -> Json:
+def add(books: CompanyBooks, table: str, **fields: Value) -> Json:
     """Insert a row under the next free id of its table; the row."""
     key = books.next_id(table, *NUMBERING[table])
     insert(books, table, {"id": key, **fields})
     return _row(books, table, key)
 
 
-def insert(books: Books, table: str, fields: dict[str, Value]) -> None:
+def insert(books: CompanyBooks, table: str, fields: dict[str, Value]) -> None:
     names, places = ", ".join(fields), ", ".join("?" for _ in fields)
     books.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", *fields.values())  # noqa: S608 - our own names
 
 
-def change(books: Books, table: str, key: str, **fields: Value) -> Json:
+def change(books: CompanyBooks, table: str, key: str, **fields: Value) -> Json:
     """Set columns of the row of that id; the row as it is then."""
     names = ", ".join(f"{column} = ?" for column in fields)
     books.execute(f"UPDATE {table} SET {names} WHERE id = ?", *fields.values(), key)  # noqa: S608 - our own names
@@ -87,5 +87,5 @@ def what(table: str) -> str:
     return _SINGULAR.get(table, table.removesuffix("s").replace("_", " "))
 
 
-def _row(books: Books, table: str, key: str) -> JsonObject | None:
+def _row(books: CompanyBooks, table: str, key: str) -> JsonObject | None:
     return books.record(f"SELECT * FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names

@@ -7,9 +7,9 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 from mcp.types import ToolAnnotations as Annotations
 from pydantic import JsonValue
 
-from examples.company.calls import Calls, Outcome, Reply
+from examples.company.calls import CallReply, Calls, ToolOutcome
 from examples.company.catalogue import TOOLS
-from examples.company.faults import Faults
+from examples.company.faults import ToolFaults
 from examples.company.toolbox import AnyTool
 from shared.domain.exact_json import dumps
 
@@ -32,11 +32,11 @@ def schema_of(tool: AnyTool) -> dict[str, JsonValue]:
 _SCHEMAS = {tool.name: schema_of(tool) for tool in TOOLS.values()}
 
 
-def mcp_server(calls: Calls, faults: Faults) -> Server[object]:
+def mcp_server(calls: Calls, faults: ToolFaults) -> Server[object]:
     """The MCP side: the tools in the order of their names, and their calls."""
 
     async def list_tools(_: object, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_published(tool, faults) for tool in TOOLS.values()])
+        return ListToolsResult(tools=[_as_mcp_tool(tool, faults) for tool in TOOLS.values()])
 
     async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
         arguments, key = _without_key(params.name, params.arguments or {})
@@ -59,7 +59,7 @@ def _without_key(name: str, given: Mapping[str, JsonValue]) -> tuple[Mapping[str
     return {argument: value for argument, value in given.items() if argument != KEY}, key
 
 
-def _published(tool: AnyTool, faults: Faults) -> Tool:
+def _as_mcp_tool(tool: AnyTool, faults: ToolFaults) -> Tool:
     hints = tool.hints
     read_only = hints.read_only or faults.claims_read_only(tool.name)
     annotations = Annotations(
@@ -71,8 +71,8 @@ def _published(tool: AnyTool, faults: Faults) -> Tool:
     return Tool(name=tool.name, description=tool.description, input_schema=_SCHEMAS[tool.name], annotations=annotations)
 
 
-def _result(reply: Reply) -> CallToolResult:
+def _result(reply: CallReply) -> CallToolResult:
     """The answer as JSON text; what went wrong as an error with its sentence."""
-    if reply.outcome is Outcome.DONE:
+    if reply.outcome is ToolOutcome.DONE:
         return CallToolResult(content=[TextContent(text=dumps(reply.content))])
     return CallToolResult(content=[TextContent(text=str(reply.content))], is_error=True)

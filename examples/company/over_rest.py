@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from examples.company.calls import Calls, Outcome, Reply
+from examples.company.calls import CallReply, Calls, ToolOutcome
 from examples.company.catalogue import TOOLS
 from shared.domain.exact_json import Json, dumps
 
@@ -17,7 +17,7 @@ _PEOPLE = ("get_employee", "get_customer")  # these say who is unknown; the othe
 _ONCE_ONLY = "CONSTRAINT_VIOLATION"
 
 
-class Call(BaseModel):
+class RestCall(BaseModel):
     """The body of a call; what else stands in it is ignored."""
 
     model_config = ConfigDict(frozen=True)
@@ -37,23 +37,23 @@ def caller(calls: Calls) -> Callable[[Request], Awaitable[Response]]:
 
     async def call(request: Request) -> Response:
         try:
-            asked = Call.model_validate_json(await request.body())
+            asked = RestCall.model_validate_json(await request.body())
         except ValidationError as error:
-            return _malformed(f"not a call: {error.errors(include_input=False, include_url=False)[0]['msg']}")
+            return _answer_malformed(f"not a call: {error.errors(include_input=False, include_url=False)[0]['msg']}")
         return _response(asked.tool, await calls.run(asked.tool, asked.params))
 
     return call
 
 
-def _response(tool: str, reply: Reply) -> Response:
+def _response(tool: str, reply: CallReply) -> Response:
     match reply.outcome:
-        case Outcome.MALFORMED:
-            return _malformed(str(reply.content))
-        case Outcome.REPEATED:
+        case ToolOutcome.MALFORMED:
+            return _answer_malformed(str(reply.content))
+        case ToolOutcome.REPEATED:
             return _json({"error": _ONCE_ONLY, "type": _ONCE_ONLY, "message": reply.content})
-        case Outcome.REFUSED:
+        case ToolOutcome.REFUSED:
             return _json({"error": reply.content})
-        case Outcome.DONE:
+        case ToolOutcome.DONE:
             return _json(_nothing(tool, reply.content))
 
 
@@ -62,7 +62,7 @@ def _nothing(tool: str, content: Json) -> Json:
     return [] if negative and tool not in _PEOPLE else content
 
 
-def _malformed(sentence: str) -> JSONResponse:
+def _answer_malformed(sentence: str) -> JSONResponse:
     return JSONResponse({"detail": sentence}, status_code=422)
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from examples.company.books import Books, Refused
-from examples.company.lookup import Query
+from examples.company.books import CompanyBooks, ToolRefused
+from examples.company.lookup import RowQuery
 from examples.company.toolbox import Arguments
 from shared.domain.exact_json import Json, JsonObject
 
@@ -31,56 +31,56 @@ class FromCursor(Arguments):
     limit: Limit = None
 
 
-def by_page(books: Books, rows: str, query: Query, asked: Paged) -> Json:
+def by_page(books: CompanyBooks, rows: str, query: RowQuery, asked: Paged) -> Json:
     """``page``, ``limit`` and the ``total`` of all pages."""
-    page, limit = asked.page or 1, _capped(asked.limit)
+    page, limit = asked.page or 1, _cap_limit(asked.limit)
     total = books.number(f"SELECT COUNT(*) FROM ({query.sql})", *query.values)  # noqa: S608 - our own queries
     return {rows: _some(books, query, limit, (page - 1) * limit), "page": page, "limit": limit, "total": total}
 
 
-def by_offset(books: Books, rows: str, query: Query, asked: FromOffset) -> Json:
+def by_offset(books: CompanyBooks, rows: str, query: RowQuery, asked: FromOffset) -> Json:
     """``offset``, ``limit`` and whether there is more: ``has_more``."""
-    offset, limit = asked.offset or 0, _capped(asked.limit)
+    offset, limit = asked.offset or 0, _cap_limit(asked.limit)
     found = _some(books, query, limit + 1, offset)
     return {rows: found[:limit], "offset": offset, "limit": limit, "has_more": len(found) > limit}
 
 
-def by_link(books: Books, rows: str, query: Query, asked: FromOffset) -> Json:
+def by_link(books: CompanyBooks, rows: str, query: RowQuery, asked: FromOffset) -> Json:
     """The ``next`` page's address, null on the last one: its query holds the arguments to ask with."""
-    offset, limit = asked.offset or 0, _capped(asked.limit)
+    offset, limit = asked.offset or 0, _cap_limit(asked.limit)
     found = _some(books, query, limit + 1, offset)
     address = f"/{rows}?offset={offset + limit}&limit={limit}"
     return {rows: found[:limit], "next": address if len(found) > limit else None}
 
 
-def by_cursor(books: Books, rows: str, query: Query, asked: FromCursor) -> Json:
+def by_cursor(books: CompanyBooks, rows: str, query: RowQuery, asked: FromCursor) -> Json:
     """An opaque ``next_cursor``, null on the last page."""
-    limit = _capped(asked.limit)
+    limit = _cap_limit(asked.limit)
     sql = f"SELECT * FROM ({query.sql}) WHERE id > ?"  # noqa: S608 - our own queries
-    after = _opened(rows, asked.cursor) if asked.cursor else ""
-    found = _some(books, Query(sql, (*query.values, after)), limit + 1, 0)
-    more = _sealed(rows, found[:limit]) if len(found) > limit else None
+    after = _read_cursor(rows, asked.cursor) if asked.cursor else ""
+    found = _some(books, RowQuery(sql, (*query.values, after)), limit + 1, 0)
+    more = _make_cursor(rows, found[:limit]) if len(found) > limit else None
     return {rows: found[:limit], "next_cursor": more}
 
 
-def _capped(limit: int | None) -> int:
+def _cap_limit(limit: int | None) -> int:
     return min(limit or CAP, CAP)
 
 
-def _some(books: Books, query: Query, limit: int, offset: int) -> list[Json]:
+def _some(books: CompanyBooks, query: RowQuery, limit: int, offset: int) -> list[Json]:
     return [*books.records(f"{query.sql} ORDER BY id LIMIT ? OFFSET ?", *query.values, limit, offset)]
 
 
-def _sealed(rows: str, found: list[Json]) -> str:
+def _make_cursor(rows: str, found: list[Json]) -> str:
     last: JsonObject = next(row for row in reversed(found) if isinstance(row, dict))
     return urlsafe_b64encode(f"{rows}>{last['id']}".encode()).decode()
 
 
-def _opened(rows: str, cursor: str) -> str:
+def _read_cursor(rows: str, cursor: str) -> str:
     try:
         name, _, last = b64decode(cursor, altchars=b"-_", validate=True).decode().partition(">")
     except ValueError:
         name, last = "", ""
     if name != rows:
-        raise Refused(f"{cursor} is no cursor of this list.")
+        raise ToolRefused(f"{cursor} is no cursor of this list.")
     return last

@@ -6,10 +6,10 @@ from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from examples.company.hang_up import again
+from examples.company.hang_up import replay_body
 
 
-class Protocol(StrEnum):
+class ToolProtocol(StrEnum):
     MCP = "mcp"
     REST = "rest"
     BOTH = "both"
@@ -27,7 +27,7 @@ class ByBody:
             return await self._mcp(scope, receive, send)
         body = await Request(scope, receive).body()
         app = self._rest if _names_a_tool(body) else self._mcp
-        return await app(scope, again(body, receive), send)
+        return await app(scope, replay_body(body, receive), send)
 
 
 def _names_a_tool(body: bytes) -> bool:

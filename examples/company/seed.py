@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from examples.company import money
-from examples.company.books import Books, Value
+from examples.company.books import CompanyBooks, Value
 from examples.company.lookup import insert
 from examples.company.tables import TABLES, columns
 
@@ -89,7 +89,7 @@ MSG-4003|EMP-118|Claim rejected|Your claim EXP-1015 was rejected: alcohol is not
 _DAY = "2026-03-{:02d}T09:00:00.000+00:00"
 
 
-def is_empty(books: Books) -> bool:
+def is_empty(books: CompanyBooks) -> bool:
     return books.number("SELECT COUNT(*) FROM employees") == 0
 
 
@@ -99,7 +99,7 @@ def remove(database: Path) -> None:
         Path(f"{database}{suffix}").unlink(missing_ok=True)
 
 
-def plant(books: Books) -> None:
+def plant(books: CompanyBooks) -> None:
     """Fill empty books, all or nothing. Planted rows do not count as writes."""
     books.execute("BEGIN IMMEDIATE")
     for fill in (_people, _money, _claims, _trade, _messages):
@@ -114,15 +114,15 @@ def _lines(table: str) -> list[list[str]]:
     return [line.split("|") for line in table.strip().splitlines()]
 
 
-def _file(books: Books, table: str) -> None:
+def _file(books: CompanyBooks, table: str) -> None:
     path = _ROWS / f"{table}.csv"
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                insert(books, table, _stored(table, row))
+                insert(books, table, _as_stored(table, row))
 
 
-def _stored(table: str, row: dict[str, str]) -> dict[str, Value]:
+def _as_stored(table: str, row: dict[str, str]) -> dict[str, Value]:
     known = {column.name: column for column in columns()[table]}
     return {known[name].stored: _value(text, known[name].type) for name, text in row.items()}
 
@@ -133,7 +133,7 @@ def _value(text: str, kind: str) -> Value:
     return money.cents(Decimal(text)) if text and kind == "decimal" else text or None
 
 
-def _people(books: Books) -> None:
+def _people(books: CompanyBooks) -> None:
     sql = (
         "INSERT INTO employees (id, name, email, phone, title, department, manager_id, status)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -144,7 +144,7 @@ def _people(books: Books) -> None:
             books.execute(sql, key, name, email, phone, title, department, manager or None, status)
 
 
-def _money(books: Books) -> None:
+def _money(books: CompanyBooks) -> None:
     budget = (
         "INSERT INTO budgets (id, department, year, allocated_cents, spent_cents, reserved_cents)"
         " VALUES (?, ?, 2026, ?, ?, 0)"
@@ -158,7 +158,7 @@ def _money(books: Books) -> None:
         books.execute(move, int(amount), department)
 
 
-def _claims(books: Books) -> None:
+def _claims(books: CompanyBooks) -> None:
     sql = (
         "INSERT INTO expenses (id, employee_id, amount_cents, category, description, submitted_at, status, decided_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -168,7 +168,7 @@ def _claims(books: Books) -> None:
         books.execute(sql, key, employee, int(amount), category, description, _DAY.format(day), status, decided)
 
 
-def _trade(books: Books) -> None:
+def _trade(books: CompanyBooks) -> None:
     order = (
         "INSERT INTO orders (id, customer_name, customer_email, item, quantity, total_cents, refunded_cents, status,"
         " placed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -180,7 +180,7 @@ def _trade(books: Books) -> None:
         books.execute(refund, key, order_id, int(amount), reason, _DAY.format(day))
 
 
-def _messages(books: Books) -> None:
+def _messages(books: CompanyBooks) -> None:
     sql = "INSERT INTO outbox (id, recipient, subject, message, created_at) VALUES (?, ?, ?, ?, ?)"
     for day, (key, recipient, subject, message) in enumerate(_lines(_OUTBOX), start=20):
         books.execute(sql, key, recipient, subject, message, _DAY.format(day))

@@ -12,19 +12,21 @@ from starlette.routing import BaseRoute, Route, request_response
 from starlette.types import ASGIApp
 
 from examples.company import over_rest
-from examples.company.books import Books
+from examples.company.books import CompanyBooks
 from examples.company.calls import Calls
 from examples.company.catalogue import TOOLS
-from examples.company.faults import Faults
+from examples.company.faults import ToolFaults
 from examples.company.hang_up import HangUps
 from examples.company.lost_reply import LostReplies
 from examples.company.over_mcp import mcp_server
-from examples.company.protocols import ByBody, Protocol
+from examples.company.protocols import ByBody, ToolProtocol
 
 __all__ = ["build_app", "mcp_server"]
 
 
-def build_app(books: Books, faults: Faults, faults_may_change: bool, protocol: Protocol = Protocol.MCP) -> Starlette:
+def build_app(
+    books: CompanyBooks, faults: ToolFaults, faults_may_change: bool, protocol: ToolProtocol = ToolProtocol.MCP
+) -> Starlette:
     """The ASGI application over open books; it closes them when it ends."""
     calls = Calls(books, faults)
     sessions = StreamableHTTPSessionManager(mcp_server(calls, faults), stateless=True, json_response=True)
@@ -41,15 +43,15 @@ def build_app(books: Books, faults: Faults, faults_may_change: bool, protocol: P
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-def _tool_routes(mcp: ASGIApp, calls: Calls, protocol: Protocol) -> list[BaseRoute]:
+def _tool_routes(mcp: ASGIApp, calls: Calls, protocol: ToolProtocol) -> list[BaseRoute]:
     rest = request_response(over_rest.caller(calls))
     discovery = Route("/mcp/tools", over_rest.list_tools)
     match protocol:
-        case Protocol.MCP:
+        case ToolProtocol.MCP:
             return [Route("/mcp", LostReplies(HangUps(mcp)))]
-        case Protocol.REST:
+        case ToolProtocol.REST:
             return [Route("/mcp", LostReplies(HangUps(rest)), methods=["POST"]), discovery]
-        case Protocol.BOTH:
+        case ToolProtocol.BOTH:
             return [Route("/mcp", LostReplies(HangUps(ByBody(mcp, rest)))), discovery]
 
 
@@ -57,12 +59,12 @@ async def _health(_: Request) -> JSONResponse:
     return JSONResponse({"status": "ok", "tools": len(TOOLS)})
 
 
-def _faults_route(faults: Faults) -> Route:
+def _faults_route(faults: ToolFaults) -> Route:
     async def show_or_replace(request: Request) -> JSONResponse:
         if request.method == "GET":
             return JSONResponse(faults.as_json())
         try:
-            wanted = Faults.parse((await request.body()).decode())
+            wanted = ToolFaults.parse((await request.body()).decode())
         except (ValidationError, UnicodeDecodeError) as error:
             return JSONResponse({"error": f"not a table of faults: {error}"}, status_code=422)
         faults.replace(wanted.tools, wanted.rename)

@@ -5,10 +5,10 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 
 
-class Settings(BaseSettings):
+class CompanySettings(BaseSettings):
     """``DATABASE`` has no default: the company never guesses where its books are."""
 
     model_config = SettingsConfigDict(
@@ -24,7 +24,7 @@ class Settings(BaseSettings):
     database: Path = Field(description="the SQLite file")
     seed_data: bool = Field(default=False, description="fill an empty database with the example data")
     reset: bool = Field(default=False, description="begin with a fresh database, filled with the example data")
-    company_protocol: Protocol = Field(default=Protocol.MCP, description="what the tools are served over")
+    company_protocol: ToolProtocol = Field(default=ToolProtocol.MCP, description="what the tools are served over")
     company_faults: str = Field(
         default="{}", description="JSON object: tool name to fault, and rename: columns to new names"
     )

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from examples.company.books import Books
+from examples.company.books import CompanyBooks
 from shared.domain.exact_json import Json
 
 
@@ -58,7 +58,7 @@ class AnyTool(Protocol):
         """The JSON Schema of the arguments, without the noise of titles."""
         ...
 
-    def call(self, books: Books, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
+    def call(self, books: CompanyBooks, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
         """Validate, run, and count it if it writes; ``ValidationError`` or ``Refused`` change nothing.
 
         A keyed tool does once what is asked under one ``key``; the others heed none.
@@ -74,7 +74,7 @@ class CompanyTool(Generic[A]):
     description: str
     arguments: type[A]
     hints: Hints
-    run: Callable[[Books, A], Json]
+    run: Callable[[CompanyBooks, A], Json]
     keyed: bool = False
 
     def input_schema(self) -> dict[str, JsonValue]:
@@ -87,7 +87,7 @@ class CompanyTool(Generic[A]):
             "additionalProperties": False,
         }
 
-    def call(self, books: Books, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
+    def call(self, books: CompanyBooks, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
         arguments = self.arguments.model_validate(raw)
         if self.hints.read_only:
             return self.run(books, arguments)

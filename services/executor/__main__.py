@@ -19,6 +19,7 @@ from shared.infra.starting import CannotStart, read_settings, refused
 from shared.infra.tracing import tracing
 from shared.ports.store import StoreUnavailable
 
+gc.freeze()
 gc.enable()
 
 

@@ -49,10 +49,9 @@ from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, Settings
 from shared.contracts.tenant import Connection
-from shared.infra.anthropic_model import AnthropicModel
-from shared.infra.anthropic_model import Limits as ModelLimits
 from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
+from shared.infra.late_model import ClosableModel, LateModel
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
 from shared.infra.participations import RedisParticipations
@@ -194,13 +193,18 @@ def _tiers(settings: Settings) -> dict[Tier, str]:
     return {Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model}
 
 
-def _model(settings: Settings, tracer: Tracer) -> AnthropicModel:
-    return AnthropicModel(
-        tiers=_tiers(settings),
-        fallbacks=fallbacks(settings),
-        api_key=settings.anthropic_api_key,
-        base_url=settings.anthropic_base_url or None,
-        limits=ModelLimits(seconds=settings.model_timeout),
-        tracer=tracer,
-        tells_trace=settings.traceparent_to_model,
-    )
+def _model(settings: Settings, tracer: Tracer) -> LateModel:
+    def load() -> ClosableModel:
+        from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
+
+        return AnthropicModel(
+            tiers=_tiers(settings),
+            fallbacks=fallbacks(settings),
+            api_key=settings.anthropic_api_key,
+            base_url=settings.anthropic_base_url or None,
+            limits=Limits(seconds=settings.model_timeout),
+            tracer=tracer,
+            tells_trace=settings.traceparent_to_model,
+        )
+
+    return LateModel(load)

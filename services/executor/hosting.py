@@ -33,7 +33,7 @@ from services.executor.entrypoints.heartbeat_thread import beats_in_thread
 from services.executor.entrypoints.http import Circuits, health_app
 from services.executor.entrypoints.idle_loop import keep_idle_away
 from services.executor.entrypoints.stops_loop import keep_stops_spread
-from services.executor.entrypoints.upkeep_loop import keep_up
+from services.executor.entrypoints.upkeep_loop import SWEEP_SECONDS, UpkeepPlan, keep_up
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import SessionSlots
 from services.executor.settings import RunSettings
@@ -103,7 +103,7 @@ async def _serve(
     servers: Circuits | None,
     metrics: Metrics | None,
 ) -> None:
-    news = ArchiveNews()
+    news, plan = ArchiveNews(), UpkeepPlan(min(SWEEP_SECONDS, settings.lease_seconds / 2))
     limits = RunnerLimits(
         settings.lease_seconds,
         settings.executor_capacity,
@@ -112,7 +112,7 @@ async def _serve(
     )
     mended = Mended()
     seats = _slots(settings, state, wakes, tenants)
-    runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats, beats)
+    runner = Runner(sessions, wakes, TellingWorker(worker, news, plan), limits, mended, seats, beats)
     reaper = Reaper(RedisUpkeep(state), NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
     page = MetricsPage(metrics or Metrics("executor"), (Installation(state), ExecutorGauges(runner, mended, servers)))
@@ -122,7 +122,7 @@ async def _serve(
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())
-        upkeep = group.create_task(keep_up(reaper))
+        upkeep = group.create_task(keep_up(reaper, plan))
         stopping = group.create_task(keep_stops_spread(TenantStops(state)))
         listening = group.create_task(queue.main())
         archiving = group.create_task(keep_archived(archiver, news))

@@ -1,78 +1,75 @@
 """Where ports and adapters meet."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
 from time import monotonic
 from uuid import uuid4
 
 from fastapi import FastAPI
+from starlette.types import Lifespan
 
-from services.gateway.adapters.approvals.redis_approvals import RedisApprovals
-from services.gateway.adapters.identity.redis_keyring import RedisKeyring
-from services.gateway.adapters.identity.redis_meter import RedisMeter
-from services.gateway.adapters.operating.archived_audit import ArchivedAudit
-from services.gateway.adapters.operating.leaving_readiness import LeavingReadiness
-from services.gateway.adapters.operating.policy_check import HttpPolicyCheck, NoPolicyCheck
-from services.gateway.adapters.operating.readiness import RedisReadiness
-from services.gateway.adapters.operating.redis_assessments import RedisAssessments
-from services.gateway.adapters.operating.redis_audit import RedisAudit
-from services.gateway.adapters.operating.redis_dead_letters import RedisDeadLetters
-from services.gateway.adapters.operating.redis_learning_files import RedisLearningFiles
-from services.gateway.adapters.operating.redis_memories import RedisForgets, RedisMemories
-from services.gateway.adapters.operating.redis_spending import RedisSpending
-from services.gateway.adapters.operating.redis_statistics import RedisStatistics
-from services.gateway.adapters.operating.redis_tenants import RedisTenants
-from services.gateway.adapters.operating.redis_workshop import RedisWorkshop
-from services.gateway.adapters.tasks.counted_tasks import CountedTasks
-from services.gateway.adapters.tasks.redis_backlog import RedisBacklog
-from services.gateway.adapters.tasks.redis_stories import RedisStories
-from services.gateway.adapters.tasks.redis_task_lists import RedisTaskLists
-from services.gateway.adapters.tasks.redis_threads import RedisThreads
-from services.gateway.adapters.tasks.shedding_tasks import SheddingTasks
-from services.gateway.adapters.tasks.stored_endpoints import StoredEndpoints
-from services.gateway.adapters.tasks.traced_tasks import traced_tasks
-from services.gateway.adapters.tasks.wakes import BestEffortWakes
-from services.gateway.core.approvals.desk import ApprovalDesk
-from services.gateway.core.audit.desk import AuditDesk
-from services.gateway.core.identity.api_keys import Fresh, KeyDesk
-from services.gateway.core.leaving import Leaving
-from services.gateway.core.operating.assessments import AssessmentDesk
-from services.gateway.core.operating.dead_letters import Clerk
-from services.gateway.core.operating.learning_files import FileDesk
-from services.gateway.core.operating.made_tools import WorkshopDesk
-from services.gateway.core.operating.memory_desk import MemoryDesk
-from services.gateway.core.operating.tenant_desk import TenantDesk
-from services.gateway.core.operating.tenant_facts import TenantBook
-from services.gateway.core.operating.tenant_records import Addresses, RecordDesk
-from services.gateway.core.push.desk import PushDesk
-from services.gateway.core.tasks.desk import Rules, TaskDesk
-from services.gateway.core.tasks.task_list import TaskListDesk
-from services.gateway.entrypoints.a2a.routes import Backing
-from services.gateway.entrypoints.app import create_app
-from services.gateway.entrypoints.approvals.endpoints import ApprovalEndpoints
-from services.gateway.entrypoints.console.room import Desks
-from services.gateway.entrypoints.edge.drain import Drain
-from services.gateway.entrypoints.edge.face import Face
-from services.gateway.entrypoints.edge.own_pages import OwnPages
-from services.gateway.entrypoints.edge.threshold import Threshold
-from services.gateway.entrypoints.operating.api_keys import KeyEndpoints
-from services.gateway.entrypoints.operating.assessments import AssessmentEndpoints
-from services.gateway.entrypoints.operating.audit import AuditEndpoints
-from services.gateway.entrypoints.operating.dead_letters import DeadLetterEndpoints
-from services.gateway.entrypoints.operating.learning_files import LearningFileEndpoints
-from services.gateway.entrypoints.operating.made_tools import MadeToolEndpoints
-from services.gateway.entrypoints.operating.memory import MemoryEndpoints
-from services.gateway.entrypoints.operating.tenant_records import RecordEndpoints
-from services.gateway.entrypoints.push.endpoints import WebhookEndpoints
-from services.gateway.rooms.console import console_routes
-from services.gateway.rooms.door import Doorway
-from services.gateway.rooms.metrics import MetricsRoom
-from services.gateway.rooms.notices import noticing
-from services.gateway.rooms.participation import participation
-from services.gateway.rooms.push import PushRoom
+from services.gateway.a2a.card import TenantBook
+from services.gateway.a2a.faults import speak_plainly
+from services.gateway.a2a.profile import Face
+from services.gateway.a2a.routes import Backing, a2a_routes
+from services.gateway.a2a.tenant_path import TenantPath
+from services.gateway.edge.drain import Drain
+from services.gateway.edge.leaving import Leaving
+from services.gateway.edge.own_pages import OwnPages
+from services.gateway.edge.threshold import Threshold
+from services.gateway.features.approvals.routes import ApprovalEndpoints
+from services.gateway.features.approvals.service import ApprovalDesk
+from services.gateway.features.approvals.store import RedisApprovals
+from services.gateway.features.assessments.routes import AssessmentEndpoints
+from services.gateway.features.assessments.service import AssessmentDesk
+from services.gateway.features.assessments.store import RedisAssessments
+from services.gateway.features.audit.routes import AuditEndpoints
+from services.gateway.features.audit.service import AuditDesk
+from services.gateway.features.audit.store import ArchivedAudit, RedisAudit
+from services.gateway.features.console.context import Desks
+from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
+from services.gateway.features.dead_letters.service import Clerk
+from services.gateway.features.dead_letters.store import RedisDeadLetters
+from services.gateway.features.identity.api_keys import Fresh, KeyDesk
+from services.gateway.features.identity.middleware import Door, Watch
+from services.gateway.features.identity.routes import KeyEndpoints
+from services.gateway.features.identity.store import RedisKeyring, RedisMeter
+from services.gateway.features.learning.model import Statistics
+from services.gateway.features.learning.routes import LearningFileEndpoints, rl_status_routes
+from services.gateway.features.learning.service import FileDesk
+from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
+from services.gateway.features.made_tools.routes import MadeToolEndpoints
+from services.gateway.features.made_tools.service import WorkshopDesk
+from services.gateway.features.made_tools.store import RedisWorkshop
+from services.gateway.features.memory.routes import MemoryEndpoints
+from services.gateway.features.memory.service import MemoryDesk
+from services.gateway.features.memory.store import RedisForgets, RedisMemories
+from services.gateway.features.records.policy_check import HttpPolicyCheck, NoPolicyCheck
+from services.gateway.features.records.routes import RecordEndpoints
+from services.gateway.features.records.service import Addresses, RecordDesk
+from services.gateway.features.solver.routes import SolverEndpoint
+from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, CountedTasks, SheddingTasks, traced_tasks
+from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.tasks.readiness import LeavingReadiness, RedisReadiness
+from services.gateway.features.tasks.routes import resolve_routes
+from services.gateway.features.tasks.service import Rules, TaskDesk
+from services.gateway.features.tasks.store import (
+    RedisBacklog,
+    RedisStories,
+    RedisTaskLists,
+    RedisThreads,
+    StoredEndpoints,
+)
+from services.gateway.features.tenants.routes import TenantEndpoints
+from services.gateway.features.tenants.service import TenantDesk
+from services.gateway.features.tenants.store import RedisSpending, RedisTenants
+from services.gateway.features.webhooks.routes import WebhookEndpoints
+from services.gateway.features.webhooks.service import PushDesk
+from services.gateway.openapi.document import DescribedApp
 from services.gateway.settings import Settings
+from services.gateway.wiring import Doorway, MetricsRoom, PushRoom, console_routes, mcp_side, noticing, participation
 from shared.domain.outgoing import operators_reach
 from shared.infra.counted_app import CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
@@ -82,6 +79,27 @@ from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.infra.wakes import ArqWakes
 from shared.ports.tracing import NO_TRACER, Tracer
+
+
+def create_app(
+    parts: Backing,
+    statistics: Statistics,
+    tenants: TenantDesk,
+    face: Face,
+    lifespan: Lifespan[FastAPI] | None = None,
+    watch: Watch | None = None,
+) -> FastAPI:
+    desk, identity = parts.desk, parts.identity
+    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    speak_plainly(app)
+    app.add_middleware(TenantPath)
+    app.add_middleware(Door, identity=identity, watch=watch)
+    app.include_router(a2a_routes(parts, face))
+    app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
+    app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
+    app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
+    app.include_router(rl_status_routes(statistics, identity))
+    return app
 
 
 def leaving_of(settings: Settings) -> Leaving:
@@ -118,10 +136,15 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
         participating=participation(settings, state, tasks, wakes, _now),
     )
 
+    lists = TaskListDesk(RedisTaskLists(state))
+    inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
+    mcp = mcp_side(settings, desk, lists, inbox, identity)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         telling = noticing(push, state, live, settings.card_url, _now)
-        async with live, doorway.open(), push.open(settings.model_notice), telling, counting.open():
+        serving = mcp.open() if mcp else nullcontext()
+        async with live, doorway.open(), push.open(settings.model_notice), telling, counting.open(), serving:
             yield
         await state.aclose()
         await queue.aclose()
@@ -130,7 +153,6 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
     face = face._replace(card=settings.card_facts)
     tenants = TenantDesk(RedisTenants(state), _now)
-    lists = TaskListDesk(RedisTaskLists(state))
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
     parts = Backing(desk, lists, identity, readiness, book)
@@ -152,17 +174,19 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), push.urls)
     records = RecordDesk(RedisTenantRecords(state), policies, addresses, _now)
     app.include_router(RecordEndpoints(records, identity, face.max_body).routes())
-    inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
     app.include_router(WebhookEndpoints(PushDesk(desk, push.book), identity, face.max_body).routes())
     app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
     kept = settings.archive()
-    audit = AuditDesk(RedisAudit(state, TaskStore(state, live)), ArchivedAudit(kept) if kept else None)
+    live_tasks = RedisAudit(state, TaskStore(state, live), RedisTaskLists(state))
+    audit = AuditDesk(live_tasks, ArchivedAudit(kept) if kept else None)
     app.include_router(AuditEndpoints(audit, identity).routes())
     measured = AssessmentDesk(RedisAssessments(state))
     app.include_router(AssessmentEndpoints(measured, identity, face.max_body).routes())
     stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
     spending = RedisSpending(state)
     desks = Desks(desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit, measured)
+    if mcp:
+        app.router.routes.append(mcp.route)
     app.router.routes.extend(console_routes(desks, state, identity, settings, _now))
     return app
 

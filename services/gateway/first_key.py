@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.gateway.adapters.identity.redis_keyring import RedisKeyring
 from services.gateway.bootstrap import fresh
-from services.gateway.core.identity.api_keys import HasOperator, Made, Wish, key_view, make, operator_of
+from services.gateway.features.identity.api_keys import HasOperator, Made, Wish, key_view, make, operator_of
+from services.gateway.features.identity.store import RedisKeyring
 from shared.domain.words import Role
 from shared.infra.redis import RedisUrl, connect
 from shared.infra.starting import CannotStart, read_settings, refused

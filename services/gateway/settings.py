@@ -1,17 +1,16 @@
 """The gateway's settings, read once at its start."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from services.gateway.card_settings import CardSettings
-from services.gateway.core.abilities import Abilities
-from services.gateway.door_settings import DoorSettings
-from services.gateway.leaving_settings import LeavingSettings
-from services.gateway.limit_settings import LimitSettings
-from services.gateway.push_settings import PushSettings
+from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
+from services.gateway.edge.limits import RequestLimits
+from services.gateway.features.identity.settings import DoorSettings
+from services.gateway.features.tasks.message import MessageLimits
+from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.open_binding import why_not_open
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
@@ -19,6 +18,98 @@ from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.tracing_settings import TracingSettings
+
+_URL = r"^(https?://\S+)?$"
+
+
+class CardSettings(BaseSettings):
+    """``A2A_PROVIDER`` and ``A2A_PROVIDER_URL`` come together: the protocols know none without the other."""
+
+    a2a_card: Literal["merged", "1.0", "0.3"] = Field(
+        default="merged", description="the card of a client that names no version: of both generations, or of one"
+    )
+    a2a_processes: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="processes that are offered as skills, commas between; empty: all"
+    )
+    a2a_provider: str = Field(default="", description="the organization that runs this agent, as the card names it")
+    a2a_provider_url: str = Field(default="", pattern=_URL, description="that organization's address on the card")
+    a2a_documentation_url: str = Field(default="", pattern=_URL, description="where the card says that help is found")
+
+    @field_validator("a2a_processes", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("a2a_processes")
+    @classmethod
+    def _are_known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        known = [skill.id for skill in SKILLS]
+        if unknown := sorted(set(value) - set(known)):
+            raise ValueError(f"there is no process {unknown[0]!r}; there are {', '.join(known)}")
+        return value
+
+    @model_validator(mode="after")
+    def _provider_is_whole(self) -> Self:
+        if bool(self.a2a_provider) != bool(self.a2a_provider_url):
+            raise PydanticCustomError("provider", "A2A_PROVIDER and A2A_PROVIDER_URL must be set together, or neither.")
+        return self
+
+    @property
+    def card_facts(self) -> CardFacts:
+        return CardFacts(
+            self.a2a_card, self.a2a_processes, self.a2a_provider, self.a2a_provider_url, self.a2a_documentation_url
+        )
+
+
+class LeavingSettings(BaseSettings):
+    """``DRAIN_SECONDS``: how long requests are still taken after the signal, while ``/ready`` says no: longer than a
+    load balancer takes to notice. ``GRACE_SECONDS``: what requests in hand then have.
+    """
+
+    drain_seconds: float = Field(
+        default=3,
+        ge=0,
+        le=600,
+        description="how long requests are still taken after SIGTERM; longer than a load balancer takes to notice",
+    )
+    grace_seconds: float = Field(default=10, ge=0, le=3600, description="what requests in hand then have")
+
+
+class LimitSettings(BaseSettings):
+    """``MAX_WAITING_SESSIONS``: how many sessions may wait for an executor before new messages are refused."""
+
+    max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest body that is read")
+    max_body_seconds: float = Field(default=30, gt=0, description="seconds that a body may take to arrive")
+    max_header_bytes: int = Field(default=32 * 1024, ge=1024, description="the largest head of a request")
+    max_url_bytes: int = Field(default=8 * 1024, ge=256, description="the longest target of a request")
+    max_open_requests: int = Field(default=2000, ge=1, description="requests in hand at once; more get 503")
+    max_parts: int = Field(default=100, ge=1, description="parts of one message")
+    max_text_characters: int = Field(default=262_144, ge=1, description="characters of one message's text")
+    max_metadata_characters: int = Field(default=65_536, ge=2, description="characters of one message's metadata")
+    max_waiting_sessions: int = Field(
+        default=5000, ge=1, description="sessions that may wait for an executor before new messages are refused"
+    )
+
+    message_id_window: int = Field(
+        default=86_400,
+        ge=0,
+        le=604_800,
+        description="seconds in which a message with the id of an earlier one is the same message; 0: ids may repeat",
+    )
+
+    @property
+    def message_limits(self) -> MessageLimits:
+        return MessageLimits(self.max_parts, self.max_text_characters, self.max_metadata_characters)
+
+    @property
+    def request_limits(self) -> RequestLimits:
+        return RequestLimits(
+            body_bytes=self.max_body_bytes,
+            body_seconds=self.max_body_seconds,
+            header_bytes=self.max_header_bytes,
+            url_bytes=self.max_url_bytes,
+            open_requests=self.max_open_requests,
+        )
 
 
 class Settings(
@@ -84,6 +175,9 @@ class Settings(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
     )
     model_notice: str = Field(default="", description="what is said about the model on the card and in answers")
+    mcp_server: bool = Field(
+        default=False, description="whether tasks and approvals are also served as tools over MCP, at /mcp"
+    )
     a2a_streaming: Literal["on", "off"] = Field(default="on", description="whether streams are offered")
     a2a_extended_card: Literal["on", "off"] = Field(default="on", description="whether the extended card is offered")
 

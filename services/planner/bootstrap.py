@@ -4,10 +4,10 @@ from fastapi import FastAPI
 
 from services.planner.core.faults import parse
 from services.planner.entrypoints.http import Served, application
-from services.planner.settings import Settings
+from services.planner.settings import PlannerSettings
 
 
-def build(settings: Settings) -> FastAPI:
+def build(settings: PlannerSettings) -> FastAPI:
     """The application: the planner keeps no state that matters."""
     served = Served(
         model=settings.model,

@@ -8,7 +8,7 @@ from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(TracingSettings, LogSettings):
+class PlannerSettings(TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     ``planner_faults`` and ``planner_latency_ms`` are for benchmarks and tests; faults by request or by

@@ -7,7 +7,7 @@ from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(TracingSettings, LogSettings):
+class PolicySettings(TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

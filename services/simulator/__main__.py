@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from services.simulator.bootstrap import build
-from services.simulator.settings import Settings
+from services.simulator.settings import SimulatorSettings
 from shared.infra.counted_app import counted
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
@@ -18,7 +18,9 @@ def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     options = vars(_parser().parse_args(arguments))
     try:
-        settings = read_settings(Settings, **{name: value for name, value in options.items() if value is not None})
+        settings = read_settings(
+            SimulatorSettings, **{name: value for name, value in options.items() if value is not None}
+        )
         app = build(settings)
     except (CannotStart, OSError) as problem:
         return refused(problem)

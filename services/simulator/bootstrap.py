@@ -9,17 +9,17 @@ from services.simulator.adapters.admin_key import admin_key
 from services.simulator.adapters.surroundings import RealSurroundings
 from services.simulator.adapters.webhook_sender import http_sender
 from services.simulator.core.modalities.all import MODALITIES
-from services.simulator.core.room import Rooms
+from services.simulator.core.room import WorldRegistry
 from services.simulator.core.time_preferences import TimePreferences
 from services.simulator.entrypoints.app import application
 from services.simulator.entrypoints.delivering import delivering
 from services.simulator.entrypoints.modalities.all import ROUTERS
 from services.simulator.entrypoints.ticking import ticking
-from services.simulator.settings import Settings
+from services.simulator.settings import SimulatorSettings
 from shared.domain.outgoing import webhook_reach
 
 
-def build(settings: Settings) -> FastAPI:
+def build(settings: SimulatorSettings) -> FastAPI:
     """The application with its default world; raises ``OSError`` if the key's file cannot be written."""
     surroundings = RealSurroundings()
     given = settings.ues_admin_key.get_secret_value() if settings.ues_admin_key else None
@@ -27,12 +27,12 @@ def build(settings: Settings) -> FastAPI:
     reach = webhook_reach(settings.webhook_allowed_hosts, loopback=settings.on_loopback)
 
     @asynccontextmanager
-    async def background(rooms: Rooms) -> AsyncIterator[None]:
+    async def background(rooms: WorldRegistry) -> AsyncIterator[None]:
         async with http_sender(reach) as sender, delivering(rooms, sender), ticking(rooms):
             yield
 
     return application(
-        Rooms({**MODALITIES, TimePreferences.name: TimePreferences}, surroundings, admin, settings.max_worlds),
+        WorldRegistry({**MODALITIES, TimePreferences.name: TimePreferences}, surroundings, admin, settings.max_worlds),
         ROUTERS,
         background,
         authentication=settings.authentication != "off",

@@ -15,7 +15,7 @@ from shared.infra.tracing_settings import TracingSettings
 _SHORTEST_KEY = 32
 
 
-class Settings(TracingSettings, LogSettings):
+class SimulatorSettings(TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     Without ``UES_ADMIN_KEY`` an admin's key is made at each start: it goes into ``UES_ADMIN_KEY_FILE``, or is printed

@@ -31,6 +31,17 @@ class Attempt(Contract):
     note: str | None = None
 
 
+class AgentCall(Contract):
+    """A call of a remote agent's skill, as far as the agent took it: its ``task``, and what it asked a person."""
+
+    task: str
+    at_work: bool = False  # whether it had not finished when it was last asked, and nobody had to answer anything
+    question: str = ""  # what it asked last
+    asked_in: str = ""  # the turn in which it did
+    reply: str | None = None  # a person's answer, which is to be sent or was
+    replies: int = 0  # how often a person answered
+
+
 class LedgerEntry(Contract):
     """One intended write. ``key`` names it for good: task, plan hash and call.
 
@@ -46,6 +57,7 @@ class LedgerEntry(Contract):
     sending_at: datetime | None = None
     open_until: datetime | None = None
     before_json: str | None = None
+    shown_before: bool = False  # whether that answer already shows all that the call sets
     result_json: str | None = None
     proof_json: str | None = None  # the read-back's answer after the call
     contradicted: bool = False  # whether that answer shows something else than what was to be written
@@ -59,11 +71,17 @@ class LedgerEntry(Contract):
     doubted_at: datetime | None = None  # since when it is in doubt
     decide_by: datetime | None = None  # until when an operator may say what became of it
     resolutions: tuple[Resolved, ...] = ()  # what operators said of it, newest last
+    agent: AgentCall | None = None
 
     @property
     def doubt(self) -> str:
         """The name of this write's doubt: another sending of it would be another one."""
         return f"{self.key}:{self.attempt}"
+
+    @property
+    def question_id(self) -> str:
+        """The name of what its agent asks now: the next question has another one."""
+        return f"{self.key}:{self.agent.replies if self.agent else 0}"
 
     @property
     def resolved(self) -> Resolved | None:

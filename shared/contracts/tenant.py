@@ -35,7 +35,7 @@ class Connection(Contract):
 
     id: str
     url: str  # empty: the server that the executor is started with
-    protocol: Literal["auto", "mcp", "rest", "ues"] = "auto"
+    protocol: Literal["auto", "mcp", "rest", "a2a", "ues"] = "auto"
     credential: Credential | None = None
     traceparent: bool = False  # whether the server is told which trace a call belongs to (W3C Trace Context)
     catalogue: dict[str, CatalogueEntry] = Field(default={})

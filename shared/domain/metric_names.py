@@ -211,8 +211,9 @@ MODEL_MONEY = _counter(
 TOOL_CALLS = _counter(
     "purple_tool_calls_total",
     Shown.EXECUTOR,
-    "Calls of tool servers; kind: discover, read, or call where something may change; outcome: ok, error, silent, "
-    "unreachable, forbidden, or given_up where the turn ended first. Connections are the operator's names for them.",
+    "Calls of tool servers; kind: discover, read, recall, or call where something may change; outcome: ok, error, "
+    "silent, unreachable, forbidden, or given_up where the turn ended first. Connections are the operator's names for "
+    "them.",
     "connection",
     "kind",
     "outcome",

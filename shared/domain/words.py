@@ -77,6 +77,7 @@ class WriteStatus(StrEnum):
     ABSENT = "absent"  # the answer was lost and the read-back does not show the write
     IN_DOUBT = "in_doubt"  # no read-back can tell what a lost answer would have, or it contradicts the answer
     RESEND = "resend"  # it may be sent again: the server honours our key, or an operator said that it did not take hold
+    ASKED = "asked"  # an agent has it, and waits until a person has answered its question
     SKIPPED = "skipped"  # an operator said that it is to be left undone
 
 

@@ -269,7 +269,7 @@ OTHER_KINDS = (
         "server",
         "all",
         "kept",
-        "hash of the state's line of servers: its id, failed_over, restored (us; 0: never); see lineage.lua",
+        "hash of the state's line of servers: id, stopped, failed_over, restored, crashed (us); see lineage.lua",
     ),
 )
 QUEUE_KEYS = (

@@ -21,6 +21,7 @@ class Lineage:
         self.problem: LineageProblem | None = None
         self._failed_over_us = 0
         self._restored_us = 0
+        self._crashed_us = 0
         self._excused = False
 
     @property
@@ -33,10 +34,16 @@ class Lineage:
         """When the server was last restored from a backup, as `purple restored` noted it; None if never."""
         return _moment(self._restored_us)
 
-    def heard(self, failed_over_us: int, restored_us: int = 0) -> None:
+    @property
+    def crashed(self) -> datetime | None:
+        """When the server last came back without having been stopped; None if never. The end of its log may be gone."""
+        return _moment(self._crashed_us)
+
+    def heard(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
         """Take note of what a connection's server said."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
         self._restored_us = max(self._restored_us, restored_us)
+        self._crashed_us = max(self._crashed_us, crashed_us)
         self.problem = None
 
     def unheard(self, problem: "LineageProblem") -> None:

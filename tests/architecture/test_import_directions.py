@@ -42,7 +42,19 @@ def test_the_project_keeps_its_import_directions() -> None:
         pytest.param("shared/domain/odd.py", "shared.contracts.base", id="a word knows a contract"),
         pytest.param("shared/infra/odd.py", "services.policy", id="shared knows a service"),
         pytest.param("services/gateway/odd.py", "services.executor", id="a service knows another"),
-        pytest.param("services/gateway/adapters/odd.py", "services.gateway.bootstrap", id="an adapter knows the root"),
+        pytest.param(
+            "services/executor/adapters/odd.py", "services.executor.bootstrap", id="an adapter knows the root"
+        ),
+        pytest.param("services/gateway/features/odd/odd.py", "services.gateway.edge", id="a feature in no layer"),
+        pytest.param("services/gateway/features/tasks/service.py", "redis", id="a service does I/O"),
+        pytest.param(
+            "services/gateway/features/memory/service.py",
+            "services.gateway.features.learning.store",
+            id="a feature knows the store of another",
+        ),
+        pytest.param(
+            "services/gateway/edge/odd.py", "services.gateway.features.identity", id="the edge knows a feature"
+        ),
         pytest.param("services/executor/core/odd.py", "redis", id="a core does I/O"),
         pytest.param("services/executor/core/odd.py", "services.executor.adapters", id="a core knows an adapter"),
         pytest.param("services/executor/core/odd.py", "services.executor.ports", id="a core file in no folder"),
@@ -56,9 +68,8 @@ def test_the_project_keeps_its_import_directions() -> None:
 )
 def test_an_import_against_the_direction_is_noticed(copy: Path, module: str, imported: str) -> None:
     """Each case plants one module with one forbidden import in an otherwise clean copy."""
-    for needed in ("services/gateway/bootstrap.py", "services/gateway/adapters/__init__.py"):
-        (copy / needed).parent.mkdir(exist_ok=True)
-        (copy / needed).touch()
+    (copy / module).parent.mkdir(exist_ok=True)
+    (copy / module).parent.joinpath("__init__.py").touch()
     (copy / module).write_text(f"import {imported}\n")
     done = _lint(copy)
     assert done.returncode == 1

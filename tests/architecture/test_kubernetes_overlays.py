@@ -8,7 +8,7 @@ import pytest
 from promql_parser import parse
 
 from services.executor.settings import Settings as ExecutorSettings
-from services.gateway.entrypoints.edge.kept_alive import JSON_BEAT, SSE_BEAT
+from services.gateway.edge.kept_alive import JSON_BEAT, SSE_BEAT
 from services.gateway.settings import Settings as GatewaySettings
 from shared.domain import metric_names
 from shared.infra.main_server import KEEP_ALIVE_SECONDS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.company.books import Books
+from examples.company.books import CompanyBooks
 from examples.company.catalogue import TOOLS
 from examples.company.seed import plant
 from services.executor.core.states.templates import TEMPLATES
@@ -65,7 +65,7 @@ def _company_names(folder: Path) -> Iterator[str]:
         yield tool.name
         properties = tool.input_schema()["properties"]
         yield from properties if isinstance(properties, dict) else ()
-    books = Books(folder / "company.db", lambda: datetime(2026, 1, 5, tzinfo=UTC))
+    books = CompanyBooks(folder / "company.db", lambda: datetime(2026, 1, 5, tzinfo=UTC))
     plant(books)
     for table in books.records("SELECT name FROM sqlite_master WHERE type = 'table'"):
         yield str(table["name"])

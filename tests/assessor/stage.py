@@ -16,7 +16,7 @@ from services.assessor.hosting import GreenAgent
 from services.assessor.ports import Participant
 from services.assessor.settings import GreenAgentConfig
 from services.simulator.bootstrap import build
-from services.simulator.settings import Settings
+from services.simulator.settings import SimulatorSettings
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.ues.client import AsyncUESClient
 from tests.assessor.agents import Following
@@ -34,7 +34,7 @@ def config(**given: object) -> GreenAgentConfig:
 @cache
 def _built() -> FastAPI:
     """Once for all tests: each has a world of its own, and building takes longer than most of them."""
-    return build(Settings.model_validate({"ues_admin_key": ADMIN}))
+    return build(SimulatorSettings.model_validate({"ues_admin_key": ADMIN}))
 
 
 @asynccontextmanager

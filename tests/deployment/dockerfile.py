@@ -40,7 +40,9 @@ class Image:
 
     @property
     def settings(self) -> type[BaseSettings]:
-        return cast(type[BaseSettings], importlib.import_module(f"{self.module}.settings").Settings)
+        found = vars(importlib.import_module(f"{self.module}.settings"))
+        own = f"{self.module.rpartition('.')[2].title()}Settings"
+        return cast(type[BaseSettings], found.get(own) or found["Settings"])
 
     @property
     def lock(self) -> Path:

@@ -6,10 +6,10 @@ from mcp.types import Tool as ListedTool
 from mcp.types import ToolAnnotations
 from typing_extensions import override
 
-from examples.company.books import Books
-from examples.company.calls import Calls, Outcome
+from examples.company.books import CompanyBooks
+from examples.company.calls import Calls, ToolOutcome
 from examples.company.catalogue import TOOLS
-from examples.company.faults import Fault, Faults
+from examples.company.faults import ToolFault, ToolFaults
 from examples.company.over_mcp import KEY, schema_of
 from examples.company.toolbox import AnyTool
 from services.executor.adapters.mcp_content import tools_of
@@ -24,7 +24,7 @@ class CompanyTools(ToolServers):
     ``others``: how many tools its server lists besides that have nothing to do with it, and that nothing should call.
     """
 
-    def __init__(self, books: Books, others: int = 0) -> None:
+    def __init__(self, books: CompanyBooks, others: int = 0) -> None:
         self._others = others
         self.faults = _LosingFaults({})
         self.called: list[tuple[str, JsonObject]] = []
@@ -52,18 +52,18 @@ class CompanyTools(ToolServers):
         reply = await self._calls.run(tool, given, str(key) if key else None)
         if self.faults.lost:
             raise ToolSilent(f"{tool}: the answer was cut off")
-        if reply.outcome is Outcome.DONE:
+        if reply.outcome is ToolOutcome.DONE:
             return ToolAnswer(loads(dumps(reply.content)))
         return ToolAnswer(str(reply.content), is_error=True)
 
 
-class _LosingFaults(Faults):
+class _LosingFaults(ToolFaults):
     """Notes whether the last call's reply is lost: in a process there is no line to cut."""
 
     lost = False
 
     @override
-    def take(self, tool: str) -> Fault:
+    def take(self, tool: str) -> ToolFault:
         fault = super().take(tool)
         self.lost = fault.lose_reply
         return fault

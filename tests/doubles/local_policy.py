@@ -4,7 +4,7 @@ from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService
 from services.policy.core.allowances import allowances
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare
 from services.policy.core.prose import check
@@ -17,7 +17,7 @@ class LocalPolicy(PolicyService):
     """Messages go through their JSON, as they do over the wire."""
 
     def __init__(self) -> None:
-        self._conditions = Conditions()
+        self._conditions = ConditionCache()
         self.asked: list[EvaluateRequest] = []
 
     @override

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from services.gateway.ports.tasks import Thread, Threads
+from services.gateway.features.tasks.model import Thread, Threads
 
 
 class MemoryThreads(Threads):

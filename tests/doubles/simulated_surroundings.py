@@ -7,7 +7,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from services.simulator.ports.sending import Sender, Sent
+from services.simulator.ports.sending import Sender, SendResult
 from services.simulator.ports.surroundings import Surroundings
 
 WALL = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -48,11 +48,11 @@ class Attempt(NamedTuple):
 class NotingSender(Sender):
     """Answers as it was told to, the last answer for good, and notes what it was given."""
 
-    def __init__(self, answers: Sequence[Sent] = (Sent(200),)) -> None:
+    def __init__(self, answers: Sequence[SendResult] = (SendResult(200),)) -> None:
         self._answers = list(answers)
         self.attempts: list[Attempt] = []
 
     @override
-    async def send(self, url: str, secret: str, notice_id: str, body: str) -> Sent:
+    async def send(self, url: str, secret: str, notice_id: str, body: str) -> SendResult:
         self.attempts.append(Attempt(url, secret, notice_id, body))
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]

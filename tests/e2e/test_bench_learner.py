@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.bench.learning.story import TASKS, WORSE, learned
+from tools.bench.learning.story import TASKS, WORSE, tell_story
 
 
 @pytest.mark.long
@@ -10,7 +10,7 @@ from tools.bench.learning.story import TASKS, WORSE, learned
 @pytest.mark.promise("bandit.leaves_the_worse_arm")
 @pytest.mark.promise("prime.primer")
 async def test_a_strategy_that_is_made_worse_is_left_within_30_tasks_and_a_failure_is_shown_as_what_to_avoid() -> None:
-    found = await learned()
+    found = await tell_story()
     assert len(found.used) == TASKS
     assert found.used[0] == "fsm"
     assert found.leaves_the_worse, found.used

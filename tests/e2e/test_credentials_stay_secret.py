@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples.company import ledger
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import TaskState
 from shared.infra.archive_key import folder_url
@@ -43,7 +43,7 @@ async def test_a_task_is_done_with_a_credential_that_is_found_nowhere_afterwards
         given |= {"OTEL_EXPORTER_OTLP_ENDPOINT": traces.url}
         async with (
             serving(tokens.app) as token_url,
-            guarded_company(folder, Protocol.MCP, f"Bearer {TOKEN}") as erp,
+            guarded_company(folder, ToolProtocol.MCP, f"Bearer {TOKEN}") as erp,
             whole_stack(1, folder / "s", **given) as stack,
         ):
             await _store(stack, erp, token_url)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tests.company_stage import company
 from tests.e2e.commands import purple
@@ -17,8 +17,8 @@ def _classes(report: JsonObject) -> dict[str, JsonObject]:
 
 
 @pytest.mark.promise("tools.command")
-@pytest.mark.parametrize("protocol", [Protocol.MCP, pytest.param(Protocol.REST, marks=pytest.mark.long)])
-async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: Path, protocol: Protocol) -> None:
+@pytest.mark.parametrize("protocol", [ToolProtocol.MCP, pytest.param(ToolProtocol.REST, marks=pytest.mark.long)])
+async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: Path, protocol: ToolProtocol) -> None:
     async with company(tmp_path, protocol=protocol) as served:
         done = await purple("tools", "--endpoint", served.url, "--json")
     assert done.code == 0, done.err

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from redis.asyncio import Redis
 
-from services.gateway.adapters.operating.redis_memories import RedisForgets, RedisMemories
+from services.gateway.features.memory.store import RedisForgets, RedisMemories
 from services.learner.adapters.redis_fact_book import RedisFactBook
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lore import RedisLore
@@ -52,7 +52,7 @@ class MemoryStage:
 
     def a_rememberer(self, name: str, held: Collection[int] = range(PARTITIONS)) -> Rememberer:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
-        return Rememberer(outcomes, RedisLore(self.redis), lambda: held, wants_facts=True)
+        return Rememberer(outcomes, RedisLore(self.redis), lambda: held, lambda: held, wants_facts=True)
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""
@@ -66,6 +66,7 @@ class MemoryStage:
 
     async def learns(self) -> None:
         await self.learner.share()
+        self.learner.expect(self.learner.held)
         while await self.learner.round():
             pass
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from services.executor.ports.models import Tier
 from services.planner.bootstrap import build
-from services.planner.settings import Settings
+from services.planner.settings import PlannerSettings
 from shared.infra.anthropic_model import AnthropicModel, Limits
 from tests.serving import serving
 
@@ -13,9 +13,9 @@ MODEL = "offline-planner-1"
 
 
 @asynccontextmanager
-async def planner_server(settings: Settings | None = None) -> AsyncIterator[str]:
+async def planner_server(settings: PlannerSettings | None = None) -> AsyncIterator[str]:
     """A planner's base URL."""
-    async with serving(build(settings or Settings())) as url:
+    async with serving(build(settings or PlannerSettings())) as url:
         yield url
 
 

@@ -6,8 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.ports.turns import Notice, Timer, TurnEnd
-from services.gateway.adapters.approvals.redis_approvals import RedisApprovals
-from services.gateway.adapters.approvals.redis_notices import RedisNotices
+from services.gateway.features.approvals.store import RedisApprovals, RedisNotices
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.notice import NoticeEvent
 from shared.contracts.plan import WritePlan

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from cli.tools import as_table
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
@@ -21,9 +21,9 @@ from shared.domain.words import ToolClass
 from tests.company_stage import Company, company
 
 pytestmark = pytest.mark.promise("tools.catalogue_written")
-both = pytest.mark.parametrize("protocol", [Protocol.MCP, Protocol.REST])
+both = pytest.mark.parametrize("protocol", [ToolProtocol.MCP, ToolProtocol.REST])
 NARROW = 100
-KEY = {Protocol.MCP: "idempotency_key", Protocol.REST: None}  # over the bridge no tool has such an argument
+KEY = {ToolProtocol.MCP: "idempotency_key", ToolProtocol.REST: None}  # over the bridge no tool has such an argument
 
 
 async def found_at(served: Company, connection: Connection | None = None) -> Discovered:
@@ -47,7 +47,7 @@ def loaded(file: Path, folder: Path) -> Connection:
 
 
 @both
-async def test_each_tool_is_shown_with_its_proof_its_pages_and_its_key(tmp_path: Path, protocol: Protocol) -> None:
+async def test_each_tool_is_shown_with_its_proof_its_pages_and_its_key(tmp_path: Path, protocol: ToolProtocol) -> None:
     async with company(tmp_path, protocol=protocol) as served:
         tools = by_name(await found_at(served))
     proof: Json = {"tool": "get_expense", "why": "it takes the same expense_id", "usable": True}
@@ -63,7 +63,7 @@ async def test_each_tool_is_shown_with_its_proof_its_pages_and_its_key(tmp_path:
 
 
 @both
-async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Path, protocol: Protocol) -> None:
+async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Path, protocol: ToolProtocol) -> None:
     file = tmp_path / "connection.json"
     async with company(tmp_path, protocol=protocol) as served:
         first = await found_at(served)
@@ -78,7 +78,7 @@ async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Pat
 
 
 @both
-async def test_a_correction_holds_once_it_is_loaded(tmp_path: Path, protocol: Protocol) -> None:
+async def test_a_correction_holds_once_it_is_loaded(tmp_path: Path, protocol: ToolProtocol) -> None:
     file = tmp_path / "connection.json"
     async with company(tmp_path, protocol=protocol) as served:
         write(file, await found_at(served), force=False)

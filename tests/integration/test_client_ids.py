@@ -3,7 +3,7 @@
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.adapters.tasks.redis_threads import MOST, RedisThreads
+from services.gateway.features.tasks.store import MOST, RedisThreads
 from shared.infra.keys import thread_key
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from examples.company import ledger
 from examples.company.over_mcp import KEY
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from shared.domain.exact_json import JsonObject
@@ -27,7 +27,7 @@ async def test_over_mcp_a_second_call_with_the_same_key_writes_nothing(tmp_path:
 
 @pytest.mark.promise("I3.our_key")
 async def test_over_the_bridge_there_is_no_place_for_a_key(tmp_path: Path) -> None:
-    async with company(tmp_path, protocol=Protocol.REST) as running, RestBridge() as servers:
+    async with company(tmp_path, protocol=ToolProtocol.REST) as running, RestBridge() as servers:
         tools = await servers.discover(running.connection)
         refund = next(tool for tool in tools if tool.name == "create_refund")
         assert KEY not in str(refund.input_schema)

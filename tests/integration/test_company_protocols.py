@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 from examples.company import ledger
 from examples.company.catalogue import TOOLS
-from examples.company.faults import Fault
-from examples.company.protocols import Protocol
+from examples.company.faults import ToolFault
+from examples.company.protocols import ToolProtocol
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
@@ -43,27 +43,29 @@ class Stage(NamedTuple):
 
 
 @asynccontextmanager
-async def stage(folder: Path, served: Protocol, spoken: Protocol) -> AsyncIterator[Stage]:
+async def stage(folder: Path, served: ToolProtocol, spoken: ToolProtocol) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         running = await stack.enter_async_context(company(folder, protocol=served))
-        client = McpTools() if spoken is Protocol.MCP else RestBridge()
+        client = McpTools() if spoken is ToolProtocol.MCP else RestBridge()
         yield Stage(running, await stack.enter_async_context(client))
 
 
 over_each = pytest.mark.parametrize(
     ("served", "spoken"),
     [
-        (Protocol.MCP, Protocol.MCP),
-        (Protocol.REST, Protocol.REST),
-        (Protocol.BOTH, Protocol.MCP),
-        (Protocol.BOTH, Protocol.REST),
+        (ToolProtocol.MCP, ToolProtocol.MCP),
+        (ToolProtocol.REST, ToolProtocol.REST),
+        (ToolProtocol.BOTH, ToolProtocol.MCP),
+        (ToolProtocol.BOTH, ToolProtocol.REST),
     ],
 )
 
 
 @over_each
 @pytest.mark.promise("company.both_protocols")
-async def test_every_tool_is_published_and_of_its_class(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+async def test_every_tool_is_published_and_of_its_class(
+    tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol
+) -> None:
     async with stage(tmp_path, served, spoken) as on:
         tools = await on.servers.discover(on.company.connection)
 
@@ -76,7 +78,7 @@ async def test_every_tool_is_published_and_of_its_class(tmp_path: Path, served: 
 
 @over_each
 @pytest.mark.promise("company.both_protocols")
-async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol) -> None:
     """Reads, a refusal, a write, its read-back, and the refusal of a second time."""
     async with stage(tmp_path, served, spoken) as on:
         invoice = await on.record("get_invoice", invoice_id="INV-6001")
@@ -96,15 +98,15 @@ async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, served: Protoc
 
 @over_each
 @pytest.mark.promise("company.both_protocols")
-async def test_faults_act_the_same(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+async def test_faults_act_the_same(tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol) -> None:
     """Refused and not done; done and the reply lost; slow and done to the end; slow and given up."""
     async with stage(tmp_path, served, spoken) as on:
         on.company.faults.replace(
             {
-                "close_ticket": Fault(fail="The desk is closed.", times=1),
-                "approve_expense": Fault(lose_reply=True),
-                "create_refund": Fault(delay_before_ms=300, ignore_disconnect=True),
-                "cancel_order": Fault(delay_before_ms=300),
+                "close_ticket": ToolFault(fail="The desk is closed.", times=1),
+                "approve_expense": ToolFault(lose_reply=True),
+                "create_refund": ToolFault(delay_before_ms=300, ignore_disconnect=True),
+                "cancel_order": ToolFault(delay_before_ms=300),
             }
         )
         refused = await on.call("close_ticket", ticket_id="TIC-2103", resolution="reset")
@@ -115,7 +117,7 @@ async def test_faults_act_the_same(tmp_path: Path, served: Protocol, spoken: Pro
             amount: JsonObject = {"amount": 5} if tool == "create_refund" else {}
             with pytest.raises(ToolSilent):
                 await on.within(0.1, tool, {**given, **amount})
-        on.company.faults.replace({"get_refund": Fault(delay_before_ms=500)})
+        on.company.faults.replace({"get_refund": ToolFault(delay_before_ms=500)})
         await on.record("get_refund", refund_id="REF-3005")  # by when what was given up would have been done
 
     assert refused.is_error
@@ -125,12 +127,14 @@ async def test_faults_act_the_same(tmp_path: Path, served: Protocol, spoken: Pro
 
 @over_each
 async def test_a_company_may_lie_and_may_do_twice_what_it_was_asked_once(
-    tmp_path: Path, served: Protocol, spoken: Protocol
+    tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol
 ) -> None:
     """A lie is answered like a deed and leaves nothing; a doubling is answered once, and is there twice."""
     refund: JsonObject = {"order_id": "ORD-2006", "amount": 5, "reason": "late"}
     async with stage(tmp_path, served, spoken) as on:
-        on.company.faults.replace({"approve_expense": Fault(lie=True, times=1), "create_refund": Fault(twice=True)})
+        on.company.faults.replace(
+            {"approve_expense": ToolFault(lie=True, times=1), "create_refund": ToolFault(twice=True)}
+        )
         lie = await on.record("approve_expense", expense_id="EXP-1001")
         shown = await on.record("get_expense", expense_id="EXP-1001")
         done = await on.call("create_refund", **refund)
@@ -144,7 +148,9 @@ async def test_a_company_may_lie_and_may_do_twice_what_it_was_asked_once(
 
 @over_each
 @pytest.mark.promise("company.drift")
-async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+async def test_a_renamed_column_has_its_new_name_everywhere(
+    tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol
+) -> None:
     """In what describes, in what queries, in records of reads and writes; the old name is refused."""
     async with stage(tmp_path, served, spoken) as on:
         on.company.faults.replace({}, {"invoices.amount": "invoice_total"})
@@ -173,8 +179,10 @@ async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, serv
     assert (other["amount"], healed["amount"]) == ("10250.00", "10481.37")
 
 
-@pytest.mark.parametrize(("served", "bridge"), [(Protocol.MCP, False), (Protocol.REST, True), (Protocol.BOTH, False)])
-async def test_detection_finds_what_is_served(tmp_path: Path, served: Protocol, bridge: bool) -> None:
+@pytest.mark.parametrize(
+    ("served", "bridge"), [(ToolProtocol.MCP, False), (ToolProtocol.REST, True), (ToolProtocol.BOTH, False)]
+)
+async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtocol, bridge: bool) -> None:
     async with company(tmp_path, protocol=served) as running, McpTools() as mcp, RestBridge() as rest:
         servers = DetectingToolServers(mcp, rest)
         tools = await servers.discover(running.connection)
@@ -185,7 +193,7 @@ async def test_detection_finds_what_is_served(tmp_path: Path, served: Protocol, 
     assert isinstance(answer.content, dict)
 
 
-@pytest.mark.parametrize("served", [Protocol.REST, Protocol.BOTH])
+@pytest.mark.parametrize("served", [ToolProtocol.REST, ToolProtocol.BOTH])
 @pytest.mark.parametrize(
     ("body", "status", "answer"),
     [
@@ -216,7 +224,7 @@ async def test_detection_finds_what_is_served(tmp_path: Path, served: Protocol, 
     ],
 )
 async def test_the_bridge_answers_without_an_envelope(
-    tmp_path: Path, served: Protocol, body: JsonValue, status: int, answer: JsonValue
+    tmp_path: Path, served: ToolProtocol, body: JsonValue, status: int, answer: JsonValue
 ) -> None:
     """Nothing found is an empty list or says so; a second time is a constraint violation; a malformed call a 422."""
     async with company(tmp_path, protocol=served) as running, httpx.AsyncClient() as http:
@@ -231,7 +239,7 @@ async def test_the_bridge_answers_without_an_envelope(
     "body", [b"", b"{", b"[]", b"null", b"\xff", b'"tool"', b'{"tool": "\\ud800"}', b"{}", b"[" * 9999]
 )
 async def test_a_body_that_is_no_call_is_malformed(tmp_path: Path, body: bytes) -> None:
-    async with company(tmp_path, protocol=Protocol.REST) as running, httpx.AsyncClient() as http:
+    async with company(tmp_path, protocol=ToolProtocol.REST) as running, httpx.AsyncClient() as http:
         assert (await http.post(f"{running.url}/mcp", content=body)).status_code == 422
         assert (await http.get(f"{running.url}/health")).status_code == 200
 
@@ -239,10 +247,10 @@ async def test_a_body_that_is_no_call_is_malformed(tmp_path: Path, body: bytes) 
 async def test_each_protocol_is_only_there_when_it_is_served(tmp_path: Path) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with httpx.AsyncClient() as http:
-        async with company(tmp_path, protocol=Protocol.MCP) as running:
+        async with company(tmp_path, protocol=ToolProtocol.MCP) as running:
             assert (await http.get(f"{running.url}/mcp/tools")).status_code == 404
         (tmp_path / "company.db").unlink()
-        async with company(tmp_path, protocol=Protocol.REST) as running:
+        async with company(tmp_path, protocol=ToolProtocol.REST) as running:
             assert (await http.post(f"{running.url}/mcp", json=hello)).status_code == 422
             listed = (await http.get(f"{running.url}/mcp/tools", params={"session_id": "s"})).json()
 

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tenant_records import RedisTenantRecords
@@ -46,7 +46,7 @@ async def test_each_connection_is_tried_and_what_is_wrong_with_it_said(
     secrets.mkdir(parents=True)
     (secrets / "erp-token").write_text(SECRET)
     (secrets / "old-token").write_text("the-old-one")
-    async with guarded_company(tmp_path, Protocol.MCP, f"Bearer {SECRET}") as erp:
+    async with guarded_company(tmp_path, ToolProtocol.MCP, f"Bearer {SECRET}") as erp:
         rows: list[Json] = [
             {"id": "erp", "url": erp.url, "credential": TOKEN},
             {"id": "bare", "url": erp.url, "credential": {**TOKEN, "from": "file:nothing"}},
@@ -81,7 +81,7 @@ async def test_one_connection_of_a_file_is_tried_and_one_that_is_not_there_named
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "erp-token").write_text(SECRET)
     file = tmp_path / "record.json"
-    async with guarded_company(tmp_path, Protocol.REST, f"Bearer {SECRET}") as erp:
+    async with guarded_company(tmp_path, ToolProtocol.REST, f"Bearer {SECRET}") as erp:
         file.write_text(dumps({"id": "default", "connections": [{"id": "erp", "url": erp.url, "credential": TOKEN}]}))
         given = ["--tenant-file", str(file), "--only"]
         good, text, _ = await tried([*given, "erp"], CREDENTIALS_DIR=str(tmp_path))

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
@@ -21,8 +21,10 @@ from tests.serving import serving
 from tests.unit.executor.stage import Stage
 
 SECRET = "s3cr3t-of-the-erp"
-BOTH = pytest.mark.parametrize("protocol", [Protocol.MCP, Protocol.REST])
-MCP_AND_LONG = pytest.mark.parametrize("protocol", [Protocol.MCP, pytest.param(Protocol.REST, marks=pytest.mark.long)])
+BOTH = pytest.mark.parametrize("protocol", [ToolProtocol.MCP, ToolProtocol.REST])
+MCP_AND_LONG = pytest.mark.parametrize(
+    "protocol", [ToolProtocol.MCP, pytest.param(ToolProtocol.REST, marks=pytest.mark.long)]
+)
 REFERENCE = "file:erp-token"
 
 
@@ -44,7 +46,7 @@ async def read(servers: ToolServers, connection: Connection) -> bool:
     ("kind", "header", "value"), [("bearer", "authorization", f"Bearer {SECRET}"), ("header", "x-api-key", SECRET)]
 )
 async def test_a_server_is_shown_its_header(
-    tmp_path: Path, protocol: Protocol, kind: str, header: str, value: str
+    tmp_path: Path, protocol: ToolProtocol, kind: str, header: str, value: str
 ) -> None:
     """Discovery, calls and the end of the session alike; the file's last line break is not part of the secret."""
     given = {"type": kind, "from": REFERENCE} | ({"header": "X-Api-Key"} if kind == "header" else {})
@@ -59,7 +61,7 @@ async def test_a_server_is_shown_its_header(
 @MCP_AND_LONG
 @pytest.mark.promise("connections.credential_kinds")
 @pytest.mark.parametrize("auth", ["basic", "post"])
-async def test_an_oauth_token_is_had_once_for_many_callers(tmp_path: Path, protocol: Protocol, auth: str) -> None:
+async def test_an_oauth_token_is_had_once_for_many_callers(tmp_path: Path, protocol: ToolProtocol, auth: str) -> None:
     """The client's secret goes to the token endpoint, the token to the server, and neither anywhere else."""
     tokens = TokenServer("purple:client", "s&cr+t: of the client", lambda number: f"token-number-{number}")
     secrets = kept(tmp_path / "secrets", tokens.secret)
@@ -81,7 +83,7 @@ async def test_an_oauth_token_is_had_once_for_many_callers(tmp_path: Path, proto
 
 @BOTH
 @pytest.mark.promise("connections.refreshed_once")
-async def test_a_refused_token_is_replaced_once_for_all_who_hold_it(tmp_path: Path, protocol: Protocol) -> None:
+async def test_a_refused_token_is_replaced_once_for_all_who_hold_it(tmp_path: Path, protocol: ToolProtocol) -> None:
     """The server forgets the first token: each call is sent once more with the second, and nobody asks for a third."""
     tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}")
     async with (
@@ -104,7 +106,7 @@ async def test_a_refused_token_is_replaced_once_for_all_who_hold_it(tmp_path: Pa
 @MCP_AND_LONG
 @pytest.mark.promise("connections.refreshed_once")
 async def test_a_token_that_is_refused_again_ends_the_call_without_a_third_try(
-    tmp_path: Path, protocol: Protocol
+    tmp_path: Path, protocol: ToolProtocol
 ) -> None:
     tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}")
     async with (
@@ -125,7 +127,7 @@ async def test_a_token_is_replaced_shortly_before_it_expires(tmp_path: Path) -> 
     tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}", life="1")
     async with (
         serving(tokens.app) as token_url,
-        guarded_company(tmp_path, Protocol.REST, "Bearer token-number-1") as erp,
+        guarded_company(tmp_path, ToolProtocol.REST, "Bearer token-number-1") as erp,
         showing(kept(tmp_path / "secrets", SECRET)) as servers,
     ):
         connection = erp.connection(**_oauth(token_url))
@@ -140,7 +142,7 @@ async def test_a_token_is_replaced_shortly_before_it_expires(tmp_path: Path) -> 
 @MCP_AND_LONG
 @pytest.mark.promise("connections.rotation")
 async def test_a_secret_that_is_replaced_in_its_file_is_used_from_the_next_call_on(
-    tmp_path: Path, protocol: Protocol
+    tmp_path: Path, protocol: ToolProtocol
 ) -> None:
     """Also while a session with the server is open, and by a rename as Kubernetes does it."""
     secrets = kept(tmp_path / "secrets", "the-old-secret")
@@ -157,7 +159,7 @@ async def test_a_secret_that_is_replaced_in_its_file_is_used_from_the_next_call_
 
 @BOTH
 @pytest.mark.promise("connections.fails_closed")
-async def test_without_its_credential_a_server_is_asked_nothing(tmp_path: Path, protocol: Protocol) -> None:
+async def test_without_its_credential_a_server_is_asked_nothing(tmp_path: Path, protocol: ToolProtocol) -> None:
     """The sentence names the reference, and of the secret nothing."""
     async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(tmp_path) as servers:
         connection = erp.connection(type="bearer", **{"from": REFERENCE})
@@ -192,7 +194,7 @@ async def test_a_token_endpoint_that_gives_none_is_named_with_its_reason(
     tokens.failing = answer
     async with (
         serving(tokens.app) as token_url,
-        guarded_company(tmp_path, Protocol.REST, "Bearer x") as erp,
+        guarded_company(tmp_path, ToolProtocol.REST, "Bearer x") as erp,
         showing(kept(tmp_path / "secrets", SECRET)) as servers,
     ):
         with pytest.raises(ToolUnreachable, match=sentence) as told:
@@ -204,7 +206,7 @@ async def test_a_token_endpoint_that_gives_none_is_named_with_its_reason(
 
 @MCP_AND_LONG
 @pytest.mark.promise("connections.own_origin")
-async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protocol: Protocol) -> None:
+async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protocol: ToolProtocol) -> None:
     """The server sends us to another one, which sees nothing of us; nor does one that a request names."""
     seen: list[str] = []
 
@@ -232,7 +234,7 @@ async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protoc
 
 @MCP_AND_LONG
 @pytest.mark.promise("connections.own_origin")
-async def test_an_endpoint_that_a_request_names_is_shown_nothing(tmp_path: Path, protocol: Protocol) -> None:
+async def test_an_endpoint_that_a_request_names_is_shown_nothing(tmp_path: Path, protocol: ToolProtocol) -> None:
     """Not even if somebody slipped a credential into such a connection."""
     async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(kept(tmp_path / "s", SECRET)) as servers:
         connection = erp.connection(type="bearer", **{"from": REFERENCE}).model_copy(update={"from_request": True})
@@ -243,7 +245,7 @@ async def test_an_endpoint_that_a_request_names_is_shown_nothing(tmp_path: Path,
 
 @MCP_AND_LONG
 @pytest.mark.promise("connections.tenants_apart")
-async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path: Path, protocol: Protocol) -> None:
+async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path: Path, protocol: ToolProtocol) -> None:
     """Each shows its own secret, over a line of its own; what one may not read is not read for it."""
     for tenant in ("acme", "globex"):
         kept(tmp_path / "secrets", "").joinpath(tenant).mkdir()

@@ -17,11 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.adapters.identity.redis_keyring import RedisKeyring
-from services.gateway.entrypoints.console.assets import Assets
-from services.gateway.entrypoints.console.faults import FaultPages
-from services.gateway.entrypoints.console.gate import MOST_REFUSALS
-from services.gateway.entrypoints.console.pages import Pages
+from services.gateway.features.console.pages import Assets, Pages
+from services.gateway.features.console.routes import FaultPages
+from services.gateway.features.console.sessions import MOST_REFUSALS
+from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
 from shared.infra.embedded_redis import EmbeddedRedis

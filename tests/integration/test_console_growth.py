@@ -9,9 +9,9 @@ import pytest_asyncio
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.adapters.operating.redis_spending import RedisSpending
+from services.gateway.features.tenants.model import DaySpent
+from services.gateway.features.tenants.store import RedisSpending
 from services.gateway.first_key import first_key
-from services.gateway.ports.tenants import DaySpent
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
 from shared.infra import keys
 from tests.doubles.redis_tasks import NOON

@@ -12,7 +12,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from services.policy.bootstrap import build as build_policy
-from services.policy.settings import Settings as PolicySettings
+from services.policy.settings import PolicySettings
 from shared.domain import metric_names as names
 from shared.infra.counted_app import CountedApp, counted
 from shared.infra.metrics import Metrics

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tools.bench.executor.sessions import BOUNDS, SLOWER, Figures, Left, Turns, measured
+from tools.bench.executor.sessions import BOUNDS, SLOWER, Left, SessionFigures, SessionTurns, measure_sessions
 
 
 @pytest.mark.promise("footprint.finished_session")
 @pytest.mark.promise("footprint.long_session")
 async def test_a_finished_session_keeps_to_its_bounds_and_a_long_one_reads_no_more_than_its_latest_turns() -> None:
     """Each time something leaves; after a month nothing is left but the streams of the partitions, which all share."""
-    figures = await measured(40, 40)
+    figures = await measure_sessions(40, 40)
     sizes = [left.bytes for left in figures.left]
     assert sizes == sorted(sizes, reverse=True)
     assert all(left.bytes <= BOUNDS[left.hours] for left in figures.left[:-1])
@@ -20,7 +20,7 @@ async def test_a_finished_session_keeps_to_its_bounds_and_a_long_one_reads_no_mo
 @pytest.mark.promise("footprint.finished_session")
 def test_each_missed_target_is_named() -> None:
     left = tuple(Left(hours, bound + (hours == 1)) for hours, bound in BOUNDS.items())
-    slow = Figures(10, left, {}, 500, Turns(10, 1000), Turns(16, 2001))
+    slow = SessionFigures(10, left, {}, 500, SessionTurns(10, 1000), SessionTurns(16, 2001))
     assert [sentence.split(",")[0] for sentence in slow.missed] == [
         "a finished session takes 8193 bytes after 1 hours",
         "turn 500 takes 16 ms",

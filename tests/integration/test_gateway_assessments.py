@@ -10,10 +10,10 @@ from redis.asyncio import Redis
 
 from cli.assess.handed_over import handed_over
 from cli.console import Complaint
-from services.gateway.adapters.operating.redis_assessments import RedisAssessments
-from services.gateway.core.console.forms import form_token
+from services.gateway.features.assessments.model import KeptAssessment
+from services.gateway.features.assessments.store import RedisAssessments
+from services.gateway.features.console.sessions import form_token
 from services.gateway.first_key import first_key
-from services.gateway.ports.assessments import KeptAssessment
 from shared.contracts.assessment.card import card_of
 from shared.contracts.assessment.kept import Assessment
 from shared.infra.keys import ASSESSMENT_SECONDS, assessment_keys

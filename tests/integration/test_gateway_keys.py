@@ -9,8 +9,8 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.adapters.identity.redis_keyring import RedisKeyring
-from services.gateway.core.identity.api_keys import Fresh, HasOperator, Wish, make
+from services.gateway.features.identity.api_keys import Fresh, HasOperator, Wish, make
+from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import Role

@@ -15,10 +15,10 @@ from redis.crc import key_slot
 from typer.testing import CliRunner
 
 from cli.keys import keys as keys_command
-from services.gateway.adapters.identity.redis_keyring import RedisKeyring
-from services.gateway.adapters.identity.redis_meter import RedisMeter
-from services.gateway.core.identity.api_keys import Fresh, Made, digest_of, make, read_wish
-from services.gateway.ports.identity import Allowance, Caller, Errand
+from services.gateway.edge.limits import Errand
+from services.gateway.features.identity.api_keys import Fresh, Made, digest_of, make, read_wish
+from services.gateway.features.identity.model import Allowance, Caller
+from services.gateway.features.identity.store import RedisKeyring, RedisMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys

@@ -16,9 +16,9 @@ from redis.asyncio import Redis
 from starlette.routing import BaseRoute, Mount, Route
 
 from services.executor.adapters.redis_made import RedisMade
+from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.bootstrap import build
-from services.gateway.core.console.forms import form_token
-from services.gateway.entrypoints.a2a.jsonrpc import JsonRpcEndpoint
+from services.gateway.features.console.sessions import form_token
 from services.gateway.first_key import first_key
 from services.gateway.settings import Settings
 from shared.contracts.task import Principal

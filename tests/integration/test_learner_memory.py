@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -51,6 +52,10 @@ def _limit(held: bool | None) -> ThresholdOutcome:
     return ThresholdOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=held)
 
 
+def _everywhere() -> Collection[int]:
+    return range(PARTITIONS)
+
+
 async def _rounds(rememberer: Rememberer) -> None:
     while await rememberer.round():
         pass
@@ -74,7 +79,7 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
     stage = MemoryStage(redis)
     outcomes = [an_outcome_of(_TEXT, number, session=f"s{number % 3}") for number in range(6)]
     streams = RedisOutcomes(redis, "dying", LEASE, REMEMBERING)
-    dying = Rememberer(streams, Forgetful(redis), lambda: range(PARTITIONS), wants_facts=True)
+    dying = Rememberer(streams, Forgetful(redis), _everywhere, _everywhere, wants_facts=True)
     for some in (outcomes[:3], outcomes[3:]):
         await leave(redis, some)
         with pytest.raises(StoreUnavailable):

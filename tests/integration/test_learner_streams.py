@@ -52,6 +52,7 @@ async def _rounds(learner: Learner) -> int:
     """Learn until nothing is left in hand; how many rounds it took."""
     rounds = 1
     await learner.share()
+    learner.expect(learner.held)
     while await learner.round():
         rounds += 1
         assert rounds < 100
@@ -227,6 +228,7 @@ async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leav
     await one.share()
     await one.round()
     await two.share()
+    await two.round()
     assert (len(one.held), len(two.held)) == (64, 0)
     await one.share()
     await two.share()
@@ -255,10 +257,41 @@ async def test_a_partition_has_one_reader_whatever_others_believe(redis: Redis) 
 async def test_news_comes_at_once_and_its_absence_in_time(redis: Redis) -> None:
     streams = RedisOutcomes(redis, "one", LEASE)
     await streams.take([3])
-    await streams.news([3], 0.01)
+    assert not await streams.news([3], 0.01)
     await leave(redis, [an_outcome(1, session=a_session(3))])
     async with asyncio.timeout(10):
-        await streams.news([3], 60.0)
+        assert set(await streams.news([2, 3], 60.0)) == {3}
+
+
+async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> None:
+    """What was just taken over, and where news was told of; nothing is asked of any other stream."""
+    learner = _learner(redis)
+    await _rounds(learner)
+    before = await _commands(redis)
+    assert await learner.round() == 0
+    assert await _commands(redis) == before + 1
+    await leave(redis, [an_outcome(1, session=a_session(3)), an_outcome(2, session=a_session(4))])
+    learner.expect([3])
+    assert (await learner.round(), await learner.round()) == (1, 0)
+    assert set(learner.drain_seen()) == {3}
+    learner.expect(range(64))
+    assert await learner.round() == 1
+
+
+async def test_what_another_still_reads_is_looked_at_again_once_it_is_free(redis: Redis) -> None:
+    """A dead learner's partitions rest for a lease: its successor asks again with each look at who lives."""
+    await RedisOutcomes(redis, "dead", LEASE).take(range(64))
+    await leave(redis, [an_outcome(1)])
+    learner = _learner(redis)
+    await learner.share()
+    assert (await learner.round(), len(learner.held)) == (0, 0)
+    await _free(redis)
+    await learner.share()
+    assert (await learner.round(), len(learner.held)) == (1, 64)
+
+
+async def _commands(redis: Redis) -> int:
+    return int((await redis.info("stats"))["total_commands_processed"])
 
 
 async def test_a_flushed_server_is_read_again_from_the_beginning(redis: Redis) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from examples.company.faults import Faults
+from examples.company.faults import ToolFaults
 from examples.company.server import build_app
 from services.executor.adapters.mcp_tools import McpTools
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -38,7 +38,7 @@ class _Company(NamedTuple):
 
 @asynccontextmanager
 async def listed_company(folder: Path, list_seconds: float) -> AsyncIterator[_Company]:
-    app = _Counting(build_app(open_books(folder), Faults({}), faults_may_change=False))
+    app = _Counting(build_app(open_books(folder), ToolFaults({}), faults_may_change=False))
     async with serving(app) as url, McpTools(list_seconds=list_seconds) as servers:
         yield _Company(servers, Connection(id="company", url=f"{url}/mcp"), app)
 

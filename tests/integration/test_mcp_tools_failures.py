@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from examples.company.calls import Calls
-from examples.company.faults import Faults
+from examples.company.faults import ToolFaults
 from examples.company.server import build_app, mcp_server
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
@@ -38,7 +38,7 @@ class Sabotaged(NamedTuple):
 
 @asynccontextmanager
 async def sabotaged(folder: Path, method: str, sabotage: Sabotage) -> AsyncIterator[Sabotaged]:
-    app = build_app(open_books(folder), Faults({}), faults_may_change=False)
+    app = build_app(open_books(folder), ToolFaults({}), faults_may_change=False)
     saboteur = Saboteur(app, method, sabotage)
     async with serving(saboteur) as url, McpTools() as servers:
         yield Sabotaged(servers, Connection(id="bad", url=f"{url}/mcp"), saboteur)
@@ -226,7 +226,7 @@ async def test_a_server_that_comes_back_is_used_again_without_a_restart(tmp_path
             await servers.discover(connection)
         for folder in ("first", "second"):
             (tmp_path / folder).mkdir()
-            app = build_app(open_books(tmp_path / folder), Faults({}), faults_may_change=False)
+            app = build_app(open_books(tmp_path / folder), ToolFaults({}), faults_may_change=False)
             async with serving(app, port):
                 assert not (await servers.call(connection, "get_expense", ARGUMENTS, 5)).is_error
             with pytest.raises(ToolUnreachable):
@@ -244,7 +244,7 @@ async def old_server(folder: Path, port: int) -> AsyncIterator[str]:
 
 
 def _old(folder: Path) -> Server[object]:
-    faults = Faults({})
+    faults = ToolFaults({})
     return mcp_server(Calls(open_books(folder), faults), faults)
 
 

@@ -12,7 +12,7 @@ import httpx
 import httpx2
 import pytest
 
-from examples.company.protocols import Protocol
+from examples.company.protocols import ToolProtocol
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.guarded_line import GuardedTransport2
 from services.executor.adapters.mcp_tools import McpTools
@@ -256,8 +256,8 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
 
 
 @pytest.mark.promise("ssrf.allowed")
-@pytest.mark.parametrize("spoken", [Protocol.MCP, Protocol.REST])
-async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: Protocol, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoken", [ToolProtocol.MCP, ToolProtocol.REST])
+async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: ToolProtocol, tmp_path: Path) -> None:
     """A whole tool server under guard, by either protocol: listed, and called."""
     async with (
         company(tmp_path, protocol=spoken) as running,

@@ -9,7 +9,7 @@ from anthropic.types import MessageParam
 from pydantic import JsonValue
 
 from services.planner.bootstrap import build
-from services.planner.settings import Settings
+from services.planner.settings import PlannerSettings
 from tests.integration.planner_server import MODEL, planner_server
 
 Body = dict[str, JsonValue]
@@ -24,8 +24,8 @@ def _body(**changes: JsonValue) -> Body:
     return {name: value for name, value in {**whole, **changes}.items() if value != "absent"}
 
 
-def _client(settings: Settings | None = None, headers: dict[str, str] | None = None) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app=build(settings or Settings()))
+def _client(settings: PlannerSettings | None = None, headers: dict[str, str] | None = None) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app=build(settings or PlannerSettings()))
     chosen = _HEADERS if headers is None else headers
     return httpx.AsyncClient(transport=transport, base_url="http://planner", headers=chosen)
 
@@ -89,7 +89,7 @@ async def test_another_model_a_missing_key_and_an_unknown_path_have_their_own_er
     async with _client(headers={}) as anonymous, _client(headers={"x-api-key": "k"}) as versionless:
         nobody = await anonymous.post("/v1/messages", json=_body())
         old = await versionless.post("/v1/messages", json=_body())
-    async with _client(Settings(max_body_bytes=1024)) as narrow:
+    async with _client(PlannerSettings(max_body_bytes=1024)) as narrow:
         big = await narrow.post("/v1/messages", json=_body(system="x" * 2000))
     kinds = [(a.status_code, a.json()["error"]["type"]) for a in (other, path, nobody, old, big)]
     assert kinds == [
@@ -142,7 +142,7 @@ async def test_max_tokens_is_kept_and_said() -> None:
     """The text is cut where the limit is, with the stop reason that says so; so does the fault ``truncated``."""
     async with _client() as api:
         cut = (await api.post("/v1/messages", json=_body(max_tokens=2))).json()
-    async with _client(Settings(planner_faults="truncated")) as api:
+    async with _client(PlannerSettings(planner_faults="truncated")) as api:
         truncated = (await api.post("/v1/messages", json=_body())).json()
     assert (cut["stop_reason"], len(cut["content"][0]["text"])) == ("max_tokens", 8)
     assert truncated["stop_reason"] == "max_tokens"
@@ -184,7 +184,7 @@ async def test_faults_and_latency_are_switched_only_where_that_is_allowed() -> N
     async with _client() as api:
         assert (await api.post("/faults", json={"faults": "truncated"})).status_code == 404
         assert (await api.post("/v1/messages", json=_body(), headers=asking)).json()["stop_reason"] == "end_turn"
-    async with _client(Settings(planner_allow_faults=True)) as api:
+    async with _client(PlannerSettings(planner_allow_faults=True)) as api:
         assert (await api.post("/v1/messages", json=_body(), headers=asking)).json()["stop_reason"] == "max_tokens"
         switched = await api.post("/faults", json={"faults": "truncated", "latency_ms": 1})
         assert switched.json() == {"faults": {"truncated": ""}, "latency_ms": 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from examples.company.books import Books, Refused
+from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.seed import plant
 from services.executor.ports.models import ToolDefinition
@@ -42,21 +42,21 @@ async def _problems(model: AnthropicModel, world: World) -> list[str]:
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
-    company = Books(tmp_path / "company.db", lambda: datetime(2026, 3, 30, tzinfo=UTC))
+def books(tmp_path: Path) -> Iterator[CompanyBooks]:
+    company = CompanyBooks(tmp_path / "company.db", lambda: datetime(2026, 3, 30, tzinfo=UTC))
     plant(company)
     yield company
     company.close()
 
 
-def _company(books: Books) -> Offered:
+def _company(books: CompanyBooks) -> Offered:
     def call(name: str, arguments: JsonObject) -> Json:
         plain = wire(arguments)
         if name not in TOOLS or not isinstance(plain, dict):
             raise ValueError(f"no tool {name}")
         try:
             return loads(dumps(TOOLS[name].call(books, plain)))
-        except (Refused, ValidationError) as error:
+        except (ToolRefused, ValidationError) as error:
             raise ValueError(str(error)) from error
 
     tools = [
@@ -66,7 +66,7 @@ def _company(books: Books) -> Offered:
     return Offered([tool for reads, tool in tools if reads], [tool for reads, tool in tools if not reads], call)
 
 
-async def _done(task: str, books: Books) -> Run:
+async def _done(task: str, books: CompanyBooks) -> Run:
     async with planner_server() as url, model_at(url) as model:
         return await run(model, task, _company(books))
 
@@ -118,7 +118,9 @@ async def _done(task: str, books: Books) -> Run:
         ),
     ],
 )
-async def test_a_business_task_is_one_exact_write(books: Books, task: str, tool: str, arguments: JsonObject) -> None:
+async def test_a_business_task_is_one_exact_write(
+    books: CompanyBooks, task: str, tool: str, arguments: JsonObject
+) -> None:
     """The right tool with the right arguments, once."""
     assert (await _done(task, books)).writes == [(tool, arguments, False)]
 
@@ -133,7 +135,7 @@ async def test_a_business_task_is_one_exact_write(books: Books, task: str, tool:
         "Frobnicate expense EXP-1002.",
     ],
 )
-async def test_what_must_not_or_cannot_be_done_writes_nothing(books: Books, task: str) -> None:
+async def test_what_must_not_or_cannot_be_done_writes_nothing(books: CompanyBooks, task: str) -> None:
     """Over budget, forbidden, unknown, decided already, or nothing any tool does."""
     done = await _done(task, books)
     assert done.writes == []
@@ -158,19 +160,19 @@ async def test_what_must_not_or_cannot_be_done_writes_nothing(books: Books, task
         ),
     ],
 )
-async def test_a_list_question_is_answered_exactly(books: Books, task: str, answer: str) -> None:
+async def test_a_list_question_is_answered_exactly(books: CompanyBooks, task: str, answer: str) -> None:
     """A bare JSON list, and nothing written."""
     done = await _done(task, books)
     assert (done.answer, done.writes) == (answer, [])
 
 
-async def test_all_means_each_one_that_fits(books: Books) -> None:
+async def test_all_means_each_one_that_fits(books: CompanyBooks) -> None:
     """One call for each record that agrees with the criteria of the task, and no other."""
     done = await _done("Reject all pending claims over $5,000 because they exceed the limit.", books)
     assert [write.arguments["expense_id"] for write in done.writes] == ["EXP-1006", "EXP-1007", "EXP-1010"]
 
 
-async def test_a_question_is_answered_with_its_figure(books: Books) -> None:
+async def test_a_question_is_answered_with_its_figure(books: CompanyBooks) -> None:
     """Computed from the facts, not written down anywhere."""
     done = await _done("What is the remaining budget of the Marketing department?", books)
     assert "600.00" in done.answer

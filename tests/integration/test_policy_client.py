@@ -14,7 +14,7 @@ from typing_extensions import override
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.ports.policy import PolicyUnavailable
 from services.policy.bootstrap import build
-from services.policy.settings import Settings
+from services.policy.settings import PolicySettings
 from shared.contracts.allowance import AllowanceRequest, OfferedTool
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
 from shared.contracts.policy_hash import policy_hash
@@ -82,7 +82,7 @@ def _asked_of(services: httpx.AsyncBaseTransport) -> HttpPolicy:
 
 
 def _service() -> ASGIApp:
-    return build(Settings())
+    return build(PolicySettings())
 
 
 _RULES = Policy(id="P", rules=(Rule(id="R", condition="amount > 5", action="block"),))

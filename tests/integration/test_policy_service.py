@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.policy.bootstrap import build
-from services.policy.settings import Settings
+from services.policy.settings import PolicySettings
 from shared.contracts.policy import Verdict
 from tests.unit.policy.generated import plans, requests
 
@@ -77,7 +77,7 @@ def _service() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 @pytest.fixture
 async def client() -> httpx.AsyncClient:
     """A client of the application in this process; an unexpected error shows as a 500."""
-    transport = httpx.ASGITransport(build(Settings()), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(build(PolicySettings()), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://policy")
 
 

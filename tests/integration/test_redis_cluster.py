@@ -12,11 +12,12 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import JournalEntry
-from services.gateway.adapters.operating.redis_statistics import RedisStatistics
-from services.gateway.adapters.push.redis_lines import RedisLines
-from services.gateway.adapters.push.redis_webhooks import RedisWebhooks
-from services.gateway.adapters.tasks.redis_threads import RedisThreads
-from services.gateway.ports.push import Delivery, HookWork, Step, Webhook
+from services.gateway.features.deliveries.model import HookWork, Step
+from services.gateway.features.deliveries.store import RedisLines
+from services.gateway.features.learning.store import RedisStatistics
+from services.gateway.features.tasks.store import RedisThreads
+from services.gateway.features.webhooks.model import Delivery, Webhook
+from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.words import Dialect, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live

@@ -14,7 +14,7 @@ from typing_extensions import override
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
-from services.gateway.entrypoints.operating.solver import PATH as SOLVER
+from services.gateway.features.solver.routes import PATH as SOLVER
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object

@@ -52,7 +52,7 @@ async def test_a_service_that_is_called_by_name_is_replaced_without_a_failed_req
     async with _crew(tmp_path) as crew, TcpProxy(crew.url("called").removeprefix("http://")) as line:
         pids, failed = [crew.pid(name) for name in crew.names], list[str]()
         roller = Roller(crew, {"called": line}, serves_on=0.05)
-        async with crew.supervised(), asyncio.timeout(_PATIENCE), asyncio.TaskGroup() as group:
+        async with crew.supervise(), asyncio.timeout(_PATIENCE), asyncio.TaskGroup() as group:
             asking = group.create_task(_ask(f"http://{line.address}", failed))
             await roller.run(0)
             asking.cancel()

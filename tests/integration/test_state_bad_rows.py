@@ -1,6 +1,7 @@
 """One row that cannot be read, or one look that fails, holds up nothing but itself."""
 
 import asyncio
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.entrypoints.upkeep_loop import Ticks, keep_up
+from services.executor.entrypoints.upkeep_loop import Ticks, UpkeepPlan, keep_up
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.dead_letter import DeadTurn
@@ -30,21 +31,25 @@ class FailsOnce(Ticks):
 
     def __init__(self) -> None:
         self.outcomes_behind = 0
+        self.soonest: Mapping[int, float] = {}
         self.looks = 0
         self.looked_again = asyncio.Event()
 
-    async def tick(self) -> int:
+    async def tick(self, partitions: Collection[int]) -> int:
         self.looks += 1
         if self.looks == 1:
             raise ValueError("a member that is none")
         self.looked_again.set()
         return 0
 
+    async def count_outcomes(self) -> None:
+        self.outcomes_behind = 0
+
 
 async def test_a_look_that_fails_unforeseen_is_not_the_last() -> None:
     ticks = FailsOnce()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        upkeep = group.create_task(keep_up(ticks))
+        upkeep = group.create_task(keep_up(ticks, UpkeepPlan()))
         await ticks.looked_again.wait()
         upkeep.cancel()
     assert ticks.looks >= 2

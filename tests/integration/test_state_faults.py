@@ -219,7 +219,7 @@ async def test_what_the_learner_has_not_applied_is_told(redis: Redis, task_store
     for number in range(3):
         await redis.xadd(partition_keys_of("acme", "s1").outcomes, {"id": str(number), "o": "{}"})
     reaper = Reaper(RedisUpkeep(redis), HeardWakes())
-    await reaper.tick()
+    await reaper.count_outcomes()
     assert reaper.outcomes_behind == 2
 
 

@@ -1,6 +1,7 @@
 """The reaper: lost wakes, dead owners and due timers."""
 
 import asyncio
+from collections.abc import Collection
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.reaper import Reaper
 from services.executor.ports.turns import Timer
-from services.executor.ports.upkeep import OverdueWork
+from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
 from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
@@ -26,7 +27,7 @@ class SameLook(RedisUpkeep):
         super().__init__(redis)
         self._found = found
 
-    async def overdue(self) -> OverdueWork:
+    async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         return self._found
 
 

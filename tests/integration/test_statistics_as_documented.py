@@ -10,8 +10,8 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.gateway.adapters.operating.redis_statistics import RedisStatistics
-from services.gateway.core.operating.learning_view import history_view, learning_view
+from services.gateway.features.learning.service import history_view, learning_view
+from services.gateway.features.learning.store import RedisStatistics
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from shared.contracts.case import CaseEntry

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.adapters.tasks.redis_task_lists import RedisTaskLists
-from services.gateway.core.tasks.task_list import Page, Wanted
+from services.gateway.features.tasks.listing import Page, Wanted
+from services.gateway.features.tasks.store import RedisTaskLists
 from shared.contracts.task import Principal
 from shared.domain.words import TaskState
 from shared.infra import keys

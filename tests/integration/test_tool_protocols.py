@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from examples.company.faults import Faults
+from examples.company.faults import ToolFaults
 from examples.company.server import build_app
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
@@ -101,7 +101,7 @@ async def test_the_decision_is_remembered_while_it_works() -> None:
 
 
 async def test_a_server_that_comes_back_with_the_other_protocol_is_found_again(tmp_path: Path) -> None:
-    mcp_app = build_app(open_books(tmp_path), Faults({}), faults_may_change=False)
+    mcp_app = build_app(open_books(tmp_path), ToolFaults({}), faults_may_change=False)
     async with detecting() as servers:
         async with serving(mcp_app) as url:
             connection = Connection(id="moved", url=url)

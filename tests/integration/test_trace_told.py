@@ -8,15 +8,15 @@ from typing import NamedTuple
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from examples.company.faults import Faults
-from examples.company.protocols import Protocol
+from examples.company.faults import ToolFaults
+from examples.company.protocols import ToolProtocol
 from examples.company.server import build_app
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.ports.tools import ToolServers
 from services.policy.bootstrap import build as build_policy
-from services.policy.settings import Settings as PolicySettings
+from services.policy.settings import PolicySettings
 from shared.contracts.policy import EvaluateRequest
 from shared.contracts.tenant import Connection
 from shared.infra.anthropic_model import AnthropicModel
@@ -56,9 +56,9 @@ class Listening:
 
 
 @asynccontextmanager
-async def _company(folder: Path, protocol: Protocol) -> AsyncIterator[tuple[str, Heard]]:
+async def _company(folder: Path, protocol: ToolProtocol) -> AsyncIterator[tuple[str, Heard]]:
     books = open_books(folder)
-    app = Listening(build_app(books, Faults({}), faults_may_change=False, protocol=protocol))
+    app = Listening(build_app(books, ToolFaults({}), faults_may_change=False, protocol=protocol))
     async with serving(app) as url:
         yield url, app.heard
 
@@ -78,7 +78,7 @@ async def _called(servers: ToolServers, url: str, kept: KeptSpans, *, asks: bool
 @pytest.mark.parametrize("asks", [True, False])
 async def test_an_mcp_server_is_told_in_the_calls_meta_if_its_connection_asks(tmp_path: Path, asks: bool) -> None:
     kept = KeptSpans()
-    async with _company(tmp_path, Protocol.MCP) as (url, heard), McpTools(tracer=kept.tracer) as servers:
+    async with _company(tmp_path, ToolProtocol.MCP) as (url, heard), McpTools(tracer=kept.tracer) as servers:
         told = await _called(servers, url, kept, asks=asks)
     assert (f'"traceparent":"{told}"'.encode() in heard.bodies.replace(b" ", b"")) is asks
     assert (b"traceparent" in heard.bodies) is asks
@@ -88,7 +88,7 @@ async def test_an_mcp_server_is_told_in_the_calls_meta_if_its_connection_asks(tm
 @pytest.mark.parametrize("asks", [True, False])
 async def test_a_bridge_is_told_in_a_header_if_its_connection_asks(tmp_path: Path, asks: bool) -> None:
     kept = KeptSpans()
-    async with _company(tmp_path, Protocol.REST) as (url, heard), RestBridge(tracer=kept.tracer) as servers:
+    async with _company(tmp_path, ToolProtocol.REST) as (url, heard), RestBridge(tracer=kept.tracer) as servers:
         told = await _called(servers, url, kept, asks=asks)
     assert heard.headers == ([told] if asks else [])
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from services.simulator.bootstrap import build
-from services.simulator.settings import Settings
+from services.simulator.settings import SimulatorSettings
 from shared.contracts.ues.base import JsonObject
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import APIError, ConflictError
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.promise("assessor.ues_client")
 
 @pytest.fixture
 async def transport() -> AsyncIterator[httpx.ASGITransport]:
-    settings = Settings.model_validate({"ues_admin_key": ADMIN})
+    settings = SimulatorSettings.model_validate({"ues_admin_key": ADMIN})
     app = build(settings)
     async with app.router.lifespan_context(app):
         yield httpx.ASGITransport(app)

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from typer.testing import CliRunner
 
 from cli.main import app
-from services.gateway.core.push.secret import read_secrets
+from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.first_key import first_key
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.test_gateway_keys import LOCKED, _key

@@ -13,27 +13,16 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.gateway.adapters.push.failing_webhooks import FailingWebhooks
-from services.gateway.adapters.push.redis_lines import RedisLines
-from services.gateway.adapters.push.redis_webhooks import RedisWebhooks
-from services.gateway.core.push.courier import Courier, CourierRules, Edge
-from services.gateway.core.push.news import news_of
-from services.gateway.core.push.secret import read_secrets
-from services.gateway.core.streaming.updates import ArtifactUpdate
-from services.gateway.entrypoints.push.bodies import DialectBodies
-from services.gateway.ports.push import (
-    Answered,
-    Claim,
-    Closed,
-    Delivery,
-    Failing,
-    HookWork,
-    Post,
-    Step,
-    Told,
-    Undelivered,
-    Webhook,
-)
+from services.gateway.a2a.webhook_bodies import DialectBodies
+from services.gateway.features.deliveries.model import Answered, Claim, Closed, HookWork, Post, Step, Undelivered
+from services.gateway.features.deliveries.news import news_of
+from services.gateway.features.deliveries.service import Courier, CourierRules, Edge
+from services.gateway.features.deliveries.store import RedisLines
+from services.gateway.features.streams.updates import ArtifactUpdate
+from services.gateway.features.webhooks.model import Delivery, Failing, Told, Webhook
+from services.gateway.features.webhooks.rows import FailingWebhooks
+from services.gateway.features.webhooks.secrets import read_secrets
+from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.partition import partition_of

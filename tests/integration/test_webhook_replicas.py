@@ -8,9 +8,10 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import Response
 
-from services.gateway.adapters.push.redis_lines import RedisLines
-from services.gateway.core.push.secret import read_secrets
-from services.gateway.ports.push import Claim, Delivery, Lines, Step, Told
+from services.gateway.features.deliveries.model import Claim, Lines, Step
+from services.gateway.features.deliveries.store import RedisLines
+from services.gateway.features.webhooks.model import Delivery, Told
+from services.gateway.features.webhooks.secrets import read_secrets
 from shared.infra.sealed import Seal
 from shared.infra.tcp_proxy import TcpProxy
 from tests.integration.gateway_process import GatewayProcess, gateway_process

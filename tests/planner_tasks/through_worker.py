@@ -10,8 +10,8 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from cli.demo.books import Books as Picture
-from examples.company.books import Books
-from examples.company.faults import Faults
+from examples.company.books import CompanyBooks
+from examples.company.faults import ToolFaults
 from examples.company.seed import plant
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.core.budget.budget import Ceilings
@@ -76,7 +76,7 @@ class Office:
 
     def __init__(self, folder: Path, strategy: Strategy = Strategy.FSM, others: int = 0) -> None:
         self.file = fresh_books(folder)
-        self._books = Books(self.file, lambda: NOW)
+        self._books = CompanyBooks(self.file, lambda: NOW)
         self.tools = CompanyTools(self._books, others)
         self.model = PlannerModel()
         self.policy = LocalPolicy()
@@ -90,7 +90,7 @@ class Office:
         return Picture.read(self.file)
 
     def misbehave(self, faults: str) -> None:
-        table = Faults.parse(faults)
+        table = ToolFaults.parse(faults)
         self.tools.faults.replace(table.tools, table.rename)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ def fresh_books(folder: Path) -> Path:
     """The file of a fresh copy of the company's books; they are planted once a folder."""
     seeded, file = folder / "seeded.db", folder / f"company-{uuid4().hex[:8]}.db"
     if not seeded.exists():
-        books = Books(seeded, lambda: NOW)
+        books = CompanyBooks(seeded, lambda: NOW)
         plant(books)
         books.close()
     shutil.copy(seeded, file)

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.ports.learned import Experience, Learned
-from services.gateway.adapters.operating.redis_statistics import RedisStatistics
+from services.gateway.features.learning.store import RedisStatistics
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from shared.contracts.knowledge import KnownEntity, KnownFact

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from examples.company.faults import Fault
+from examples.company.faults import ToolFault
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
@@ -47,7 +47,7 @@ async def double(_: Path) -> AsyncIterator[Stage]:
 
 @asynccontextmanager
 async def mcp(folder: Path) -> AsyncIterator[Stage]:
-    faults = {"list_budgets": Fault(delay_before_ms=60_000), "list_orders": Fault(lose_reply=True)}
+    faults = {"list_budgets": ToolFault(delay_before_ms=60_000), "list_orders": ToolFault(lose_reply=True)}
     async with company(folder, faults) as running, McpTools() as servers:
         yield Stage(servers, running.connection, Connection(id="down", url=f"http://127.0.0.1:{_closed_port()}"))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cli.demo.books import Books, Change
 from cli.demo.tasks import DemoTask
 from cli.gateway.messages import Speaker
-from examples.company.faults import Fault
+from examples.company.faults import ToolFault
 from examples.company.tables import columns
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads
@@ -32,7 +32,7 @@ class Misfortune(NamedTuple):
     """One thing that is wrong with the company while a task runs."""
 
     name: str
-    faults: Mapping[str, Fault] = {}
+    faults: Mapping[str, ToolFault] = {}
     renamed: Mapping[str, str] = {}
 
 
@@ -162,15 +162,18 @@ def renames(shown: Sequence[str]) -> Iterator[Misfortune]:
 def failures(called: Sequence[str]) -> Iterator[Misfortune]:
     """Each tool that the task calls: refused once and always, its reply lost once."""
     for tool in called:
-        yield Misfortune(f"{tool} failing once", {tool: Fault(fail="This is out of order.", times=1)})
-        yield Misfortune(f"{tool} failing", {tool: Fault(fail="This is out of order.")})
-        yield Misfortune(f"{tool} losing a reply", {tool: Fault(lose_reply=True, times=1)})
+        yield Misfortune(f"{tool} failing once", {tool: ToolFault(fail="This is out of order.", times=1)})
+        yield Misfortune(f"{tool} failing", {tool: ToolFault(fail="This is out of order.")})
+        yield Misfortune(f"{tool} losing a reply", {tool: ToolFault(lose_reply=True, times=1)})
 
 
 def delays(called: Sequence[str]) -> Iterator[Misfortune]:
     """Each tool once slower than the worker waits: before its work, after it, and whether or not it is heard."""
     for tool in called:
-        before, after = Fault(delay_before_ms=_TOO_LATE_MS, times=1), Fault(delay_after_ms=_TOO_LATE_MS, times=1)
+        before, after = (
+            ToolFault(delay_before_ms=_TOO_LATE_MS, times=1),
+            ToolFault(delay_after_ms=_TOO_LATE_MS, times=1),
+        )
         yield Misfortune(f"{tool} slow to begin", {tool: before})
         yield Misfortune(f"{tool} slow to answer", {tool: after})
         yield Misfortune(f"{tool} late and undeterred", {tool: before.model_copy(update={"ignore_disconnect": True})})

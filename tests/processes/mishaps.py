@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from typing_extensions import override
 
-from examples.company.faults import Fault, Faults
+from examples.company.faults import ToolFault, ToolFaults
 
-OUT_OF_ORDER = Fault(fail="This is out of order.")
+OUT_OF_ORDER = ToolFault(fail="This is out of order.")
 
 
 class Renamed(dict[str, str]):
@@ -22,7 +22,7 @@ class Renamed(dict[str, str]):
         return super().get(column, otherwise)
 
 
-class Mishaps(Faults):
+class Mishaps(ToolFaults):
     """Healthy, until a tool is called that was named: what it is asked for still happens, then the faults are there.
 
     ``called``: every tool that was called, in order; ``replace`` does not empty it.
@@ -32,13 +32,13 @@ class Mishaps(Faults):
         super().__init__({})
         self.renamed: Renamed = Renamed()
         self.called: list[str] = []
-        self._after: dict[str, Mapping[str, Fault]] = {}
+        self._after: dict[str, Mapping[str, ToolFault]] = {}
 
-    def after(self, tool: str, faults: Mapping[str, Fault]) -> None:
+    def after(self, tool: str, faults: Mapping[str, ToolFault]) -> None:
         self._after[tool] = faults
 
     @override
-    def take(self, tool: str) -> Fault:
+    def take(self, tool: str) -> ToolFault:
         self.called.append(tool)
         fault = super().take(tool)
         if tool in self._after:

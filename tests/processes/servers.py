@@ -9,9 +9,9 @@ from typing import Self, TypeVar
 from fastapi import FastAPI
 
 from services.planner.bootstrap import build as build_planner
-from services.planner.settings import Settings as PlannerSettings
+from services.planner.settings import PlannerSettings
 from services.policy.bootstrap import build as build_policy
-from services.policy.settings import Settings as PolicySettings
+from services.policy.settings import PolicySettings
 
 T = TypeVar("T")
 

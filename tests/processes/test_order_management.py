@@ -2,7 +2,7 @@
 
 import pytest
 
-from examples.company.faults import Fault
+from examples.company.faults import ToolFault
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, path, row, rules, statuses, values
 from tests.processes.people import MANAGER
@@ -15,7 +15,7 @@ _MODIFIED = exactly(
     row("order_items", "ITM-2306", product_id="PRD-2213", price_cents=6145),
     row("orders", "ORD-2006", item="Water filter with sensor", total_cents=36870),
 )
-_UNPRICED = ({"get_price_quote": Fault(fail="no quotes today")}, {"order_items.price": "tariff"})
+_UNPRICED = ({"get_price_quote": ToolFault(fail="no quotes today")}, {"order_items.price": "tariff"})
 
 
 @pytest.mark.promise("process.order_management")

@@ -4,6 +4,7 @@ from tests.requirements.promise import Promise
 
 PROMISES = (
     # gateway
+    Promise("gateway.mcp", "Over MCP a caller sends, sees and decides what their own key permits, and no more", "I10"),
     Promise("a2a.seed_request", "The tasks/send request of seed 000 is answered with text", "seed 000, A2A Protocol"),
     Promise(
         "gateway.legacy_answer", "The answer comes in the same response, first and alone", "seed 000, A2A Protocol"

@@ -102,6 +102,21 @@ PROMISES = (
         "After a restore a write that may have been made since the backup is in doubt, not repeated",
         "I3",
     ),
+    Promise(
+        "redis.tail_lost",
+        "After a crash of Redis a write that a read already shows is in doubt, not made again",
+        "I3",
+    ),
+    Promise(
+        "doubt.late_application",
+        "Before a retry an operator is told until when an answer was waited for, and that it may be applied later",
+        "I3",
+    ),
+    Promise(
+        "upgrade.opened",
+        "What an earlier revision stored is opened: approvals that wait, open turns and writes, archives",
+        "I5",
+    ),
     # example company
     Promise("company.honest", "Its tools are by name and annotation what they are", "I1"),
     Promise("company.writes_can_be_read_back", "Each of its writes shows in a read, and once only means once", "I4"),

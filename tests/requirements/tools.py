@@ -12,6 +12,9 @@ PROMISES = (
         "Where a tool's name says nothing, a connection of the tenant's own may say that it only reads",
         "I1",
     ),
+    Promise(
+        "tools.agents", "A remote agent's skill is a tool, its question a person's, and no message is sent twice", "I3"
+    ),
     Promise("tools.unknown_changes", "An unknown tool counts as one that changes", "I1"),
     Promise("tools.silent_unless_certain", "A call counts as unsent only if that is certain", "I3"),
     Promise(

@@ -5,7 +5,7 @@ A bug that no longer finds what it changes stops its process: a test that plants
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from importlib import import_module
 from pkgutil import walk_packages
@@ -161,7 +161,7 @@ def _keep_the_reaper_off() -> None:
     from services.executor.adapters.redis_upkeep import RedisUpkeep
     from services.executor.ports.upkeep import OverdueWork
 
-    async def overdue(self: RedisUpkeep) -> OverdueWork:
+    async def overdue(self: RedisUpkeep, partitions: Collection[int] = ()) -> OverdueWork:
         return OverdueWork()
 
     RedisUpkeep.overdue = overdue  # type: ignore[method-assign]

@@ -6,12 +6,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import override
 
-from services.simulator.core.modality import FollowUp, Head, Modality, Moment, Outcome
-from services.simulator.core.records import JsonObject, Record
-from services.simulator.core.refusals import ActionFailed, Refused, bad_input
+from services.simulator.core.modality import ActionOutcome, EventMoment, FollowUp, Head, Modality
+from services.simulator.core.records import JsonObject, StoredRow
+from services.simulator.core.refusals import ActionFailed, RefusedRequest, bad_input
 
 
-class Note(Record):
+class Note(StoredRow):
     note_id: str
     text: str
     written_at: datetime
@@ -61,46 +61,46 @@ class Notes(Modality):
         self.clear(now)
 
     @override
-    def normalised(self, data: JsonObject) -> JsonObject:
+    def normalise(self, data: JsonObject) -> JsonObject:
         try:
             action = _ACTION.validate_python(data)
         except ValidationError as error:
             raise bad_input(error) from None
         if isinstance(action, Write | Change) and not action.text.strip():
-            raise Refused("a note says something")
+            raise RefusedRequest("a note says something")
         return action.model_dump(mode="json")
 
     @override
-    def act(self, data: JsonObject, moment: Moment) -> Outcome:
+    def act(self, data: JsonObject, moment: EventMoment) -> ActionOutcome:
         action = _ACTION.validate_python(data)
         if isinstance(action, Write):
             note = Note(note_id=moment.new_id("note"), text=action.text, written_at=moment.now)
             self._notes.put(note.note_id, note)
-            return Outcome("Written", (note.note_id,), self._again(action, moment))
+            return ActionOutcome("Written", (note.note_id,), self._again(action, moment))
         if isinstance(action, Throw) and action.note_id == "all":
             keys = list(self._notes)
             for key in keys:
                 self._notes.remove(key)
             if len(keys) < 2:
                 raise ActionFailed("fewer than two notes are not all")
-            return Outcome("Thrown away")
+            return ActionOutcome("Thrown away")
         if action.note_id not in self._notes:
             raise ActionFailed(f"no note {action.note_id}")
         if isinstance(action, Change):
             self._notes.put(action.note_id, self._notes[action.note_id].model_copy(update={"text": action.text}))
         else:
             self._notes.remove(action.note_id)
-        return Outcome("Done", (action.note_id,))
+        return ActionOutcome("Done", (action.note_id,))
 
-    def _again(self, action: Write, moment: Moment) -> tuple[FollowUp, ...]:
+    def _again(self, action: Write, moment: EventMoment) -> tuple[FollowUp, ...]:
         if action.again_after is None:
             return ()
-        again = self.normalised({"operation": "write", "text": f"{action.text} again"})
+        again = self.normalise({"operation": "write", "text": f"{action.text} again"})
         return (FollowUp(moment.now + timedelta(seconds=action.again_after), self.name, again),)
 
     @override
     def state(self, now: datetime) -> JsonObject:
-        return {**self.exported(), "current_time": now.isoformat()}
+        return {**self.export(), "current_time": now.isoformat()}
 
     @override
     def compact(self, now: datetime) -> JsonObject:
@@ -111,7 +111,7 @@ class Notes(Modality):
         return {"notes": [note.model_dump(mode="json") for note in self._notes.values()]}
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         head = self.head.model_dump(mode="json")
         return {
             "modality_type": "notes",

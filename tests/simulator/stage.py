@@ -10,12 +10,12 @@ import httpx
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
-from services.simulator.core.keys import EVERYTHING, Key, hashed
+from services.simulator.core.keys import EVERYTHING, AccessKey, hash_secret
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.room import Rooms
-from services.simulator.core.world import World
-from services.simulator.entrypoints.app import routed
+from services.simulator.core.room import WorldRegistry
+from services.simulator.core.world import SimulatorWorld
+from services.simulator.entrypoints.app import build_routes
 from services.simulator.entrypoints.entrance import Entrance
 from services.simulator.entrypoints.strict_bodies import StrictBodies
 from tests.doubles.simulated_surroundings import WALL as WALL
@@ -36,12 +36,12 @@ class Stage:
 
     app: ASGIApp
     client: httpx.AsyncClient
-    rooms: Rooms
+    rooms: WorldRegistry
     surroundings: StillSurroundings
     routes: FastAPI
 
     @property
-    def world(self) -> World:
+    def world(self) -> SimulatorWorld:
         return self.rooms.get("default").world
 
     async def call(self, method: str, path: str, body: object = None, key: str = ADMIN) -> httpx.Response:
@@ -75,8 +75,8 @@ async def open_stage(
 ) -> AsyncIterator[Stage]:
     """A simulator whose default world knows these modalities; notes alone unless others are named."""
     surroundings = StillSurroundings()
-    admin = Key("ues_admin", "admin", (EVERYTHING,), hashed(ADMIN), WALL, None)
-    rooms = Rooms(modalities or {"notes": Notes}, surroundings, admin, most=20)
+    admin = AccessKey("ues_admin", "admin", (EVERYTHING,), hash_secret(ADMIN), WALL, None)
+    rooms = WorldRegistry(modalities or {"notes": Notes}, surroundings, admin, most=20)
     routes = _routed(routers)
     app = Entrance(StrictBodies(routes, limit=2**20), rooms, authentication)
     transport = httpx.ASGITransport(app)
@@ -88,7 +88,7 @@ def _routed(routers: Sequence[APIRouter]) -> FastAPI:
     """Made once: routes know no world, and take longer to make than most tests to run."""
     known = tuple(map(id, routers))
     if known not in _APPS:
-        _APPS[known] = routed(routers)
+        _APPS[known] = build_routes(routers)
     return _APPS[known]
 
 

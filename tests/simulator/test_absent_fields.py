@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.simulator.core.modalities import calendar_records, email_records, location, sms_records
 from services.simulator.core.modalities.all import MODALITIES
-from services.simulator.core.modalities.chat_records import ChatMessage
+from services.simulator.core.modalities.chat_records import ChatMessageRecord
 from services.simulator.core.modalities.contact_records import Contact, Identifier
 from services.simulator.core.records import JsonObject
 from services.simulator.core.scenario_shapes import WrittenEvent
@@ -20,20 +20,20 @@ from tests.simulator.test_contract import asked, kept_of
 
 pytestmark = pytest.mark.promise("simulator.absent")
 _ROWS: Mapping[tuple[str, str], type[BaseModel]] = {
-    ("email", "emails"): email_records.Email,
-    ("sms", "messages"): sms_records.SmsMessage,
-    ("sms", "conversations"): sms_records.Conversation,
-    ("chat", "messages"): ChatMessage,
-    ("calendar", "calendars"): calendar_records.Calendar,
-    ("calendar", "events"): calendar_records.CalendarEvent,
+    ("email", "emails"): email_records.EmailRecord,
+    ("sms", "messages"): sms_records.SmsMessageRecord,
+    ("sms", "conversations"): sms_records.SmsConversationRecord,
+    ("chat", "messages"): ChatMessageRecord,
+    ("calendar", "calendars"): calendar_records.CalendarRecord,
+    ("calendar", "events"): calendar_records.CalendarEventRecord,
     ("contacts", "contacts"): Contact,
     ("location", "history"): location.Position,
 }
 _PARTS: Mapping[str, type[BaseModel]] = {
     "attachments": email_records.Attachment,
-    "participants": sms_records.Participant,
+    "participants": sms_records.SmsParticipantRecord,
     "reactions": sms_records.Reaction,
-    "attendees": calendar_records.Attendee,
+    "attendees": calendar_records.EventAttendee,
     "reminders": calendar_records.Reminder,
     "identifiers": Identifier,
 }

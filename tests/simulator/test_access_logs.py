@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from services.simulator.core.access_log import Access, AccessLog, Wanted
+from services.simulator.core.access_log import LoggedAccess, LoggedAccessFilter, WorldAccessLog
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.stage import Stage
@@ -66,11 +66,11 @@ async def test_logs_are_counted_and_cleared(stage: Stage) -> None:
 
 
 def test_only_the_last_ones_are_kept() -> None:
-    log = AccessLog(kept=3)
+    log = WorldAccessLog(kept=3)
     for status in range(200, 206):
-        log.note(Access(WALL, "GET", "/", status, 1.0, None, None))
+        log.note(LoggedAccess(WALL, "GET", "/", status, 1.0, None, None))
 
-    assert [access.status_code for access in log.find(Wanted())] == [205, 204, 203]
+    assert [access.status_code for access in log.find(LoggedAccessFilter())] == [205, 204, 203]
 
 
 @pytest.mark.promise("simulator.refusals")

@@ -6,13 +6,15 @@ import sys
 
 import pytest
 
-from tools.bench.simulator.measures import SIZES, Figures
+from tools.bench.simulator.measures import SIZES, SimulatorFigures
 
 pytestmark = pytest.mark.promise("simulator.costs")
 
 
-def _figures(growth: float = 1.0, posting: float = 6.0, state: float = 1.0) -> Figures:
-    return Figures(1.0, 70.0, {size: 0.4 * (growth if size == SIZES[-1] else 1) for size in SIZES}, posting, state)
+def _figures(growth: float = 1.0, posting: float = 6.0, state: float = 1.0) -> SimulatorFigures:
+    return SimulatorFigures(
+        1.0, 70.0, {size: 0.4 * (growth if size == SIZES[-1] else 1) for size in SIZES}, posting, state
+    )
 
 
 def test_figures_within_their_targets_miss_nothing() -> None:
@@ -27,7 +29,7 @@ def test_figures_within_their_targets_miss_nothing() -> None:
         (_figures(state=5.0), "5.0 ms for email/state at 3000 mails, target 5.0 ms"),
     ],
 )
-def test_a_missed_target_is_said(figures: Figures, said: str) -> None:
+def test_a_missed_target_is_said(figures: SimulatorFigures, said: str) -> None:
     assert figures.missed == [said]
 
 

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Message
 
 from services.simulator.core.records import JsonObject
-from services.simulator.entrypoints.event_stream import Stream
+from services.simulator.entrypoints.event_stream import EventSubscription
 from tests.simulator.stage import ADMIN, Stage
 from tests.simulator.writing import later, schedule
 
@@ -97,7 +97,7 @@ async def test_nobody_listens_who_may_not_list_events(running: Stage) -> None:
 
 
 async def test_a_slow_listener_is_told_what_it_lost(running: Stage) -> None:
-    slow = Stream()
+    slow = EventSubscription()
     running.world.observers.append(slow.note)
     for _ in range(1003):
         running.world.act("notes", {"operation": "write", "text": "x"}, None)

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.simulator.core import lifecycle, time_control
-from services.simulator.core.events import Event, Queue, Status
-from services.simulator.core.world import Wanted, World
+from services.simulator.core.events import Queue, Status, WorldEvent
+from services.simulator.core.world import EventDraft, SimulatorWorld
 from tests.doubles.simulated_surroundings import WALL, StillSurroundings
 from tests.simulator.notes import Notes
 
 pytestmark = pytest.mark.promise("simulator.costs")
 
 
-def _event(number: int, seconds: int, priority: int = 0, status: Status = Status.PENDING) -> Event:
+def _event(number: int, seconds: int, priority: int = 0, status: Status = Status.PENDING) -> WorldEvent:
     time = WALL + timedelta(seconds=seconds)
-    return Event(str(number), time, "notes", {"operation": "write", "text": "x"}, WALL, number, status, priority)
+    return WorldEvent(str(number), time, "notes", {"operation": "write", "text": "x"}, WALL, number, status, priority)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.sampled_from(Status))), st.integers(-1, 10))
@@ -47,7 +47,7 @@ def test_a_range_holds_both_its_ends(made: list[int], start: int, end: int) -> N
     queue = Queue()
     queue.fill(_event(number, seconds) for number, seconds in enumerate(made))
 
-    found = [event.event_id for event in queue.between(_time(start), _time(end))]
+    found = [event.event_id for event in queue.find_between(_time(start), _time(end))]
 
     inside = [(seconds, number) for number, seconds in enumerate(made) if start <= seconds <= end]
     assert found == [str(number) for _, number in sorted(inside)]
@@ -66,15 +66,15 @@ def _time(seconds: int) -> datetime:
     return WALL + timedelta(seconds=seconds)
 
 
-def _world(events: int) -> World:
-    world = World({"notes": Notes(WALL)}, WALL, StillSurroundings())
+def _world(events: int) -> SimulatorWorld:
+    world = SimulatorWorld({"notes": Notes(WALL)}, WALL, StillSurroundings())
     chance = Random(7)  # noqa: S311  only the order in which they come
     world.queue.fill(_event(number, 10_000 + chance.randrange(10_000_000)) for number in range(events))
     lifecycle.start(world, auto=False, scale=1)
     return world
 
 
-def _calls(world: World, seconds: float) -> int:
+def _calls(world: SimulatorWorld, seconds: float) -> int:
     """How many functions an advance calls: what it costs, on any machine."""
     count = 0
 
@@ -98,7 +98,7 @@ def test_a_past_of_any_length_costs_nothing() -> None:
     """What has run is never looked at again."""
     young, old = _world(100), _world(100)
     for _ in range(200):
-        old.schedule(Wanted(old.now, "notes", {"operation": "write", "text": "x"}))
+        old.schedule(EventDraft(old.now, "notes", {"operation": "write", "text": "x"}))
     time_control.advance(old, 1)
 
     assert _calls(old, 1) == _calls(young, 1)

@@ -16,7 +16,7 @@ import pytest
 
 from services.simulator.__main__ import main
 from services.simulator.bootstrap import build
-from services.simulator.settings import Settings
+from services.simulator.settings import SimulatorSettings
 from tests.refusals import refusal_of
 from tests.serving import listening
 
@@ -46,7 +46,7 @@ def test_a_setting_that_cannot_be_used_is_named(environ: dict[str, str], said: s
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_authentication_can_be_off_on_loopback(host: str) -> None:
-    assert Settings.model_validate({"authentication": "off", "host": host}).authentication == "off"
+    assert SimulatorSettings.model_validate({"authentication": "off", "host": host}).authentication == "off"
 
 
 def test_a_key_that_nobody_gave_is_made_and_written_where_only_its_owner_reads_it(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_key_that_nobody_gave_is_made_and_written_where_only_its_owner_reads_i
     file.write_text("old")
     file.chmod(0o666)
 
-    build(Settings.model_validate({"ues_admin_key_file": file}))
+    build(SimulatorSettings.model_validate({"ues_admin_key_file": file}))
 
     written = json.loads(file.read_text())
     assert written["key_id"].startswith("ues_")
@@ -66,14 +66,14 @@ def test_a_key_that_nobody_gave_is_made_and_written_where_only_its_owner_reads_i
 def test_a_key_that_was_given_is_written_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "key.json"
 
-    build(Settings.model_validate({"ues_admin_key_file": file, "ues_admin_key": SECRET}))
+    build(SimulatorSettings.model_validate({"ues_admin_key_file": file, "ues_admin_key": SECRET}))
 
     assert not file.exists()
     assert capsys.readouterr().out == ""
 
 
 def test_a_key_without_a_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    build(Settings.model_validate({}))
+    build(SimulatorSettings.model_validate({}))
 
     shown = capsys.readouterr().out
     assert len(shown.strip().rpartition(" ")[2]) == 64

@@ -16,25 +16,27 @@ from hypothesis.stateful import (
 )
 
 from services.simulator.core import lifecycle, saving, scheduling, taking_back, time_control
-from services.simulator.core.events import Event, Status
-from services.simulator.core.keys import EVERYTHING, Caller, Key, KeyRing, hashed
+from services.simulator.core.events import Status, WorldEvent
+from services.simulator.core.keys import EVERYTHING, AccessKey, KeyCaller, KeyRing, hash_secret
 from services.simulator.core.records import JsonObject
-from services.simulator.core.room import Room
+from services.simulator.core.room import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
-from services.simulator.core.world import World
+from services.simulator.core.world import SimulatorWorld
 from tests.doubles.simulated_surroundings import WALL, StillSurroundings
 from tests.simulator.notes import Notes
 from tests.simulator.stage import ADMIN
 
 pytestmark = pytest.mark.promise("simulator.undo")
-_CALLER = Caller("ues_admin", "admin", frozenset({EVERYTHING}))
+_CALLER = KeyCaller("ues_admin", "admin", frozenset({EVERYTHING}))
 _SECONDS = st.integers(0, 50)
 _WHICH = st.integers(0, 5)
 
 
-def _new_room(surroundings: StillSurroundings) -> Room:
-    admin = Key("ues_admin", "admin", (EVERYTHING,), hashed(ADMIN), WALL, None)
-    return Room("w", World({"notes": Notes(WALL)}, WALL, surroundings), KeyRing(admin), lambda _, __: None)
+def _new_room(surroundings: StillSurroundings) -> HostedWorld:
+    admin = AccessKey("ues_admin", "admin", (EVERYTHING,), hash_secret(ADMIN), WALL, None)
+    return HostedWorld(
+        "w", SimulatorWorld({"notes": Notes(WALL)}, WALL, surroundings), KeyRing(admin), lambda _, __: None
+    )
 
 
 class Sequences(RuleBasedStateMachine):
@@ -50,15 +52,15 @@ class Sequences(RuleBasedStateMachine):
         self._latest = self.state
 
     @property
-    def world(self) -> World:
+    def world(self) -> SimulatorWorld:
         return self.room.world
 
     @property
     def state(self) -> str:
         """With the order of its rows."""
-        return json.dumps(self.world.modalities["notes"].exported())
+        return json.dumps(self.world.modalities["notes"].export())
 
-    def _ran(self, event: Event) -> None:
+    def _ran(self, event: WorldEvent) -> None:
         if event.status is Status.EXECUTED:
             self.before.append(self._latest)
             self.after.clear()
@@ -83,7 +85,7 @@ class Sequences(RuleBasedStateMachine):
     @rule(kind=st.sampled_from(["write", "change", "throw"]), which=_WHICH, seconds=_SECONDS)
     def schedule(self, kind: str, which: int, seconds: int) -> None:
         time = self.world.now + timedelta(seconds=seconds)
-        wanted = scheduling.wanted(self.world, _CALLER, "notes", self._data(kind, which), time, which)
+        wanted = scheduling.draft_event(self.world, _CALLER, "notes", self._data(kind, which), time, which)
         self.world.schedule(wanted)
 
     @rule(seconds=st.integers(1, 60))
@@ -139,7 +141,7 @@ class Sequences(RuleBasedStateMachine):
     def reset(self) -> None:
         lifecycle.reset(self.world)
 
-        fresh = json.dumps(Notes(WALL).exported())
+        fresh = json.dumps(Notes(WALL).export())
         assert self.state == fresh
         assert len(self.world.queue) == self.world.queue.by_status.total()
         lifecycle.start(self.world, auto=False, scale=1)
@@ -147,12 +149,12 @@ class Sequences(RuleBasedStateMachine):
 
     @rule()
     def save_and_restore(self) -> None:
-        saved = saving.saved(self.room)
+        saved = saving.save_world(self.room)
         other = _new_room(self._surroundings)
 
         saving.restore(other, SavedWorld.model_validate_json(json.dumps(saved)))
 
-        assert saving.saved(other) == saved
+        assert saving.save_world(other) == saved
         other.world.observers.append(self._ran)
         self.room = other
 

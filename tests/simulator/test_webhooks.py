@@ -15,7 +15,7 @@ from starlette.routing import Route
 from services.simulator.adapters.webhook_sender import http_sender
 from services.simulator.core.records import JsonObject
 from services.simulator.entrypoints.delivering import delivering
-from services.simulator.ports.sending import Sent
+from services.simulator.ports.sending import SendResult
 from shared.domain.outgoing import webhook_reach
 from tests.doubles.simulated_surroundings import NotingSender
 from tests.serving import serving
@@ -107,14 +107,14 @@ async def test_a_test_goes_out_at_once(running: Stage, sender: NotingSender) -> 
 @pytest.mark.parametrize(
     ("answers", "attempts", "success"),
     [
-        ([Sent(503), Sent(None, "ConnectError"), Sent(204)], 3, True),
-        ([Sent(500)], 3, False),
-        ([Sent(404)], 1, False),
-        ([Sent(None, "not allowed", is_final=True)], 1, False),
+        ([SendResult(503), SendResult(None, "ConnectError"), SendResult(204)], 3, True),
+        ([SendResult(500)], 3, False),
+        ([SendResult(404)], 1, False),
+        ([SendResult(None, "not allowed", is_final=True)], 1, False),
     ],
 )
 async def test_a_receiver_that_is_away_is_tried_again(
-    running: Stage, answers: list[Sent], attempts: int, success: bool
+    running: Stage, answers: list[SendResult], attempts: int, success: bool
 ) -> None:
     """With the same id; one that refuses is not."""
     sender = NotingSender(answers)
@@ -149,7 +149,7 @@ async def test_what_is_sent_can_be_verified_by_its_receiver() -> None:
         sent = await sender.send(f"{url}/hook", secret, "id-1", '{"type": "webhook.test"}')
 
     ((body, headers),) = got
-    assert sent == Sent(204)
+    assert sent == SendResult(204)
     assert Webhook(secret).verify(body, headers) == {"type": "webhook.test"}
 
 

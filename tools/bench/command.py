@@ -10,8 +10,10 @@ from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tools.bench.capacity.command import capacity_command
+from tools.bench.gateway.command import gateway_command
 from tools.bench.learning.command import learner
 from tools.bench.overhead.command import overhead_command
+from tools.bench.start import start_command
 from tools.bench.worth.command import worth_command
 
 BENCH_SECONDS = 300.0
@@ -21,7 +23,7 @@ bench = typer.Typer(no_args_is_help=True)
 
 
 @bench.callback()
-def about() -> None:
+def describe_bench() -> None:
     """Each measurement starts what it needs and stops it again."""
 
 
@@ -142,7 +144,9 @@ def simulator(
 
 bench.command()(learner)
 bench.command("capacity")(capacity_command)
+bench.command("gateway")(gateway_command)
 bench.command("overhead")(overhead_command)
+bench.command("start")(start_command)
 bench.command("worth")(worth_command)
 
 
@@ -157,7 +161,7 @@ def _table(figures: JsonObject, title: str = "queue: from accepted to started") 
     table = Table("figure", "value", title=title)
     for name, value in figures.items():
         if name != "missed":
-            table.add_row(name.replace("_", " "), _shown(value))
+            table.add_row(name.replace("_", " "), _as_text(value))
     return table
 
 
@@ -167,10 +171,10 @@ def _sessions_table(figures: JsonObject) -> Table:
     for name, value in figures.items():
         for row in value if isinstance(value, list) and name != "missed" else []:
             if isinstance(row, dict):
-                table.add_row(name.replace("_", " "), f"after {_shown(row['hours'])} h", _shown(row["bytes"]))
+                table.add_row(name.replace("_", " "), f"after {_as_text(row['hours'])} h", _as_text(row["bytes"]))
         rows = value.items() if isinstance(value, dict) else [("", value)]
         for figure, number in rows if not isinstance(value, list) else []:
-            table.add_row(name.replace("_", " "), figure.replace("_", " "), _shown(number))
+            table.add_row(name.replace("_", " "), figure.replace("_", " "), _as_text(number))
     return table
 
 
@@ -183,9 +187,9 @@ def _policy_table(figures: JsonObject) -> Table:
             of = f"{row['rules']} rules" if isinstance(row, dict) and "rules" in row else name.replace("_", " ")
             for figure, number in row.items() if isinstance(row, dict) else [("", row)]:
                 if figure != "rules":
-                    table.add_row(of, figure.replace("_", " "), _shown(number))
+                    table.add_row(of, figure.replace("_", " "), _as_text(number))
     return table
 
 
-def _shown(value: Json) -> str:
+def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else dumps(value)

@@ -17,14 +17,14 @@ from cli.launcher import stop_on_signals
 from cli.starting import Starting
 from shared.domain.exact_json import dumps
 from shared.infra.archive_key import key_of
-from tools.chaos.errands import Kind
-from tools.chaos.evidence import Evidence
+from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.evidence import RunEvidence
 from tools.chaos.excerpts import excerpt
 from tools.chaos.findings import findings
 from tools.chaos.judgement import worst_of
 from tools.chaos.progress import follow
-from tools.chaos.report import JudgedRun, Report, report_json, report_table
-from tools.chaos.run import Run, at_own_pace, carry_out, course_of, stack_of
+from tools.chaos.report import ChaosReport, JudgedRun, report_json, report_table
+from tools.chaos.run import ChaosRun, at_own_pace, carry_out, course_of, stack_of
 from tools.chaos.schedule import MOST_A_SECOND, Schedule, schedule
 from tools.chaos.strikes import BY_NAME, ListedFault
 from tools.chaos.wiring import LEAVING, Wiring
@@ -114,7 +114,7 @@ class Options:
     quiet: bool
 
 
-def _run_one(planned: Schedule, options: Options, *, check: bool) -> Report:
+def _run_one(planned: Schedule, options: Options, *, check: bool) -> ChaosReport:
     """One run to its end, and what is to be said of it."""
     folder = options.folder / f"seed-{planned.seed}" if options.folder and check else options.folder
     try:
@@ -129,20 +129,20 @@ def _run_one(planned: Schedule, options: Options, *, check: bool) -> Report:
     return report
 
 
-async def _chaos(planned: Schedule, options: Options) -> Report:
+async def _chaos(planned: Schedule, options: Options) -> ChaosReport:
     stop_on_signals()
     began = time.monotonic()
     place = _folder(options.folder)
     environ = {**_environ(), **(LEAVING if planned.rolling else {})}
-    wiring = Wiring.of(place, environ, _EXECUTORS, key_of(place))
+    wiring = Wiring.arrange(place, environ, _EXECUTORS, key_of(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
         with Starting(err, options.quiet) as starting:
             async with stack_of(planned, wiring, starting, options.patience) as ready:
                 run = await at_own_pace(ready, options.rate)
-                evidence = await _watched(run, options.quiet)
+                evidence = await _watch_run(run, options.quiet)
                 judged = JudgedRun(evidence, findings(evidence), course_of(run, evidence))
-        report = Report(run, judged, time.monotonic() - began)
+        report = ChaosReport(run, judged, time.monotonic() - began)
         kept = not report.ok
         return report
     except asyncio.CancelledError:
@@ -155,7 +155,7 @@ async def _chaos(planned: Schedule, options: Options) -> Report:
             err.print(f"Data and logs are kept in {place}.", style="dim")
 
 
-async def _watched(run: Run, quiet: bool) -> Evidence:
+async def _watch_run(run: ChaosRun, quiet: bool) -> RunEvidence:
     async with asyncio.TaskGroup() as group:
         showing = None if quiet else group.create_task(follow(run, err))
         evidence = await carry_out(run)
@@ -174,12 +174,12 @@ def _faults(names: str) -> tuple[ListedFault, ...] | None:
     return tuple(BY_NAME[name] for name in wanted)
 
 
-def _kinds(names: str) -> tuple[Kind, ...]:
-    known = {kind.name.lower(): kind for kind in Kind}
+def _kinds(names: str) -> tuple[ChaosTaskKind, ...]:
+    known = {kind.name.lower(): kind for kind in ChaosTaskKind}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in known]:
         give_up(Complaint(f"There is no kind of task {unknown[0]!r}; there are: {', '.join(known)}."))
-    return tuple(known[name] for name in wanted) or tuple(Kind)
+    return tuple(known[name] for name in wanted) or tuple(ChaosTaskKind)
 
 
 def _seeds(numbers: str) -> tuple[int, ...]:
@@ -202,12 +202,12 @@ def _environ() -> Mapping[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(_NOT_ITS_OWN)}
 
 
-def _explain(report: Report) -> None:
+def _explain(report: ChaosReport) -> None:
     """Each finding with its task, the seed, and what the logs say about it; then each rule that was not met."""
     for finding in report.findings:
         told = f"{finding.harm.value}: task {finding.task_id} (seed {report.run.schedule.seed}): {finding.sentence}"
         err.print(told, markup=False, style="red", soft_wrap=True)
-        sessions = [task.session_id for _, task in report.run.load.accepted() if task.task_id == finding.task_id]
+        sessions = [task.session_id for _, task in report.run.load.accepted_tasks() if task.task_id == finding.task_id]
         for line in excerpt(report.run.wiring.options.folder / "logs", (finding.task_id, *sessions)):
             err.print(f"  {line}", markup=False, style="dim", soft_wrap=True)
     for shortfall in report.shortfalls:

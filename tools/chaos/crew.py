@@ -69,7 +69,7 @@ class Crew:
     async def terminate(self, name: str, patience: float) -> tuple[float, int | None]:
         """SIGTERM; started again once it has ended. Seconds to its end and exit code: None if it had to be killed."""
         self._rests_until[name] = math.inf
-        ended = await self._ended(self._children[name], patience)
+        ended = await self._end_child(self._children[name], patience)
         self._start_again(name)
         return ended
 
@@ -83,9 +83,9 @@ class Crew:
         """The name is the successor's from now on, and the old process is asked to leave."""
         old, self._children[name] = self._children[name], successor
         self._specs[name] = successor.spec
-        return await self._ended(old, patience)
+        return await self._end_child(old, patience)
 
-    async def _ended(self, child: Child, patience: float) -> tuple[float, int | None]:
+    async def _end_child(self, child: Child, patience: float) -> tuple[float, int | None]:
         self._struck.add(child.pid)
         began = time.monotonic()
         await child.stop(patience)
@@ -101,7 +101,7 @@ class Crew:
         return True
 
     @asynccontextmanager
-    async def supervised(self) -> AsyncIterator[None]:
+    async def supervise(self) -> AsyncIterator[None]:
         """Whatever ends inside is started again."""
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(self._watch())

@@ -16,7 +16,7 @@ _BUSY = (500, 502, 503, 504)
 _INTERNAL = -32603  # the gateway understood, and could not: Redis does not answer
 
 
-class Refused(Exception):
+class RpcRefused(Exception):
     """A gateway understood, and said no; the message is its reason."""
 
 
@@ -25,12 +25,12 @@ class NoAnswer(Exception):
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AcceptedTask:
     task_id: str
     session_id: str
 
 
-class Doors:
+class GatewayCaller:
     """The gateways. Each call goes on until it is answered: whoever calls bounds it."""
 
     def __init__(self, urls: Sequence[str], http: httpx.AsyncClient, balancer: Balancer | None = None) -> None:
@@ -41,32 +41,32 @@ class Doors:
         self.attempts = 0
         self.failed: list[str] = []  # requests that came to nothing
 
-    async def send(self, utterance: Utterance, message_id: str, first: int = 0) -> Accepted:
+    async def send(self, utterance: Utterance, message_id: str, first: int = 0) -> AcceptedTask:
         """Hand a message over under that id, for good. Raises ``Refused``."""
         params = utterance.as_params()
         message = params["message"]
         if isinstance(message, dict):
             message["messageId"] = message_id
-        result = await self._until_answered("message/send", params, first)
-        return Accepted(str(result.get("id")), str(result.get("contextId")))
+        result = await self._ask_until_answered("message/send", params, first)
+        return AcceptedTask(str(result.get("id")), str(result.get("contextId")))
 
     async def view(self, task_id: str, speaker: Speaker) -> TaskView:
         params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.as_json()}}
-        return task_view(await self._until_answered("tasks/get", params, 0))
+        return task_view(await self._ask_until_answered("tasks/get", params, 0))
 
     async def cancel(self, task_id: str, speaker: Speaker) -> TaskView:
         params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.as_json()}}
-        return task_view(await self._until_answered("tasks/cancel", params, 0))
+        return task_view(await self._ask_until_answered("tasks/cancel", params, 0))
 
     async def post(self, path: str, body: JsonObject) -> JsonObject:
         """A plain POST of JSON to a gateway. Raises ``Refused``."""
-        return await self._again(lambda url: self._body(f"{url}{path}", body), 0)
+        return await self._ask_again(lambda url: self._body(f"{url}{path}", body), 0)
 
-    async def _until_answered(self, method: str, params: JsonObject, first: int) -> JsonObject:
+    async def _ask_until_answered(self, method: str, params: JsonObject, first: int) -> JsonObject:
         body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": method, "params": params}
-        return await self._again(lambda url: self._called(url, body), first)
+        return await self._ask_again(lambda url: self._call_rpc(url, body), first)
 
-    async def _again(self, ask: Callable[[str], Awaitable[JsonObject]], first: int) -> JsonObject:
+    async def _ask_again(self, ask: Callable[[str], Awaitable[JsonObject]], first: int) -> JsonObject:
         attempt = first
         while True:
             try:
@@ -83,7 +83,7 @@ class Doors:
             return url
         raise NoAnswer("no gateway is ready")
 
-    async def _called(self, url: str, body: JsonObject) -> JsonObject:
+    async def _call_rpc(self, url: str, body: JsonObject) -> JsonObject:
         answer = await self._body(f"{url}/", body)
         result, problem = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
@@ -102,10 +102,10 @@ class Doors:
         if answer.status_code in _BUSY:
             raise NoAnswer(f"HTTP {answer.status_code}")
         if isinstance(said.get("error"), str):
-            raise Refused(f"HTTP {answer.status_code}: {said['error']}")
+            raise RpcRefused(f"HTTP {answer.status_code}: {said['error']}")
         return said
 
 
 def _fault(problem: JsonObject) -> Exception:
     sentence = str(problem.get("message"))
-    return NoAnswer(sentence) if problem.get("code") == _INTERNAL else Refused(sentence)
+    return NoAnswer(sentence) if problem.get("code") == _INTERNAL else RpcRefused(sentence)

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from cli.gateway.messages import TaskView
 from shared.domain.words import TaskState
-from tools.chaos.errands import Kind
-from tools.chaos.load import Sent
+from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.load import SentTask
 
 _LONGEST = 300
-_NOT_DONE = frozenset({Kind.REJECTED_CLAIM, Kind.REJECTED_REFUND, Kind.BLOCKED_CLAIM, Kind.SIBLINGS})
+_NOT_DONE = frozenset(
+    {ChaosTaskKind.REJECTED_CLAIM, ChaosTaskKind.REJECTED_REFUND, ChaosTaskKind.BLOCKED_CLAIM, ChaosTaskKind.SIBLINGS}
+)
 
 
 class Unforeseen(NamedTuple):
@@ -33,17 +35,17 @@ class Otherwise(NamedTuple):
         return f"{self.text} was to be {self.expected}, and is {self.state}: {self.why}"
 
 
-def expected_end(sent: Sent) -> str:
+def expected_end(sent: SentTask) -> str:
     """The state that the errand asks for, where nothing goes wrong."""
     kind = sent.planned.errand.kind
-    if kind is Kind.LEFT_WAITING:
+    if kind is ChaosTaskKind.LEFT_WAITING:
         return TaskState.INPUT_REQUIRED.value
-    if kind is Kind.CANCELED_CLAIM:
+    if kind is ChaosTaskKind.CANCELED_CLAIM:
         return TaskState.CANCELED.value
     return (TaskState.REJECTED if kind in _NOT_DONE else TaskState.COMPLETED).value
 
 
-def is_expected_end(sent: Sent, state: str) -> bool:
+def is_expected_end(sent: SentTask, state: str) -> bool:
     """A task that its client canceled may end so; one whose record or plan was changed under it may come to nothing."""
     if state == TaskState.CANCELED and sent.planned.canceled_after is not None:
         return True
@@ -52,7 +54,7 @@ def is_expected_end(sent: Sent, state: str) -> bool:
     return state == expected_end(sent)
 
 
-def ended_otherwise(ended: Iterable[tuple[Sent, TaskView]]) -> Iterator[Otherwise]:
+def find_unexpected_ends(ended: Iterable[tuple[SentTask, TaskView]]) -> Iterator[Otherwise]:
     """Each with what it says of why."""
     for sent, view in ended:
         if not is_expected_end(sent, view.state):

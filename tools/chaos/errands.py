@@ -17,7 +17,7 @@ _CATEGORIES = ("meals", "training", "travel", "equipment", "software")
 _REASONS = ("it arrived late", "it arrived broken", "a part was missing", "the colour was wrong")
 
 
-class Kind(StrEnum):
+class ChaosTaskKind(StrEnum):
     """The kinds of errands; each says below what it asks and what it may write."""
 
     CLAIM = "a claim within limits"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
     ALTERED_PLAN = "a refund whose stored plan somebody alters while a manager's approval waits"
 
 
-class Row(NamedTuple):
+class SeededRow(NamedTuple):
     """A row that must be in the company's books before the errand is run."""
 
     table: str
@@ -90,24 +90,24 @@ class Intended(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Errand:
+class ChaosTask:
     """``decision``: what an approver answers; None where nobody should be asked, "" where nobody answers.
 
     ``meanwhile``: what is changed right before the approver's first answer.
     """
 
-    kind: Kind
+    kind: ChaosTaskKind
     text: str
-    rows: tuple[Row, ...]
+    rows: tuple[SeededRow, ...]
     writes: tuple[Intended, ...] = ()
     decision: str | None = None
     meanwhile: RowChange | Alteration | None = None
 
 
-Maker = Callable[[int, Random], Errand]
+Maker = Callable[[int, Random], ChaosTask]
 
 
-def errand(kind: Kind, number: int, random: Random) -> Errand:
+def make_task(kind: ChaosTaskKind, number: int, random: Random) -> ChaosTask:
     """The errand of that kind; ``number`` names its rows, which no other errand touches."""
     return _MAKERS[kind](number, random)
 
@@ -143,7 +143,7 @@ def _id(prefix: str, number: int, which: int = 0) -> str:
     return f"{prefix}-{_FIRST_ROW + 2 * number + which}"
 
 
-def _expense(key: str, cents: int, category: str, random: Random) -> Row:
+def _expense(key: str, cents: int, category: str, random: Random) -> SeededRow:
     cells: dict[str, str | int] = {
         "id": key,
         "employee_id": random.choice(_STAFF),
@@ -152,10 +152,10 @@ def _expense(key: str, cents: int, category: str, random: Random) -> Row:
         "description": f"Expenses of {key}",
         "submitted_at": "2026-03-02T09:00:00.000+00:00",
     }
-    return Row("expenses", cells)
+    return SeededRow("expenses", cells)
 
 
-def _order(key: str, random: Random) -> Row:
+def _order(key: str, random: Random) -> SeededRow:
     cells: dict[str, str | int] = {
         "id": key,
         "customer_name": "Bright Cafe",
@@ -167,14 +167,14 @@ def _order(key: str, random: Random) -> Row:
         "status": "delivered",
         "placed_at": "2026-03-02T09:00:00.000+00:00",
     }
-    return Row("orders", cells)
+    return SeededRow("orders", cells)
 
 
-def _within(random: Random) -> int:
+def _amount_within_limit(random: Random) -> int:
     return random.randint(500, 49_000)
 
 
-def _over(random: Random) -> int:
+def _amount_over_limit(random: Random) -> int:
     return random.randint(51_000, 90_000)
 
 
@@ -190,98 +190,100 @@ def _refund_of(key: str, amount: str, reason: str) -> Intended:
     return Intended("create_refund", (("order_id", key),), (("amount", amount), ("reason", reason)))
 
 
-def _claim(kind: Kind, decision: str | None, *, over: bool, category: str = "") -> Maker:
+def _claim(kind: ChaosTaskKind, decision: str | None, *, over: bool, category: str = "") -> Maker:
     """One claim; it is to be written unless somebody or something says no."""
     written = decision != "reject" and decision != "" and category != "alcohol"
 
-    def make(number: int, random: Random) -> Errand:
+    def make(number: int, random: Random) -> ChaosTask:
         key = _id("EXP", number)
-        cents = _over(random) if over else _within(random)
+        cents = _amount_over_limit(random) if over else _amount_within_limit(random)
         row = _expense(key, cents, category or random.choice(_CATEGORIES), random)
         writes = (_approval(key),) if written else ()
-        return Errand(kind, f"Approve expense claim {key}.", (row,), writes, decision)
+        return ChaosTask(kind, f"Approve expense claim {key}.", (row,), writes, decision)
 
     return make
 
 
-def _claim_and_notice(number: int, random: Random) -> Errand:
+def _claim_and_notice(number: int, random: Random) -> ChaosTask:
     key, whom = _id("EXP", number), random.choice(_STAFF)
     text = f"Approve expense claim {key} and notify {whom} that claim {key} is approved."
-    row = _expense(key, _within(random), random.choice(_CATEGORIES), random)
+    row = _expense(key, _amount_within_limit(random), random.choice(_CATEGORIES), random)
     said = (("message", f"claim {key} is approved"),)
     notice = Intended("notify_employee", (("employee_id", whom), ("message", key)), begins=said)
-    return Errand(Kind.CLAIM_AND_NOTICE, text, (row,), (_approval(key), notice))
+    return ChaosTask(ChaosTaskKind.CLAIM_AND_NOTICE, text, (row,), (_approval(key), notice))
 
 
-def _two_claims(number: int, random: Random) -> Errand:
+def _two_claims(number: int, random: Random) -> ChaosTask:
     first, second = _id("EXP", number), _id("EXP", number, 1)
-    rows = tuple(_expense(key, _within(random), random.choice(_CATEGORIES), random) for key in (first, second))
+    rows = tuple(
+        _expense(key, _amount_within_limit(random), random.choice(_CATEGORIES), random) for key in (first, second)
+    )
     text = f"Approve expense claims {first} and {second}."
-    return Errand(Kind.TWO_CLAIMS, text, rows, (_approval(first), _approval(second)))
+    return ChaosTask(ChaosTaskKind.TWO_CLAIMS, text, rows, (_approval(first), _approval(second)))
 
 
-def _refund(kind: Kind, decision: str | None, *, over: bool) -> Maker:
-    def make(number: int, random: Random) -> Errand:
+def _refund(kind: ChaosTaskKind, decision: str | None, *, over: bool) -> Maker:
+    def make(number: int, random: Random) -> ChaosTask:
         key = _id("ORD", number)
-        amount = _money(_over(random) if over else _within(random))
+        amount = _money(_amount_over_limit(random) if over else _amount_within_limit(random))
         reason = random.choice(_REASONS)
         text = f"Refund {amount} of order {key} because {reason}."
         writes = () if decision == "reject" else (_refund_of(key, amount, reason),)
-        return Errand(kind, text, (_order(key, random),), writes, decision)
+        return ChaosTask(kind, text, (_order(key, random),), writes, decision)
 
     return make
 
 
-def _two_refunds(number: int, random: Random) -> Errand:
+def _two_refunds(number: int, random: Random) -> ChaosTask:
     keys = (_id("ORD", number), _id("ORD", number, 1))
-    wanted = [(key, _money(_within(random)), random.choice(_REASONS)) for key in keys]
+    wanted = [(key, _money(_amount_within_limit(random)), random.choice(_REASONS)) for key in keys]
     rows = tuple(_order(key, random) for key in keys)
     asked = (f"Refund {amount} of order {key} because {reason}." for key, amount, reason in wanted)
-    return Errand(Kind.TWO_REFUNDS, " ".join(asked), rows, tuple(_refund_of(*one) for one in wanted))
+    return ChaosTask(ChaosTaskKind.TWO_REFUNDS, " ".join(asked), rows, tuple(_refund_of(*one) for one in wanted))
 
 
-def _full_refund(number: int, random: Random) -> Errand:
+def _full_refund(number: int, random: Random) -> ChaosTask:
     """What is to be written is what is left when the approver has said yes to exactly that."""
     key, reason = _id("ORD", number), random.choice(_REASONS)
-    total, meanwhile = _over(random) + 10_000, random.randint(1_000, 9_000)
+    total, meanwhile = _amount_over_limit(random) + 10_000, random.randint(1_000, 9_000)
     row = _order(key, random)
     row = row._replace(cells={**row.cells, "total_cents": total})
     text = f"Refund order {key} in full because {reason}."
     write = _refund_of(key, _money(total - meanwhile), reason)
     change = RowChange("orders", key, {"refunded_cents": meanwhile})
-    return Errand(Kind.FULL_REFUND, text, (row,), (write,), "approve", change)
+    return ChaosTask(ChaosTaskKind.FULL_REFUND, text, (row,), (write,), "approve", change)
 
 
-def _altered_plan(number: int, random: Random) -> Errand:
+def _altered_plan(number: int, random: Random) -> ChaosTask:
     """What stands in the plan then is the whole of the order, which is a figure that was read.
 
     The approver said yes to less: whoever is asked again about the altered plan says no.
     """
     key, reason = _id("ORD", number), random.choice(_REASONS)
-    amount = _money(_over(random) // 10 * 10 + 7)  # a figure that is written in one way only
+    amount = _money(_amount_over_limit(random) // 10 * 10 + 7)  # a figure that is written in one way only
     text = f"Refund {amount} of order {key} because {reason}."
     write, row = _refund_of(key, amount, reason), _order(key, random)
     alteration = Alteration(amount, _money(_ORDER_CENTS))
-    return Errand(Kind.ALTERED_PLAN, text, (row,), (write,), "approve", alteration)
+    return ChaosTask(ChaosTaskKind.ALTERED_PLAN, text, (row,), (write,), "approve", alteration)
 
 
-def _canceled_claim(number: int, random: Random) -> Errand:
+def _canceled_claim(number: int, random: Random) -> ChaosTask:
     """Nothing is to be written, although somebody says yes: the client took the task back before."""
-    asked = _claim(Kind.CANCELED_CLAIM, "approve", over=True)(number, random)
+    asked = _claim(ChaosTaskKind.CANCELED_CLAIM, "approve", over=True)(number, random)
     return replace(asked, writes=())
 
 
-def _siblings(number: int, random: Random) -> Errand:
+def _siblings(number: int, random: Random) -> ChaosTask:
     """The first claim needs nobody, the second a manager, who says no to the plan."""
     first, second = _id("EXP", number), _id("EXP", number, 1)
     rows = (
-        _expense(first, _within(random), random.choice(_CATEGORIES), random),
-        _expense(second, _over(random), random.choice(_CATEGORIES), random),
+        _expense(first, _amount_within_limit(random), random.choice(_CATEGORIES), random),
+        _expense(second, _amount_over_limit(random), random.choice(_CATEGORIES), random),
     )
-    return Errand(Kind.SIBLINGS, f"Approve expense claims {first} and {second}.", rows, (), "reject")
+    return ChaosTask(ChaosTaskKind.SIBLINGS, f"Approve expense claims {first} and {second}.", rows, (), "reject")
 
 
-def _phone(number: int, random: Random) -> Errand:
+def _phone(number: int, random: Random) -> ChaosTask:
     key = _id("EMP", number)
     cells: dict[str, str | int] = {
         "id": key,
@@ -294,33 +296,33 @@ def _phone(number: int, random: Random) -> Errand:
     phone = f"+1 555 {random.randint(1000, 9999)}"
     text = f"Change the phone number of employee {key} to {phone}."
     changed = Intended("update_employee_phone", (("employee_id", key),), (("phone", phone),))
-    return Errand(Kind.PHONE, text, (Row("employees", cells),), (changed,))
+    return ChaosTask(ChaosTaskKind.PHONE, text, (SeededRow("employees", cells),), (changed,))
 
 
-def _question(number: int, random: Random) -> Errand:
+def _question(number: int, random: Random) -> ChaosTask:
     key = _id("EXP", number)
-    row = _expense(key, _within(random), random.choice(_CATEGORIES), random)
-    return Errand(Kind.QUESTION, f"What is the amount of expense claim {key}?", (row,))
+    row = _expense(key, _amount_within_limit(random), random.choice(_CATEGORIES), random)
+    return ChaosTask(ChaosTaskKind.QUESTION, f"What is the amount of expense claim {key}?", (row,))
 
 
-_MAKERS: Mapping[Kind, Maker] = MappingProxyType(
+_MAKERS: Mapping[ChaosTaskKind, Maker] = MappingProxyType(
     {
-        Kind.CLAIM: _claim(Kind.CLAIM, None, over=False),
-        Kind.CLAIM_AND_NOTICE: _claim_and_notice,
-        Kind.TWO_CLAIMS: _two_claims,
-        Kind.REFUND: _refund(Kind.REFUND, None, over=False),
-        Kind.TWO_REFUNDS: _two_refunds,
-        Kind.PHONE: _phone,
-        Kind.APPROVED_CLAIM: _claim(Kind.APPROVED_CLAIM, "approve", over=True),
-        Kind.APPROVED_REFUND: _refund(Kind.APPROVED_REFUND, "approve", over=True),
-        Kind.REJECTED_CLAIM: _claim(Kind.REJECTED_CLAIM, "reject", over=True),
-        Kind.REJECTED_REFUND: _refund(Kind.REJECTED_REFUND, "reject", over=True),
-        Kind.BLOCKED_CLAIM: _claim(Kind.BLOCKED_CLAIM, None, over=False, category="alcohol"),
-        Kind.QUESTION: _question,
-        Kind.LEFT_WAITING: _claim(Kind.LEFT_WAITING, "", over=True),
-        Kind.CANCELED_CLAIM: _canceled_claim,
-        Kind.FULL_REFUND: _full_refund,
-        Kind.SIBLINGS: _siblings,
-        Kind.ALTERED_PLAN: _altered_plan,
+        ChaosTaskKind.CLAIM: _claim(ChaosTaskKind.CLAIM, None, over=False),
+        ChaosTaskKind.CLAIM_AND_NOTICE: _claim_and_notice,
+        ChaosTaskKind.TWO_CLAIMS: _two_claims,
+        ChaosTaskKind.REFUND: _refund(ChaosTaskKind.REFUND, None, over=False),
+        ChaosTaskKind.TWO_REFUNDS: _two_refunds,
+        ChaosTaskKind.PHONE: _phone,
+        ChaosTaskKind.APPROVED_CLAIM: _claim(ChaosTaskKind.APPROVED_CLAIM, "approve", over=True),
+        ChaosTaskKind.APPROVED_REFUND: _refund(ChaosTaskKind.APPROVED_REFUND, "approve", over=True),
+        ChaosTaskKind.REJECTED_CLAIM: _claim(ChaosTaskKind.REJECTED_CLAIM, "reject", over=True),
+        ChaosTaskKind.REJECTED_REFUND: _refund(ChaosTaskKind.REJECTED_REFUND, "reject", over=True),
+        ChaosTaskKind.BLOCKED_CLAIM: _claim(ChaosTaskKind.BLOCKED_CLAIM, None, over=False, category="alcohol"),
+        ChaosTaskKind.QUESTION: _question,
+        ChaosTaskKind.LEFT_WAITING: _claim(ChaosTaskKind.LEFT_WAITING, "", over=True),
+        ChaosTaskKind.CANCELED_CLAIM: _canceled_claim,
+        ChaosTaskKind.FULL_REFUND: _full_refund,
+        ChaosTaskKind.SIBLINGS: _siblings,
+        ChaosTaskKind.ALTERED_PLAN: _altered_plan,
     }
 )

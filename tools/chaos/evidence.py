@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
-from tools.chaos.endings import Otherwise, ended_otherwise
+from tools.chaos.endings import Otherwise, find_unexpected_ends
 from tools.chaos.ledgers import CompanyLedger
-from tools.chaos.load import ENDED, Sent
+from tools.chaos.load import ENDED, SentTask
 from tools.chaos.rolled import Rolled
 from tools.chaos.sent_calls import SentCall
 from tools.chaos.sight import Counted
@@ -56,13 +56,13 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RunEvidence:
     """What is there at the end. ``views``: tasks by id as the gateway shows them. ``books``: by protocol.
 
     ``calls``: every tool call that was sent to a company, in its order.
     """
 
-    sent: Sequence[Sent]
+    sent: Sequence[SentTask]
     views: Mapping[str, TaskView]
     books: Mapping[str, CompanyLedger]
     counted: Counted
@@ -76,9 +76,9 @@ class Evidence:
 
     @property
     def ended_otherwise(self) -> tuple[Otherwise, ...]:
-        return tuple(ended_otherwise(self.endings()))
+        return tuple(find_unexpected_ends(self.endings()))
 
-    def endings(self) -> Iterator[tuple[Sent, TaskView]]:
+    def endings(self) -> Iterator[tuple[SentTask, TaskView]]:
         for sent in self.sent:
             view = self.view_of(sent)
             if view is not None and view.state in ENDED:
@@ -87,11 +87,11 @@ class Evidence:
     def states(self) -> Counter[str]:
         return Counter(view.state for view in self.views.values())
 
-    def view_of(self, sent: Sent) -> TaskView | None:
+    def view_of(self, sent: SentTask) -> TaskView | None:
         return self.views.get(sent.accepted.task_id) if sent.accepted else None
 
 
-def name_of(sent: Sent) -> str:
+def name_of(sent: SentTask) -> str:
     """The id of a task; a dash for one that nobody accepted."""
     return sent.accepted.task_id if sent.accepted else NOWHERE
 

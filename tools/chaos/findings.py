@@ -4,26 +4,26 @@ from collections import Counter
 from collections.abc import Iterator
 
 from shared.domain.words import TaskState, WriteStatus
-from tools.chaos.errands import Kind
-from tools.chaos.evidence import NOWHERE, Evidence, Finding, Harm, arguments_of, reported_writes
+from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.evidence import NOWHERE, Finding, Harm, RunEvidence, arguments_of, reported_writes
 from tools.chaos.load import ENDED
 from tools.chaos.writes import judge_writes
 
 _DOUBTED = (WriteStatus.ABSENT.value, WriteStatus.IN_DOUBT.value, WriteStatus.SENDING.value)
 
 
-def findings(evidence: Evidence) -> tuple[Finding, ...]:
+def findings(evidence: RunEvidence) -> tuple[Finding, ...]:
     """Everything that must not be; empty for a run in which nothing was lost and nothing happened twice."""
-    looks = (_lost, _twice, judge_writes, _outcomes, _overspent, _rolled)
+    looks = (_find_lost, _twice, judge_writes, _outcomes, _overspent, _find_rolling_harm)
     return tuple(finding for look in looks for finding in look(evidence))
 
 
-def is_settled(kind: Kind, state: str) -> bool:
+def is_settled(kind: ChaosTaskKind, state: str) -> bool:
     """Whether a task may stay as it is: it has ended, or it waits for a person who is not there."""
-    return state in ENDED or (kind is Kind.LEFT_WAITING and state == TaskState.INPUT_REQUIRED)
+    return state in ENDED or (kind is ChaosTaskKind.LEFT_WAITING and state == TaskState.INPUT_REQUIRED)
 
 
-def untold_writes(evidence: Evidence) -> tuple[str, ...]:
+def untold_writes(evidence: RunEvidence) -> tuple[str, ...]:
     """Ended tasks whose write took hold without their report saying so, or saying that it may have."""
     told = (*_DOUBTED, WriteStatus.VERIFIED.value, WriteStatus.UNVERIFIED.value, WriteStatus.SENT.value)
     found = []
@@ -36,7 +36,7 @@ def untold_writes(evidence: Evidence) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _lost(evidence: Evidence) -> Iterator[Finding]:
+def _find_lost(evidence: RunEvidence) -> Iterator[Finding]:
     for sent in evidence.sent:
         if sent.accepted is None:
             continue
@@ -47,7 +47,7 @@ def _lost(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(Harm.LOST, sent.accepted.task_id, told)
 
 
-def _twice(evidence: Evidence) -> Iterator[Finding]:
+def _twice(evidence: RunEvidence) -> Iterator[Finding]:
     for sent in evidence.sent:
         if sent.twice and sent.accepted:
             yield Finding(Harm.TWICE_ACCEPTED, sent.accepted.task_id, sent.twice)
@@ -56,7 +56,7 @@ def _twice(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(Harm.TWICE_ACCEPTED, task_id, "Redis knows a task that no client was told of")
 
 
-def _outcomes(evidence: Evidence) -> Iterator[Finding]:
+def _outcomes(evidence: RunEvidence) -> Iterator[Finding]:
     counted = evidence.counted
     expected = {f"{task_id}:1": task_id for task_id in evidence.ended}
     for event_id, task_id in expected.items():
@@ -72,7 +72,7 @@ def _outcomes(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(Harm.OUTCOME_REPEATED, event_id, f"the case log has it {times} times")
 
 
-def _overspent(evidence: Evidence) -> Iterator[Finding]:
+def _overspent(evidence: RunEvidence) -> Iterator[Finding]:
     """By what each task tells of its own spending, which counts the usage that the model's endpoint stated."""
     for view in evidence.views.values():
         spend = view.metadata.get("spend")
@@ -82,7 +82,7 @@ def _overspent(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(Harm.OVERSPENT, view.id, f"{used} tokens were spent of {most}")
 
 
-def _rolled(evidence: Evidence) -> Iterator[Finding]:
+def _find_rolling_harm(evidence: RunEvidence) -> Iterator[Finding]:
     """What a fault may cost, and a restart with care may not."""
     if (rolled := evidence.rolled) is None:
         return

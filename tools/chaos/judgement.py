@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from shared.domain.words import TaskState
 from tools.chaos.endings import is_expected_end
-from tools.chaos.evidence import Evidence
-from tools.chaos.load import Sent
+from tools.chaos.evidence import RunEvidence
+from tools.chaos.load import SentTask
 from tools.chaos.recovery import Recovered, percentile
 from tools.chaos.schedule import WARM_UP_FROM
 from tools.chaos.strikes import LEASE_SECONDS, LEAST_STRIKES
@@ -79,12 +79,12 @@ def worst_of(codes: Sequence[ExitCode]) -> ExitCode:
     return next(code for code in order if code in codes or code is ExitCode.HELD)
 
 
-def count_as_asked(evidence: Evidence) -> int:
+def count_as_asked(evidence: RunEvidence) -> int:
     """Tasks of the stated rate that ended as their errand asks, each of their writes applied."""
     return sum(_is_as_asked(sent, evidence) for sent in evidence.sent if sent.planned.number < WARM_UP_FROM)
 
 
-def _is_as_asked(sent: Sent, evidence: Evidence) -> bool:
+def _is_as_asked(sent: SentTask, evidence: RunEvidence) -> bool:
     view = evidence.view_of(sent)
     if view is None:
         return False

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.domain.exact_json import JsonObject, loads_object
-from tools.chaos.errands import Intended, Row, RowChange
+from tools.chaos.errands import Intended, RowChange, SeededRow
 
 _PATIENCE = 5.0
 
 
-class Applied(NamedTuple):
+class AppliedWrite(NamedTuple):
     """One write that took hold, as the company counted it in the same transaction."""
 
     tool: str
@@ -23,9 +23,9 @@ class Applied(NamedTuple):
 class CompanyLedger:
     """Every write that one company applied; indexed, because every task asks."""
 
-    def __init__(self, writes: Iterable[Applied]) -> None:
+    def __init__(self, writes: Iterable[AppliedWrite]) -> None:
         self.writes = tuple(writes)
-        self._by_tool: dict[str, list[Applied]] = defaultdict(list)
+        self._by_tool: dict[str, list[AppliedWrite]] = defaultdict(list)
         for write in self.writes:
             self._by_tool[write.tool].append(write)
 
@@ -34,18 +34,18 @@ class CompanyLedger:
         """Straight from the file: the company's own code is not asked."""
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=_PATIENCE)) as connection:
             found = connection.execute("SELECT tool, arguments FROM writes ORDER BY number").fetchall()
-        return cls(Applied(str(tool), loads_object(str(arguments))) for tool, arguments in found)
+        return cls(AppliedWrite(str(tool), loads_object(str(arguments))) for tool, arguments in found)
 
     def times(self, intended: Intended) -> int:
         """How often the write took hold."""
         return len(self.applications_of(intended))
 
-    def applications_of(self, intended: Intended) -> tuple[Applied, ...]:
+    def applications_of(self, intended: Intended) -> tuple[AppliedWrite, ...]:
         """Each time that the write took hold, right or wrong in its other arguments."""
         return tuple(write for write in self._by_tool[intended.tool] if intended.is_made_by(*write))
 
 
-def plant(database: Path, rows: Iterable[Row]) -> None:
+def plant(database: Path, rows: Iterable[SeededRow]) -> None:
     """Add rows to a company's books, and money to its budgets so that none runs dry."""
     with closing(sqlite3.connect(database, timeout=_PATIENCE)) as connection, connection:
         connection.execute("UPDATE budgets SET allocated_cents = allocated_cents * 1000")

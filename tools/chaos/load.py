@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cli.gateway.messages import Speaker, Utterance
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
-from tools.chaos.doors import Accepted, Doors, Refused
+from tools.chaos.doors import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.followers import Followers
 from tools.chaos.schedule import Planned
 
@@ -26,11 +26,11 @@ class Approved(NamedTuple):
 
 
 @dataclass
-class Sent:
+class SentTask:
     """One task as its client knows it. ``refused``: why it was not accepted. ``twice``: it was made two."""
 
     planned: Planned
-    accepted: Accepted | None = None
+    accepted: AcceptedTask | None = None
     refused: str = ""
     twice: str = ""
     cancel_said: str = ""
@@ -52,12 +52,12 @@ class Sent:
 class Load:
     """Runs the clients of a schedule. ``endpoint``: the tool server of the tasks over the bridge."""
 
-    def __init__(self, doors: Doors, seed: int, endpoint: str, followers: Followers | None = None) -> None:
+    def __init__(self, doors: GatewayCaller, seed: int, endpoint: str, followers: Followers | None = None) -> None:
         self._doors = doors
         self._followers = followers
         self._seed = seed
         self._endpoint = endpoint
-        self.sent: list[Sent] = []
+        self.sent: list[SentTask] = []
         self._stopped = False
         self.lasted = 0.0  # seconds in which tasks were sent
 
@@ -65,7 +65,7 @@ class Load:
         """Nothing more is sent."""
         self._stopped = True
 
-    def accepted(self) -> Iterator[tuple[Sent, Accepted]]:
+    def accepted_tasks(self) -> Iterator[tuple[SentTask, AcceptedTask]]:
         return ((sent, sent.accepted) for sent in self.sent if sent.accepted is not None)
 
     async def run(self, tasks: Sequence[Planned]) -> None:
@@ -83,19 +83,19 @@ class Load:
                 self.lasted = clock() - began
                 group.create_task(self.send(planned))
 
-    async def send(self, planned: Planned) -> Sent:
+    async def send(self, planned: Planned) -> SentTask:
         """Send one task, and do what else its client does; returns when that is done."""
-        sent = Sent(planned)
+        sent = SentTask(planned)
         self.sent.append(sent)
         await self._client(sent)
         return sent
 
-    async def _client(self, sent: Sent) -> None:
+    async def _client(self, sent: SentTask) -> None:
         planned = sent.planned
         utterance = self._utterance(planned)
         try:
             sent.accepted = await self._doors.send(utterance, self._message_id(planned), planned.number)
-        except Refused as refusal:
+        except RpcRefused as refusal:
             sent.refused = str(refusal)
             return
         async with asyncio.TaskGroup() as group:
@@ -106,23 +106,23 @@ class Load:
             if planned.canceled_after is not None:
                 group.create_task(self._cancel(sent, sent.accepted, planned.canceled_after))
 
-    async def _resend(self, sent: Sent, utterance: Utterance, accepted: Accepted, seconds: float) -> None:
+    async def _resend(self, sent: SentTask, utterance: Utterance, accepted: AcceptedTask, seconds: float) -> None:
         """The same message once more must lead to the same task."""
         await asyncio.sleep(seconds)
         try:
             again = await self._doors.send(utterance, self._message_id(sent.planned), sent.planned.number + 1)
-        except Refused as refusal:
+        except RpcRefused as refusal:
             sent.twice = f"the message sent again was refused: {refusal}"
             return
         if again.task_id != accepted.task_id:
             sent.twice = f"the message sent again made a second task {again.task_id}"
 
-    async def _cancel(self, sent: Sent, accepted: Accepted, seconds: float) -> None:
+    async def _cancel(self, sent: SentTask, accepted: AcceptedTask, seconds: float) -> None:
         await asyncio.sleep(seconds)
         try:
             sent.cancel_said = (await self._doors.cancel(accepted.task_id, CLERK)).state
             sent.cancel_taken_at = time.monotonic()
-        except Refused as refusal:  # it had ended
+        except RpcRefused as refusal:  # it had ended
             sent.cancel_said = str(refusal)
 
     def _utterance(self, planned: Planned) -> Utterance:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from tools.chaos.doors import Doors
+from tools.chaos.doors import GatewayCaller
 from tools.chaos.load import CLERK, ENDED, Load
 from tools.chaos.schedule import Planned
 
@@ -23,7 +23,7 @@ class Pace(NamedTuple):
     carried: float | None = None
 
 
-async def measure_pace(load: Load, doors: Doors, tasks: Sequence[Planned]) -> Pace:
+async def measure_pace(load: Load, doors: GatewayCaller, tasks: Sequence[Planned]) -> Pace:
     """The first tasks one after another, the others at once. A task that does not end counts for as long as awaited."""
     alone = [await _seconds(load, doors, task) for task in tasks[:LONE_TASKS]]
     undisturbed = median(alone[1:])
@@ -35,7 +35,7 @@ async def measure_pace(load: Load, doors: Doors, tasks: Sequence[Planned]) -> Pa
     return Pace(undisturbed, len(burst) / (time.monotonic() - began))
 
 
-async def _seconds(load: Load, doors: Doors, task: Planned) -> float:
+async def _seconds(load: Load, doors: GatewayCaller, task: Planned) -> float:
     began = time.monotonic()
     sent = await load.send(task)
     while sent.accepted and not sent.has_ended and time.monotonic() < began + _MOST_SECONDS:

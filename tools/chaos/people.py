@@ -8,12 +8,12 @@ from pathlib import Path
 from cli.gateway.messages import Speaker, TaskView, Utterance
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Level, TaskState
-from tools.chaos.doors import Accepted, Doors, Refused
+from tools.chaos.doors import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.endings import Unforeseen
-from tools.chaos.errands import Alteration, Intended, Kind, RowChange
+from tools.chaos.errands import Alteration, ChaosTaskKind, Intended, RowChange
 from tools.chaos.evidence import arguments_of
 from tools.chaos.ledgers import CompanyLedger, change_row
-from tools.chaos.load import Approved, Load, Sent
+from tools.chaos.load import Approved, Load, SentTask
 from tools.chaos.sight import Sight
 from tools.chaos.writes import IN_HAND_SECONDS
 
@@ -27,7 +27,7 @@ _OPERATOR_SECONDS = 8.0  # nobody looks into the books at once: what a frozen se
 class People:
     """Looks at all open tasks now and then, and answers those that wait for somebody."""
 
-    def __init__(self, doors: Doors, load: Load, sight: Sight, books: Mapping[str, Path], seed: int) -> None:
+    def __init__(self, doors: GatewayCaller, load: Load, sight: Sight, books: Mapping[str, Path], seed: int) -> None:
         self._doors, self._load, self._sight = doors, load, sight
         self._books = books
         self._seed = seed
@@ -43,7 +43,7 @@ class People:
 
     async def look(self) -> None:
         """Note where every open task stands, and answer those that wait."""
-        open_tasks = [(sent, accepted) for sent, accepted in self._load.accepted() if not sent.has_ended]
+        open_tasks = [(sent, accepted) for sent, accepted in self._load.accepted_tasks() if not sent.has_ended]
         states = await self._sight.states([accepted for _, accepted in open_tasks])
         for (sent, _), state in zip(open_tasks, states, strict=True):
             sent.state = state
@@ -51,14 +51,14 @@ class People:
         waiting = [pair for pair in open_tasks if pair[0].waits and self._is_due(pair[0], now)]
         await asyncio.gather(*(self._answer(sent, accepted) for sent, accepted in waiting))
 
-    def _is_due(self, sent: Sent, now: float) -> bool:
+    def _is_due(self, sent: SentTask, now: float) -> bool:
         """Whether somebody looks at a waiting task now: not all the time, and never where nobody is there."""
         if sent.planned.errand.decision == "" or now < sent.looked_at + _AGAIN or _is_too_soon(sent, now):
             return False
         sent.looked_at = now
         return True
 
-    async def _answer(self, sent: Sent, accepted: Accepted) -> None:
+    async def _answer(self, sent: SentTask, accepted: AcceptedTask) -> None:
         try:
             view = await self._doors.view(accepted.task_id, OPERATOR)
             doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
@@ -68,10 +68,10 @@ class People:
                 await self._resolve(sent, accepted, doubts)
             else:
                 await self._decide(sent, accepted, view)
-        except Refused:  # it has moved on meanwhile: the next look sees where it stands
+        except RpcRefused:  # it has moved on meanwhile: the next look sees where it stands
             return
 
-    async def _decide(self, sent: Sent, accepted: Accepted, view: TaskView) -> None:
+    async def _decide(self, sent: SentTask, accepted: AcceptedTask, view: TaskView) -> None:
         approval = str(view.metadata.get("approval_id"))
         word = _word(sent, view)
         if approval in sent.decisions:
@@ -87,7 +87,7 @@ class People:
             told = f"{sent.planned.errand.text} needs an approval: {view.answer}"
             self.unforeseen.append(Unforeseen(accepted.task_id, told))
 
-    async def _meddle(self, sent: Sent, accepted: Accepted) -> None:
+    async def _meddle(self, sent: SentTask, accepted: AcceptedTask) -> None:
         """What somebody else does right before the approver answers what was shown."""
         match sent.planned.errand.meanwhile:
             case RowChange() as change:
@@ -95,7 +95,7 @@ class People:
             case Alteration(before, after):
                 await self._sight.alter_plan(accepted, before, after)
 
-    async def _resolve(self, sent: Sent, accepted: Accepted, doubts: list[JsonObject]) -> None:
+    async def _resolve(self, sent: SentTask, accepted: AcceptedTask, doubts: list[JsonObject]) -> None:
         """Done if the company has applied the write, else to be left undone: what a person would look up."""
         applied = CompanyLedger.read(self._books[sent.planned.protocol])
         now = time.monotonic()
@@ -103,20 +103,20 @@ class People:
             if now - self._seen.setdefault(str(doubt.get("doubt")), now) < _OPERATOR_SECONDS:
                 continue
             name, call = str(doubt.get("doubt")), str(doubt.get("call_id"))
-            intended = _intended(sent, doubt)
+            intended = _intended_writes(sent, doubt)
             word = "done" if any(applied.times(one) for one in intended) else "skip"
             self.resolved[name] = word
             body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
             await self._doors.post(f"/tasks/{accepted.task_id}/resolve", body)
 
 
-def _intended(sent: Sent, doubt: JsonObject) -> list[Intended]:
+def _intended_writes(sent: SentTask, doubt: JsonObject) -> list[Intended]:
     arguments = doubt.get("arguments")
     known = arguments if isinstance(arguments, dict) else {}
     return [one for one in sent.planned.errand.writes if one.is_made_by(str(doubt.get("tool")), known)]
 
 
-def _word(sent: Sent, view: TaskView) -> str | None:
+def _word(sent: SentTask, view: TaskView) -> str | None:
     """What the approver answers: no to calls of a plan that somebody altered."""
     errand = sent.planned.errand
     asked = {(tool, dumps(arguments)) for tool, arguments in _calls_shown(view)}
@@ -125,9 +125,9 @@ def _word(sent: Sent, view: TaskView) -> str | None:
     return "reject" if is_other and isinstance(errand.meanwhile, Alteration) else errand.decision
 
 
-def _is_too_soon(sent: Sent, now: float) -> bool:
+def _is_too_soon(sent: SentTask, now: float) -> bool:
     """Where a claim is canceled while it waits, the approver says yes only once the cancel was taken in."""
-    if sent.planned.errand.kind is not Kind.CANCELED_CLAIM:
+    if sent.planned.errand.kind is not ChaosTaskKind.CANCELED_CLAIM:
         return False
     return sent.cancel_taken_at is None or now < sent.cancel_taken_at + IN_HAND_SECONDS
 

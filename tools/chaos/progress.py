@@ -6,13 +6,13 @@ import time
 from rich.console import Console
 from rich.status import Status
 
-from tools.chaos.run import Run
+from tools.chaos.run import ChaosRun
 
 _EVERY = 1.0
 _LINE_EVERY = 10.0
 
 
-async def follow(run: Run, console: Console) -> None:
+async def follow(run: ChaosRun, console: Console) -> None:
     """Tell how the run stands, until cancelled."""
     if not console.is_terminal:
         while True:
@@ -24,15 +24,15 @@ async def follow(run: Run, console: Console) -> None:
             status.update(line_of(run))
 
 
-def line_of(run: Run) -> str:
+def line_of(run: ChaosRun) -> str:
     """One line: time, tasks, kills."""
     elapsed, seconds = time.monotonic() - run.began, run.schedule.seconds
-    accepted = sum(1 for _ in run.load.accepted())
+    accepted = sum(1 for _ in run.load.accepted_tasks())
     kills = sum(run.crew.killed.values())
     phase = "struck" if elapsed < seconds else "settling"
     if run.schedule.rolling:
         phase = f"{len(run.roller.restarts)} restarts"
     return (
-        f"{elapsed:5.0f} s of {seconds:.0f}, {phase}: {accepted} tasks accepted, {run.ended()} ended,"
-        f" {run.unsettled()} open, {kills} kills, {run.striker.carried_out.total()} strikes"
+        f"{elapsed:5.0f} s of {seconds:.0f}, {phase}: {accepted} tasks accepted, {run.count_ended()} ended,"
+        f" {run.count_unsettled()} open, {kills} kills, {run.striker.carried_out.total()} strikes"
     )

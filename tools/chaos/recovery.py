@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tools.chaos.sight import Held, Sight
+from tools.chaos.sight import HeldSession, Sight
 
 _LOOK_EVERY = 0.1
 
@@ -28,7 +28,7 @@ class _Lost(NamedTuple):
 class Recoveries:
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._lost: dict[Held, _Lost] = {}
+        self._lost: dict[HeldSession, _Lost] = {}
         self.known: list[Recovered] = []
 
     @property
@@ -43,7 +43,7 @@ class Recoveries:
         if everything_was_dead:
             self._lost = {held: lost._replace(everything_was_dead=True) for held, lost in self._lost.items()}
         for pid in pids:
-            found = await self._sight.held_by(pid)
+            found = await self._sight.sessions_of(pid)
             self._lost |= {held: _Lost(since, everything_was_dead) for held in found}
 
     def count_from(self, moment: float) -> None:
@@ -59,7 +59,7 @@ class Recoveries:
             if self._lost:
                 await self._look(tuple(self._lost))
 
-    async def _look(self, lost: Sequence[Held]) -> None:
+    async def _look(self, lost: Sequence[HeldSession]) -> None:
         fences = await self._sight.fences([held.session_id for held in lost])
         now = time.monotonic()
         for held, fence in zip(lost, fences, strict=True):

@@ -10,31 +10,31 @@ from rich.table import Table
 
 from shared.domain.exact_json import Json, JsonObject
 from tools.chaos.endings import Otherwise
-from tools.chaos.evidence import Evidence, Finding, Harm, harms_of
+from tools.chaos.evidence import Finding, Harm, RunEvidence, harms_of
 from tools.chaos.findings import untold_writes
 from tools.chaos.judgement import RECOVERY_SECONDS, ExitCode, RunCourse, Shortfall, exit_code, shortfalls
 from tools.chaos.recovery import Recovered, percentile
 from tools.chaos.rolled import Rolled
-from tools.chaos.run import Run
+from tools.chaos.run import ChaosRun
 
 
 @dataclass(frozen=True)
 class JudgedRun:
     """What was found at the end of a run, and how it went."""
 
-    evidence: Evidence
+    evidence: RunEvidence
     findings: tuple[Finding, ...]
     course: RunCourse
 
 
 @dataclass(frozen=True)
-class Report:
-    run: Run
+class ChaosReport:
+    run: ChaosRun
     judged: JudgedRun
     seconds: float
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> RunEvidence:
         return self.judged.evidence
 
     @property
@@ -70,7 +70,7 @@ _TITLES: Mapping[ExitCode, str] = MappingProxyType(
 )
 
 
-def report_json(report: Report) -> JsonObject:
+def report_json(report: ChaosReport) -> JsonObject:
     run, evidence, course = report.run, report.evidence, report.judged.course
     return {
         "ok": report.ok,
@@ -128,7 +128,7 @@ def recovery_json(known: Sequence[Recovered], outstanding: int) -> JsonObject:
     }
 
 
-def rolling_json(run: Run, rolled: Rolled) -> JsonObject:
+def rolling_json(run: ChaosRun, rolled: Rolled) -> JsonObject:
     """How often each process was restarted, and how long the slowest of them took from its signal to its end."""
     slowest: dict[str, float] = {}
     for restart in rolled.restarts:
@@ -143,7 +143,7 @@ def rolling_json(run: Run, rolled: Rolled) -> JsonObject:
     }
 
 
-def report_table(report: Report) -> Table:
+def report_table(report: ChaosReport) -> Table:
     run = report.run
     table = Table("", "", title=f"chaos, seed {run.schedule.seed}: {_TITLES[report.code]}")
     for name, value in _rows(report):
@@ -156,7 +156,7 @@ def report_table(report: Report) -> Table:
     return table
 
 
-def _rows(report: Report) -> list[tuple[str, str]]:
+def _rows(report: ChaosReport) -> list[tuple[str, str]]:
     run, evidence, course = report.run, report.evidence, report.judged.course
     known = run.recoveries.known
     rolled = [] if evidence.rolled is None else _rolling_rows(run, evidence.rolled)
@@ -167,24 +167,24 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("stated rate", f"{run.schedule.rate:.2f} a second: {course.planned} tasks, {course.sent} sent"),
         ("  of them ended as asked", f"{course.ended_as_asked} ({_share(course)})"),
         ("tasks accepted", f"{len(evidence.views)} of {len(evidence.sent)} sent, with those before the load"),
-        ("ended", f"{len(evidence.ended)} ({_listed(evidence.states())})"),
+        ("ended", f"{len(evidence.ended)} ({_list_counts(evidence.states())})"),
         ("writes applied", ", ".join(f"{len(books.writes)} over {name}" for name, books in evidence.books.items())),
-        ("kills (SIGKILL)", f"{sum(run.crew.killed.values())} ({_listed(run.crew.killed)})"),
-        ("strikes", _listed(Counter(course.struck))),
-        ("  that met nobody", _listed(run.striker.missed) or "none"),
+        ("kills (SIGKILL)", f"{sum(run.crew.killed.values())} ({_list_counts(run.crew.killed)})"),
+        ("strikes", _list_counts(Counter(course.struck))),
+        ("  that met nobody", _list_counts(run.striker.missed) or "none"),
         *[("  not tried here", told) for told in run.without],
         *rolled,
-        ("recovery of a killed executor's turns", _told(plain)),
-        ("  with a write in doubt", _told([one.seconds for one in known if one.doubtful])),
-        ("  after every executor had died", _told([one.seconds for one in known if one.everything_was_dead])),
-        ("doubts escalated to the operator", f"{len(run.people.resolved)} {_bracketed(run.people.resolved)}"),
+        ("recovery of a killed executor's turns", _times_in_words(plain)),
+        ("  with a write in doubt", _times_in_words([one.seconds for one in known if one.doubtful])),
+        ("  after every executor had died", _times_in_words([one.seconds for one in known if one.everything_was_dead])),
+        ("doubts escalated to the operator", f"{len(run.people.resolved)} {_in_brackets(run.people.resolved)}"),
         ("approvals that no errand foresaw", str(len(run.people.unforeseen))),
         ("tasks that ended otherwise than asked", _by_state(evidence.ended_otherwise)),
         ("writes that took hold and were not told", str(len(untold_writes(evidence)))),
     ]
 
 
-def _pace(run: Run, course: RunCourse) -> str:
+def _pace(run: ChaosRun, course: RunCourse) -> str:
     carried = "" if run.pace is None or run.pace.carried is None else f", {run.pace.carried:.2f} tasks a second at once"
     return f"{course.undisturbed or 0.0:.2f} s a task alone{carried}"
 
@@ -193,7 +193,7 @@ def _share(course: RunCourse) -> str:
     return f"{100 * course.ended_as_asked / course.planned:.0f} %" if course.planned else "of none"
 
 
-def _told(seconds: Sequence[float]) -> str:
+def _times_in_words(seconds: Sequence[float]) -> str:
     if not seconds:
         return "none"
     p50, p95 = percentile(seconds, 0.5), percentile(seconds, 0.95)
@@ -201,13 +201,16 @@ def _told(seconds: Sequence[float]) -> str:
 
 
 def _by_state(ended: Sequence[Otherwise]) -> str:
-    return f"{len(ended)} {_bracketed({one.task_id: one.state for one in ended})}".rstrip()
+    return f"{len(ended)} {_in_brackets({one.task_id: one.state for one in ended})}".rstrip()
 
 
-def _rolling_rows(run: Run, rolled: Rolled) -> list[tuple[str, str]]:
+def _rolling_rows(run: ChaosRun, rolled: Rolled) -> list[tuple[str, str]]:
     slowest = max(rolled.restarts, key=lambda restart: restart.seconds)
     return [
-        ("restarts (SIGTERM)", f"{len(rolled.restarts)} in {run.roller.rounds} rounds ({_listed(run.roller.counts)})"),
+        (
+            "restarts (SIGTERM)",
+            f"{len(rolled.restarts)} in {run.roller.rounds} rounds ({_list_counts(run.roller.counts)})",
+        ),
         ("  slowest to end", f"{slowest.name}, {slowest.seconds:.1f} s"),
         (
             "requests",
@@ -216,11 +219,11 @@ def _rolling_rows(run: Run, rolled: Rolled) -> list[tuple[str, str]]:
     ]
 
 
-def _bracketed(resolved: dict[str, str]) -> str:
-    return f"({_listed(Counter(resolved.values()))})" if resolved else ""
+def _in_brackets(resolved: dict[str, str]) -> str:
+    return f"({_list_counts(Counter(resolved.values()))})" if resolved else ""
 
 
-def _listed(counts: Counter[str]) -> str:
+def _list_counts(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 

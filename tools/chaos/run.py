@@ -17,8 +17,8 @@ from shared.infra.redis import connect
 from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.balancer import Balancer
 from tools.chaos.crew import Crew
-from tools.chaos.doors import Doors
-from tools.chaos.evidence import Evidence
+from tools.chaos.doors import GatewayCaller
+from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import is_settled
 from tools.chaos.followers import Followers
 from tools.chaos.full_disk import Disk, NoDisk
@@ -46,7 +46,7 @@ PROTOCOLS = ("mcp", "rest")
 
 
 @dataclass(frozen=True)
-class Run:
+class ChaosRun:
     """A run under way, for whoever shows how it goes."""
 
     schedule: Schedule
@@ -57,7 +57,7 @@ class Run:
     load: Load
     people: People
     sight: Sight
-    doors: Doors
+    doors: GatewayCaller
     roller: Roller
     balancer: Balancer
     followers: Followers
@@ -71,18 +71,18 @@ class Run:
     def books(self) -> Mapping[str, Path]:
         return {protocol: self.wiring.database(protocol) for protocol in PROTOCOLS}
 
-    def ended(self) -> int:
-        return sum(sent.has_ended for sent, _ in self.load.accepted())
+    def count_ended(self) -> int:
+        return sum(sent.has_ended for sent, _ in self.load.accepted_tasks())
 
-    def unsettled(self) -> int:
+    def count_unsettled(self) -> int:
         """Accepted tasks that neither ended nor wait as they should, by the last look."""
-        return sum(not is_settled(sent.planned.errand.kind, sent.state) for sent, _ in self.load.accepted())
+        return sum(not is_settled(sent.planned.errand.kind, sent.state) for sent, _ in self.load.accepted_tasks())
 
 
 @asynccontextmanager
 async def stack_of(
     schedule: Schedule, wiring: Wiring, tell: Tell, patience: float = SETTLE_SECONDS
-) -> AsyncIterator[Run]:
+) -> AsyncIterator[ChaosRun]:
     """The stack, ready, its books filled. Everything is stopped on leaving, whatever happened.
 
     ``patience``: seconds that everything has at the end to settle.
@@ -133,7 +133,7 @@ def _run(
     http: httpx.AsyncClient,
     disk: Disk | None,
     patience: float,
-) -> Run:
+) -> ChaosRun:
     books = {protocol: wiring.database(protocol) for protocol in PROTOCOLS}
     tasks = (*schedule.tasks, *_warm_up(schedule))
     for protocol, database in books.items():
@@ -142,23 +142,23 @@ def _run(
     gateways = [crew.url(name) for name in GATEWAYS]
     balancer = Balancer(gateways, http)
     followers = Followers(balancer, http)
-    doors = Doors(gateways, http, balancer if schedule.rolling else None)
+    doors = GatewayCaller(gateways, http, balancer if schedule.rolling else None)
     load = Load(doors, schedule.seed, f"http://{lines[REST].address}", followers if schedule.rolling else None)
     people = People(doors, load, sight, books, schedule.seed)
     striker = Striker(crew, lines, tuple(taps.values()), recoveries, sight, http, disk)
     roller = Roller(crew, {name: lines[name] for name in CALLED_BY_NAME})
     parts = (crew, striker, recoveries, load, people, sight, doors, roller, balancer, followers, taps, patience)
-    return Run(schedule, wiring, *parts, time.monotonic())
+    return ChaosRun(schedule, wiring, *parts, time.monotonic())
 
 
 def _warm_up(schedule: Schedule) -> tuple[Planned, ...]:
     return warm_up(schedule.seed, LONE_TASKS + BURST_TASKS)
 
 
-async def at_own_pace(run: Run, rate: float | None) -> Run:
+async def at_own_pace(run: ChaosRun, rate: float | None) -> ChaosRun:
     """The run at the rate that was stated, else at half of what its stack carries while nothing is struck."""
     tasks = _warm_up(run.schedule)
-    async with run.crew.supervised():
+    async with run.crew.supervise():
         pace = await measure_pace(run.load, run.doors, tasks if rate is None else tasks[:LONE_TASKS])
     half = MOST_A_SECOND if pace.carried is None else min(MOST_A_SECOND, pace.carried / 2)
     schedule = run.schedule.at_rate(rate or half)
@@ -170,7 +170,7 @@ async def at_own_pace(run: Run, rate: float | None) -> Run:
     return replace(run, schedule=schedule, pace=pace, began=time.monotonic())
 
 
-def course_of(run: Run, evidence: Evidence) -> RunCourse:
+def course_of(run: ChaosRun, evidence: RunEvidence) -> RunCourse:
     """How the run went, for whoever judges it."""
     sent = sum(one.accepted is not None for one in evidence.sent if one.planned.number < WARM_UP_FROM)
     struck = {name: run.striker.carried_out[name] for name in run.schedule.faults}
@@ -186,30 +186,30 @@ def course_of(run: Run, evidence: Evidence) -> RunCourse:
     )
 
 
-async def carry_out(run: Run) -> Evidence:
+async def carry_out(run: ChaosRun) -> RunEvidence:
     """Load and strikes to their end, then quiet until everything has settled or its time is over."""
-    async with run.crew.supervised(), asyncio.TaskGroup() as group:
+    async with run.crew.supervise(), asyncio.TaskGroup() as group:
         serving = (run.people.serve(), run.recoveries.serve(), run.balancer.serve())
         attending = [group.create_task(work) for work in serving]
-        await _struck(run)
+        await _await_strikes(run)
         await run.striker.heal()
-        await _bounded(_ready(run), READY_SECONDS)
-        await _bounded(_settled_and_counted(run), run.patience)
+        await _run_bounded(_ready(run), READY_SECONDS)
+        await _run_bounded(_settled_and_counted(run), run.patience)
         evidence = await _evidence(run)
         for task in attending:
             task.cancel()
     return evidence
 
 
-async def _struck(run: Run) -> None:
+async def _await_strikes(run: ChaosRun) -> None:
     """Until the last strike is over and every client is done, or has waited too long for an answer."""
     patience = run.schedule.seconds + run.patience + (LONGEST_ROUND if run.schedule.rolling else 0.0)
     async with asyncio.TaskGroup() as group:
-        group.create_task(_bounded(run.load.run(run.schedule.tasks), patience))
+        group.create_task(_run_bounded(run.load.run(run.schedule.tasks), patience))
         group.create_task(_restarts(run) if run.schedule.rolling else run.striker.run(run.schedule.strikes))
 
 
-async def _restarts(run: Run) -> None:
+async def _restarts(run: ChaosRun) -> None:
     """The load lasts as long."""
     async with asyncio.TaskGroup() as group:
         visiting = group.create_task(Visitors(run.doors, run.load).serve())
@@ -218,14 +218,14 @@ async def _restarts(run: Run) -> None:
     run.load.stop()
 
 
-async def _bounded(work: Coroutine[None, None, None], seconds: float) -> None:
+async def _run_bounded(work: Coroutine[None, None, None], seconds: float) -> None:
     """What is not done in time is broken off: the findings then show what was lost."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await work
 
 
-async def _ready(run: Run) -> None:
+async def _ready(run: ChaosRun) -> None:
     """Until all processes are; one that ends because another is not back yet is started again meanwhile."""
     while True:
         with suppress(Complaint):
@@ -233,33 +233,33 @@ async def _ready(run: Run) -> None:
         await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _settled_and_counted(run: Run) -> None:
-    await _settled(run)
+async def _settled_and_counted(run: ChaosRun) -> None:
+    await _await_settled(run)
     await _all_counted(run)
 
 
-async def _settled(run: Run) -> None:
-    while run.unsettled():  # noqa: ASYNC110  # Redis is looked at by polling
+async def _await_settled(run: ChaosRun) -> None:
+    while run.count_unsettled():  # noqa: ASYNC110  # Redis is looked at by polling
         await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _all_counted(run: Run) -> None:
+async def _all_counted(run: ChaosRun) -> None:
     """Until the learner has counted as many outcomes as tasks have ended."""
-    ended = run.ended()
-    while (await run.sight.counted()).events < ended:  # noqa: ASYNC110  # the learner tells nobody
+    ended = run.count_ended()
+    while (await run.sight.count_all()).events < ended:  # noqa: ASYNC110  # the learner tells nobody
         await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _evidence(run: Run) -> Evidence:
+async def _evidence(run: ChaosRun) -> RunEvidence:
     views = await _views(run)
     books = {protocol: CompanyLedger.read(database) for protocol, database in run.books.items()}
-    seen = (await run.sight.counted(), await run.sight.known_tasks())
-    rolled = await _rolled(run) if run.schedule.rolling else None
+    seen = (await run.sight.count_all(), await run.sight.known_tasks())
+    rolled = await _read_rolled(run) if run.schedule.rolling else None
     calls = sorted((call for tap in run.taps.values() for call in tap.calls), key=lambda call: call.at)
-    return Evidence(run.load.sent, views, books, *seen, rolled, calls)
+    return RunEvidence(run.load.sent, views, books, *seen, rolled, calls)
 
 
-async def _rolled(run: Run) -> Rolled:
+async def _read_rolled(run: ChaosRun) -> Rolled:
     streams = {task_id: (told, await run.followers.story(task_id)) for task_id, told in run.followers.told.items()}
     by_themselves = tuple(run.crew.ended_by_themselves)
     failed = (*run.doors.failed, *run.followers.broken)
@@ -267,7 +267,7 @@ async def _rolled(run: Run) -> Rolled:
     return Rolled(failed, streams, tuple(run.roller.restarts), by_themselves, doubts, unforeseen)
 
 
-async def _views(run: Run) -> dict[str, TaskView]:
+async def _views(run: ChaosRun) -> dict[str, TaskView]:
     """Every accepted task as the gateway shows it."""
     gate = asyncio.Semaphore(_VIEWS_AT_ONCE)
 
@@ -275,7 +275,7 @@ async def _views(run: Run) -> dict[str, TaskView]:
         async with gate:
             return await run.doors.view(task_id, CLERK)
 
-    ids = [task.task_id for _, task in run.load.accepted()]
+    ids = [task.task_id for _, task in run.load.accepted_tasks()]
     async with asyncio.timeout(SETTLE_SECONDS):
         found = await asyncio.gather(*(look(task_id) for task_id in ids), return_exceptions=True)
     return {task_id: view for task_id, view in zip(ids, found, strict=True) if isinstance(view, TaskView)}

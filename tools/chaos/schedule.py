@@ -7,7 +7,7 @@ from random import Random
 from types import MappingProxyType
 
 from shared.domain.exact_json import JsonObject
-from tools.chaos.errands import Errand, Kind, errand
+from tools.chaos.errands import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.strikes import ListedFault, Strike, listed_faults, strikes
 
 MOST_A_SECOND = 1.8  # tasks; a machine that carries less is sent less
@@ -15,26 +15,26 @@ WARM_UP_FROM = 50_000  # the number of the first task that is sent before anythi
 LONGEST_ROUND = 300.0  # seconds: more than any restart of everything takes
 QUIET_SHARE = 0.05  # of the time, at the end: work goes on, nothing is struck
 
-_OF_WARM_UP = (Kind.REFUND, Kind.CLAIM, Kind.QUESTION, Kind.PHONE)
-_MIX: Mapping[Kind, int] = MappingProxyType(
+_OF_WARM_UP = (ChaosTaskKind.REFUND, ChaosTaskKind.CLAIM, ChaosTaskKind.QUESTION, ChaosTaskKind.PHONE)
+_MIX: Mapping[ChaosTaskKind, int] = MappingProxyType(
     {
-        Kind.REFUND: 9,
-        Kind.TWO_REFUNDS: 4,
-        Kind.CLAIM: 5,
-        Kind.TWO_CLAIMS: 4,
-        Kind.CLAIM_AND_NOTICE: 4,
-        Kind.PHONE: 3,
-        Kind.QUESTION: 4,
-        Kind.APPROVED_REFUND: 3,
-        Kind.APPROVED_CLAIM: 2,
-        Kind.REJECTED_REFUND: 1,
-        Kind.REJECTED_CLAIM: 1,
-        Kind.BLOCKED_CLAIM: 1,
-        Kind.LEFT_WAITING: 1,
-        Kind.CANCELED_CLAIM: 1,
-        Kind.FULL_REFUND: 1,
-        Kind.SIBLINGS: 1,
-        Kind.ALTERED_PLAN: 1,
+        ChaosTaskKind.REFUND: 9,
+        ChaosTaskKind.TWO_REFUNDS: 4,
+        ChaosTaskKind.CLAIM: 5,
+        ChaosTaskKind.TWO_CLAIMS: 4,
+        ChaosTaskKind.CLAIM_AND_NOTICE: 4,
+        ChaosTaskKind.PHONE: 3,
+        ChaosTaskKind.QUESTION: 4,
+        ChaosTaskKind.APPROVED_REFUND: 3,
+        ChaosTaskKind.APPROVED_CLAIM: 2,
+        ChaosTaskKind.REJECTED_REFUND: 1,
+        ChaosTaskKind.REJECTED_CLAIM: 1,
+        ChaosTaskKind.BLOCKED_CLAIM: 1,
+        ChaosTaskKind.LEFT_WAITING: 1,
+        ChaosTaskKind.CANCELED_CLAIM: 1,
+        ChaosTaskKind.FULL_REFUND: 1,
+        ChaosTaskKind.SIBLINGS: 1,
+        ChaosTaskKind.ALTERED_PLAN: 1,
     }
 )
 
@@ -49,7 +49,7 @@ class Planned:
 
     number: int
     at: float
-    errand: Errand
+    errand: ChaosTask
     protocol: str
     session: str | None = None
     resent_after: float | None = None
@@ -82,9 +82,9 @@ class Schedule:
     def as_json(self) -> JsonObject:
         return {
             "seed": self.seed,
-            "seconds": _told(self.seconds),
+            "seconds": _as_decimal(self.seconds),
             "rolling": self.rolling,
-            "rate": _told(self.rate),
+            "rate": _as_decimal(self.rate),
             "faults": [*self.faults],
             "tasks": [_task(planned) for planned in self.tasks],
             "strikes": [strike.as_json() for strike in self.strikes],
@@ -99,7 +99,7 @@ def schedule(
     rolling: bool = False,
     rate: float = MOST_A_SECOND,
     faults: Sequence[ListedFault] | None = None,
-    kinds: Sequence[Kind] = tuple(Kind),
+    kinds: Sequence[ChaosTaskKind] = tuple(ChaosTaskKind),
 ) -> Schedule:
     """The same for the same arguments, on every machine; another ``rate`` sends the same tasks at other times."""
     for_tasks, for_strikes = Random(f"tasks {seed}"), Random(f"strikes {seed}")  # noqa: S311  # not a secret
@@ -114,21 +114,21 @@ def warm_up(seed: int, tasks: int) -> tuple[Planned, ...]:
     """Tasks that wait for nobody, to measure what the stack carries while nothing is struck; none of the schedule's."""
     random = Random(f"warm up {seed}")  # noqa: S311  # not a secret
     numbers = range(WARM_UP_FROM, WARM_UP_FROM + tasks)
-    wanted = ((number, errand(random.choice(_OF_WARM_UP), number, random)) for number in numbers)
+    wanted = ((number, make_task(random.choice(_OF_WARM_UP), number, random)) for number in numbers)
     return tuple(Planned(number, 0.0, one, random.choice(("mcp", "rest"))) for number, one in wanted)
 
 
-def _tasks(random: Random, seconds: float, rate: float, kinds: Sequence[Kind]) -> Iterator[Planned]:
+def _tasks(random: Random, seconds: float, rate: float, kinds: Sequence[ChaosTaskKind]) -> Iterator[Planned]:
     weights = [_MIX[kind] for kind in kinds]
     for number in range(int(seconds * rate)):
         (kind,) = random.choices(kinds, weights)
         at = (number + random.random()) / rate
-        yield _planned(random, number, at, errand(kind, number, random))
+        yield _plan_task(random, number, at, make_task(kind, number, random))
 
 
-def _planned(random: Random, number: int, at: float, wanted: Errand) -> Planned:
+def _plan_task(random: Random, number: int, at: float, wanted: ChaosTask) -> Planned:
     canceled = random.uniform(0.2, 2.5) if random.random() < 0.06 and wanted.writes else None
-    if wanted.kind is Kind.CANCELED_CLAIM:
+    if wanted.kind is ChaosTaskKind.CANCELED_CLAIM:
         canceled = random.uniform(2.0, 3.0)
     return Planned(
         number=number,
@@ -144,15 +144,15 @@ def _planned(random: Random, number: int, at: float, wanted: Errand) -> Planned:
 def _task(planned: Planned) -> JsonObject:
     return {
         "number": planned.number,
-        "at": _told(planned.at),
+        "at": _as_decimal(planned.at),
         "kind": planned.errand.kind.value,
         "text": planned.errand.text,
         "protocol": planned.protocol,
         "session": planned.session,
-        "resent_after": None if planned.resent_after is None else _told(planned.resent_after),
-        "canceled_after": None if planned.canceled_after is None else _told(planned.canceled_after),
+        "resent_after": None if planned.resent_after is None else _as_decimal(planned.resent_after),
+        "canceled_after": None if planned.canceled_after is None else _as_decimal(planned.canceled_after),
     }
 
 
-def _told(seconds: float) -> Decimal:
+def _as_decimal(seconds: float) -> Decimal:
     return Decimal(f"{seconds:.3f}")

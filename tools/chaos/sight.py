@@ -12,7 +12,7 @@ from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.lua import answering
 from shared.ports.store import StoreUnavailable
-from tools.chaos.doors import Accepted
+from tools.chaos.doors import AcceptedTask
 
 TENANT = "default"
 _AGAIN = 0.05
@@ -22,7 +22,7 @@ _SENDING = WriteStatus.SENDING.value
 T = TypeVar("T")
 
 
-class Held(NamedTuple):
+class HeldSession(NamedTuple):
     """A session whose owner was struck while it had work in hand. ``doubtful``: a write of it was under way."""
 
     session_id: str
@@ -44,26 +44,26 @@ class Sight:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def states(self, tasks: Sequence[Accepted]) -> tuple[str, ...]:
+    async def states(self, tasks: Sequence[AcceptedTask]) -> tuple[str, ...]:
         """The state of each task; "" for one that Redis does not know."""
 
         def ask(pipe: Pipeline) -> None:
             for task in tasks:
                 pipe.hget(keys.task_keys(TENANT, task.session_id, task.task_id).record, "state")
 
-        return tuple(str(state or "") for state in await self._piped(ask)) if tasks else ()
+        return tuple(str(state or "") for state in await self._run_pipeline(ask)) if tasks else ()
 
-    async def held_by(self, pid: int) -> tuple[Held, ...]:
+    async def sessions_of(self, pid: int) -> tuple[HeldSession, ...]:
         """The sessions that a process of this machine owns, and in which work waits or is under way."""
         partitions = tuple(keys.all_partitions())
-        found = await self._piped(lambda pipe: _each(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
+        found = await self._run_pipeline(lambda pipe: _each(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
         sessions = [keys.unpack_member(member).session_id for row in found for member in cast("list[str]", row)]
-        return tuple([held for session in sessions if (held := await self._held(session, pid)) is not None])
+        return tuple([held for session in sessions if (held := await self._find_session(session, pid)) is not None])
 
     async def fences(self, sessions: Sequence[str]) -> tuple[int, ...]:
         """The fence of each session's lease: it grows with every owner."""
         leases = [keys.session_keys(TENANT, session).lease for session in sessions]
-        found = await self._piped(lambda pipe: _each(pipe.hget, ((lease, "fence") for lease in leases)))
+        found = await self._run_pipeline(lambda pipe: _each(pipe.hget, ((lease, "fence") for lease in leases)))
         return tuple(int(str(fence or 0)) for fence in found)
 
     async def known_tasks(self) -> frozenset[str]:
@@ -74,10 +74,10 @@ class Sight:
             async for key in self._redis.scan_iter(match="pa:*:record", count=1000):
                 found.add(str(key).split(":")[-2])
 
-        await self._again(look)
+        await self._look_again(look)
         return frozenset(found)
 
-    async def counted(self) -> Counted:
+    async def count_all(self) -> Counted:
         learned = keys.learned_keys(TENANT)
 
         def ask(pipe: Pipeline) -> None:
@@ -85,14 +85,14 @@ class Sight:
             pipe.hget(learned.counts, "events")
             pipe.lrange(learned.cases, 0, -1)
 
-        ids, events, cases = await self._piped(ask)
+        ids, events, cases = await self._run_pipeline(ask)
         kept = tuple(str(loads_object(case).get("case_id")) for case in cast("list[str]", cases))
         return Counted(frozenset(cast("list[str]", ids)), int(str(events or 0)), kept)
 
-    async def alter_plan(self, task: Accepted, before: str, after: str) -> None:
+    async def alter_plan(self, task: AcceptedTask, before: str, after: str) -> None:
         """Put another text into a task's stored plan, as somebody could who can write to Redis."""
         journal = keys.task_keys(TENANT, task.session_id, task.task_id).journal
-        (rows,) = await self._piped(lambda pipe: _each(pipe.xrange, ((journal,),)))
+        (rows,) = await self._run_pipeline(lambda pipe: _each(pipe.xrange, ((journal,),)))
         found = [row for _, row in cast("list[tuple[str, dict[str, str]]]", rows)]
         steps = [loads_object(row["data"]) for row in found if row["kind"] == _CHECKPOINT]
         plan = [step["dossier.plan"] for step in steps if step.get("dossier.plan")][-1]
@@ -101,7 +101,7 @@ class Sight:
         def ask(pipe: Pipeline) -> None:
             pipe.xadd(journal, {"key": "altered", "kind": _CHECKPOINT, "data": altered})
 
-        await self._piped(ask)
+        await self._run_pipeline(ask)
 
     async def limit_memory(self, megabytes: int) -> bool:
         """Let Redis use so much and no more; 0 is no limit. Whether it was more by then, so that it refuses writes."""
@@ -110,10 +110,10 @@ class Sight:
             pipe.config_set("maxmemory", f"{megabytes}mb")
             pipe.info("memory")
 
-        _, memory = await self._piped(ask)
+        _, memory = await self._run_pipeline(ask)
         return 0 < megabytes * 1024 * 1024 < cast("dict[str, int]", memory)["used_memory"]
 
-    async def _held(self, session: str, pid: int) -> Held | None:
+    async def _find_session(self, session: str, pid: int) -> HeldSession | None:
         own = keys.session_keys(TENANT, session)
 
         def ask(pipe: Pipeline) -> None:
@@ -122,27 +122,27 @@ class Sight:
             pipe.llen(own.signals)
             pipe.smembers(own.open)
 
-        lease, inbox, signals, tasks = await self._piped(ask)
+        lease, inbox, signals, tasks = await self._run_pipeline(ask)
         owner, fence = cast("list[str | None]", lease)
         if owner is None or owner.split(":")[1] != str(pid) or not (inbox or signals):
             return None
-        return Held(session, int(fence or 0), await self._in_doubt(session, cast("set[str]", tasks)))
+        return HeldSession(session, int(fence or 0), await self._in_doubt(session, cast("set[str]", tasks)))
 
     async def _in_doubt(self, session: str, tasks: Iterable[str]) -> bool:
         ledgers = [keys.task_keys(TENANT, session, task).ledger for task in tasks]
-        found = await self._piped(lambda pipe: _each(pipe.hvals, ((ledger,) for ledger in ledgers)))
+        found = await self._run_pipeline(lambda pipe: _each(pipe.hvals, ((ledger,) for ledger in ledgers)))
         entries = [entry for row in found for entry in cast("list[str]", row)]
         return any(entry.startswith(f"{_SENDING}\n") for entry in entries)
 
-    async def _piped(self, ask: Callable[[Pipeline], None]) -> list[object]:
+    async def _run_pipeline(self, ask: Callable[[Pipeline], None]) -> list[object]:
         async def look() -> list[object]:
             async with self._redis.pipeline(transaction=False) as pipe:
                 ask(pipe)
                 return cast("list[object]", await pipe.execute())
 
-        return await self._again(look)
+        return await self._look_again(look)
 
-    async def _again(self, look: Callable[[], Awaitable[T]]) -> T:
+    async def _look_again(self, look: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 async with answering():

@@ -151,7 +151,7 @@ def strikes(
     named = tuple(f"executor-{number + 1}" for number in range(executors))
     ours = [fault for fault in faults if fault.victims == _EXECUTOR]
     others = [fault for fault in faults if fault.victims != _EXECUTOR and fault.blow is not Blow.POWER]
-    dealt = [*_dealt(random, ours, seconds, named), *_dealt(random, others, seconds, ())]
+    dealt = [*_deal_strikes(random, ours, seconds, named), *_deal_strikes(random, others, seconds, ())]
     for fault in faults:
         if fault.blow is Blow.POWER:
             dealt += [Strike(round(at, 3), fault, fault.victims[0]) for at in (seconds / 2, seconds)]
@@ -163,7 +163,9 @@ def listed_faults(seconds: float) -> tuple[ListedFault, ...]:
     return FAULTS if seconds >= _POWER_FROM else tuple(fault for fault in FAULTS if fault.blow is not Blow.POWER)
 
 
-def _dealt(random: Random, faults: Sequence[ListedFault], seconds: float, in_turn: Sequence[str]) -> Iterator[Strike]:
+def _deal_strikes(
+    random: Random, faults: Sequence[ListedFault], seconds: float, in_turn: Sequence[str]
+) -> Iterator[Strike]:
     """Each fault as often as it must strike, and at least as often as the time holds."""
     deck = [fault for fault in faults for _ in range(_times(fault, seconds))]
     random.shuffle(deck)

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import count
 
-from tools.chaos.doors import Doors, Refused
+from tools.chaos.doors import GatewayCaller, RpcRefused
 from tools.chaos.load import CLERK, Load
 
 VISITORS = 3
@@ -11,7 +11,7 @@ _PAUSE = 0.04
 
 
 class Visitors:
-    def __init__(self, doors: Doors, load: Load) -> None:
+    def __init__(self, doors: GatewayCaller, load: Load) -> None:
         self._doors, self._load = doors, load
 
     async def serve(self) -> None:
@@ -22,7 +22,7 @@ class Visitors:
 
     async def _visit(self, first: int) -> None:
         for turn in count(first):
-            known = [accepted.task_id for _, accepted in self._load.accepted()]
+            known = [accepted.task_id for _, accepted in self._load.accepted_tasks()]
             if known:
                 await self._look(known[turn % len(known)])
             await asyncio.sleep(_PAUSE)
@@ -30,5 +30,5 @@ class Visitors:
     async def _look(self, task_id: str) -> None:
         try:
             await self._doors.view(task_id, CLERK)
-        except Refused as refusal:  # a task that was accepted is shown
+        except RpcRefused as refusal:  # a task that was accepted is shown
             self._doors.failed.append(f"task {task_id} is not shown: {refusal}")

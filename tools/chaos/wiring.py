@@ -38,7 +38,7 @@ class Wiring:
     second_company: int
 
     @classmethod
-    def of(cls, folder: Path, environ: Mapping[str, str], executors: int, archive_key: str = "") -> "Wiring":
+    def arrange(cls, folder: Path, environ: Mapping[str, str], executors: int, archive_key: str = "") -> "Wiring":
         gateway, second_gateway, second_company, *rest = free_ports(3 + Ports.needed(executors))
         slower = {name: environ[name] for name in _OPEN_SETTINGS if name in environ}
         told = {**environ, **_SETTINGS, **slower}
@@ -59,7 +59,7 @@ class Wiring:
 
     def specs(self, lines: Mapping[str, str]) -> tuple[ProcessSpec, ...]:
         """The processes; ``lines``: the near end (``host:port``) of each line."""
-        return tuple(_led_over(spec, lines) for spec in self._processes())
+        return tuple(_lead_over_lines(spec, lines) for spec in self._processes())
 
     def database(self, protocol: str) -> Path:
         """The books of the company that is spoken to over that protocol."""
@@ -93,7 +93,7 @@ def _second_gateway(spec: ProcessSpec, first: int, second: int) -> ProcessSpec:
     return replace(spec, name=GATEWAYS[1], arguments=arguments, url=url_of(second))
 
 
-def _led_over(spec: ProcessSpec, lines: Mapping[str, str]) -> ProcessSpec:
+def _lead_over_lines(spec: ProcessSpec, lines: Mapping[str, str]) -> ProcessSpec:
     """The same process, told the near ends of its lines in place of the addresses themselves."""
     http = {"POLICY_URL": "policy", "ANTHROPIC_BASE_URL": "planner", "GREEN_AGENT_MCP_URL": MCP}
     told = {name: f"http://{lines[line]}" for name, line in http.items() if name in spec.environ}

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import WriteStatus
 from tools.chaos.errands import Intended, equal_arguments
-from tools.chaos.evidence import NOWHERE, Evidence, Finding, Harm, arguments_of, name_of, reported_writes
-from tools.chaos.ledgers import Applied, CompanyLedger
-from tools.chaos.load import Sent
+from tools.chaos.evidence import NOWHERE, Finding, Harm, RunEvidence, arguments_of, name_of, reported_writes
+from tools.chaos.ledgers import AppliedWrite, CompanyLedger
+from tools.chaos.load import SentTask
 from tools.chaos.sent_calls import SentCall
 
 IN_HAND_SECONDS = 2.0  # within which a call that had begun when its cancel was taken in may still leave
 
 
-def judge_writes(evidence: Evidence) -> Iterator[Finding]:
+def judge_writes(evidence: RunEvidence) -> Iterator[Finding]:
     """Every harm that a write can be."""
     for protocol, books in evidence.books.items():
         sent = [one for one in evidence.sent if one.planned.protocol == protocol]
@@ -24,7 +24,7 @@ def judge_writes(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _of_tasks(
-    tasks: Sequence[Sent], calls: Sequence[SentCall], books: CompanyLedger, evidence: Evidence
+    tasks: Sequence[SentTask], calls: Sequence[SentCall], books: CompanyLedger, evidence: RunEvidence
 ) -> Iterator[Finding]:
     for sent in tasks:
         own = [call for call in calls if _belongs(call, sent)]
@@ -37,7 +37,7 @@ def _of_tasks(
             yield from _double_writes(sent, intended, made, books, evidence)
 
 
-def _before_approval(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]:
+def _before_approval(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
     if sent.planned.errand.decision != "approve":
         return
     approved_at = min((one.at for one in sent.approvals), default=None)
@@ -47,7 +47,7 @@ def _before_approval(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]
             yield Finding(Harm.BEFORE_APPROVAL, name_of(sent), f"{_describe(call)} was sent, {when}")
 
 
-def _after_cancel(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]:
+def _after_cancel(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
     """After a client was told that its task is canceled, or soon after its cancel was taken in."""
     if sent.cancel_taken_at is None:
         return
@@ -58,7 +58,7 @@ def _after_cancel(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]:
             yield Finding(Harm.AFTER_CANCEL, name_of(sent), told)
 
 
-def _not_as_approved(sent: Sent, calls: Sequence[SentCall]) -> Iterator[Finding]:
+def _not_as_approved(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
     """A call that stands in none of the plans to which somebody said yes before it was sent."""
     if sent.planned.errand.decision != "approve":
         return
@@ -74,7 +74,7 @@ def _as_shown(call: SentCall, shown: JsonObject) -> bool:
 
 
 def _wrong_arguments(
-    sent: Sent, intended: Intended, made: Sequence[SentCall], books: CompanyLedger
+    sent: SentTask, intended: Intended, made: Sequence[SentCall], books: CompanyLedger
 ) -> Iterator[Finding]:
     """In what was sent as in what was applied; told once for each write."""
     applied = [write.arguments for write in books.applications_of(intended)]
@@ -84,7 +84,7 @@ def _wrong_arguments(
 
 
 def _double_writes(
-    sent: Sent, intended: Intended, made: Sequence[SentCall], books: CompanyLedger, evidence: Evidence
+    sent: SentTask, intended: Intended, made: Sequence[SentCall], books: CompanyLedger, evidence: RunEvidence
 ) -> Iterator[Finding]:
     """Applied more than once: by us, if we sent it so; else by the company, which must not pass as proved."""
     times = books.times(intended)
@@ -97,14 +97,14 @@ def _double_writes(
         yield Finding(Harm.DOUBLING_PROVED, name_of(sent), f"{told}; it was sent once")
 
 
-def _statuses(evidence: Evidence, sent: Sent, intended: Intended) -> set[Json]:
+def _statuses(evidence: RunEvidence, sent: SentTask, intended: Intended) -> set[Json]:
     view = evidence.view_of(sent)
     writes = reported_writes(view) if view else ()
     return {one.get("status") for one in writes if intended.is_made_by(str(one.get("tool")), arguments_of(one))}
 
 
 def _of_nobody(
-    protocol: str, tasks: Sequence[Sent], calls: Sequence[SentCall], books: CompanyLedger
+    protocol: str, tasks: Sequence[SentTask], calls: Sequence[SentCall], books: CompanyLedger
 ) -> Iterator[Finding]:
     """Writes of no errand of that company: what was rejected, blocked, left undecided, or never asked."""
     wanted = [intended for sent in tasks for intended in sent.planned.errand.writes]
@@ -113,7 +113,7 @@ def _of_nobody(
         told = f"{protocol}: {write.tool} {dumps(write.arguments)}"
         yield Finding(Harm.UNCALLED_WRITE, _task_of(write, tasks), told)
     for call in calls:
-        write = Applied(call.tool, call.arguments)
+        write = AppliedWrite(call.tool, call.arguments)
         if any(intended.is_made_by(*write) for intended in wanted):
             continue
         if not any(known.tool == call.tool and equal_arguments(known.arguments, call.arguments) for known in strangers):
@@ -121,7 +121,7 @@ def _of_nobody(
             yield Finding(Harm.UNCALLED_WRITE, _task_of(write, tasks), told)
 
 
-def _false_proofs(evidence: Evidence) -> Iterator[Finding]:
+def _false_proofs(evidence: RunEvidence) -> Iterator[Finding]:
     for sent in evidence.sent:
         view = evidence.view_of(sent)
         for write in reported_writes(view) if view else ():
@@ -136,16 +136,16 @@ def _is_applied(books: CompanyLedger, write: JsonObject) -> bool:
     return any(one.tool == write.get("tool") and equal_arguments(one.arguments, told) for one in books.writes)
 
 
-def _belongs(call: SentCall, sent: Sent) -> bool:
-    write = Applied(call.tool, call.arguments)
+def _belongs(call: SentCall, sent: SentTask) -> bool:
+    write = AppliedWrite(call.tool, call.arguments)
     return any(one.is_made_by(*write) for one in sent.planned.errand.writes) or _touches(write, sent)
 
 
-def _task_of(write: Applied, tasks: Sequence[Sent]) -> str:
+def _task_of(write: AppliedWrite, tasks: Sequence[SentTask]) -> str:
     return next((name_of(sent) for sent in tasks if _touches(write, sent)), NOWHERE)
 
 
-def _touches(write: Applied, sent: Sent) -> bool:
+def _touches(write: AppliedWrite, sent: SentTask) -> bool:
     keys = {str(row.cells["id"]) for row in sent.planned.errand.rows}
     return any(isinstance(value, str) and value in keys for value in write.arguments.values())
 

@@ -55,7 +55,7 @@ class UESClient:
         self.close()
 
 
-class _Part:
+class _BlockingPart:
     """One part of the client, such as ``email``."""
 
     def __init__(self, portal: BlockingPortal, part: object) -> None:
@@ -68,11 +68,11 @@ class _Part:
 
 def _blocking(portal: BlockingPortal, found: object) -> object:
     if inspect.iscoroutinefunction(found):
-        return _called(portal, found)
-    return found if isinstance(found, str) else _Part(portal, found)
+        return _call_in_portal(portal, found)
+    return found if isinstance(found, str) else _BlockingPart(portal, found)
 
 
-def _called(portal: BlockingPortal, function: Callable[..., object]) -> Callable[..., object]:
+def _call_in_portal(portal: BlockingPortal, function: Callable[..., object]) -> Callable[..., object]:
     def call(*given: object, **named: object) -> object:
         return portal.call(partial(function, *given, **named))
 

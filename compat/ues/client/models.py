@@ -5,11 +5,11 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 
 
-class _Answer(BaseModel):
+class _UesAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class SimulationStarted(_Answer):
+class SimulationStarted(_UesAnswer):
     simulation_id: str
     status: str
     current_time: datetime
@@ -17,7 +17,7 @@ class SimulationStarted(_Answer):
     time_scale: float | None = None
 
 
-class SimulationStopped(_Answer):
+class SimulationStopped(_UesAnswer):
     """What was counted is ``None`` where nothing ran."""
 
     simulation_id: str
@@ -28,14 +28,14 @@ class SimulationStopped(_Answer):
     events_failed: int | None = None
 
 
-class SimulationReset(_Answer):
+class SimulationReset(_UesAnswer):
     status: str
     message: str = ""
     cleared_events: int = 0
     events_undone: int = 0
 
 
-class SimulationCleared(_Answer):
+class SimulationCleared(_UesAnswer):
     status: str
     events_removed: int = 0
     modalities_cleared: int = 0
@@ -43,7 +43,7 @@ class SimulationCleared(_Answer):
     current_time: datetime
 
 
-class Paused(_Answer):
+class Paused(_UesAnswer):
     message: str = ""
     current_time: datetime
     is_paused: bool

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.lookup import add, all_of, change, existing, in_status, one, rows_of
 from examples.company.paging import FromOffset, by_offset
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
@@ -16,11 +16,11 @@ AssetId = Annotated[str, Field(description="Asset id, such as AST-1701", min_len
 _LAST_RANK = 9
 
 
-class ById(Arguments):
+class AccessById(Arguments):
     access_id: AccessId
 
 
-class Filter(Arguments):
+class AccessFilter(Arguments):
     employee_id: EmployeeId
     status: Annotated[Literal["active", "revoked"] | None, Field(description="Only this status")] = None
 
@@ -31,7 +31,7 @@ class Grant(Arguments):
     privilege: Annotated[str, Field(description="Such as read or admin", min_length=1)]
 
 
-class Revoke(ById):
+class Revoke(AccessById):
     reason: Annotated[str | None, Field(description="Why it is revoked")] = None
 
 
@@ -43,24 +43,24 @@ class ByAsset(Arguments):
     asset_id: AssetId
 
 
-class Assets(FromOffset):
+class AssetFilter(FromOffset):
     employee_id: Annotated[str | None, Field(description="Only assets of this employee")] = None
     status: Annotated[Literal["assigned", "stored", "retired"] | None, Field(description="Only this status")] = None
 
 
-class Assign(ByAsset):
+class AssignAsset(ByAsset):
     employee_id: EmployeeId
 
 
-def get_access(books: Books, asked: ById) -> Json:
+def get_access(books: CompanyBooks, asked: AccessById) -> Json:
     return one(books, "access_rights", asked.access_id)
 
 
-def list_access(books: Books, asked: Filter) -> Json:
+def list_access(books: CompanyBooks, asked: AccessFilter) -> Json:
     return [*all_of(books, rows_of("access_rights", employee_id=asked.employee_id, status=asked.status))]
 
 
-def grant_access(books: Books, asked: Grant) -> Json:
+def grant_access(books: CompanyBooks, asked: Grant) -> Json:
     require_active(books, asked.employee_id)
     query = rows_of("access_rights", employee_id=asked.employee_id, system=asked.system, status="active")
     if held := all_of(books, query):
@@ -69,24 +69,24 @@ def grant_access(books: Books, asked: Grant) -> Json:
     return add(books, "access_rights", **fields, revocation_rank=_LAST_RANK)
 
 
-def revoke_access(books: Books, asked: Revoke) -> Json:
+def revoke_access(books: CompanyBooks, asked: Revoke) -> Json:
     right = in_status(books, "access_rights", asked.access_id, "active")
     if earlier := _to_revoke_before(books, asked.access_id, str(right["employee_id"])):
-        raise Refused(f"{earlier} has to be revoked before {asked.access_id}.")
+        raise ToolRefused(f"{earlier} has to be revoked before {asked.access_id}.")
     revoked = {"status": "revoked", "reason": asked.reason, "decided_at": books.now()}
     return change(books, "access_rights", asked.access_id, **revoked)
 
 
-def deactivate_employee(books: Books, asked: Deactivate) -> Json:
+def deactivate_employee(books: CompanyBooks, asked: Deactivate) -> Json:
     in_status(books, "employees", asked.employee_id, "active")
     held = all_of(books, rows_of("access_rights", employee_id=asked.employee_id, status="active"))
     if held:
         names = ", ".join(str(right["id"]) for right in held)
-        raise Refused(f"Employee {asked.employee_id} still has active access: {names}.")
+        raise ToolRefused(f"Employee {asked.employee_id} still has active access: {names}.")
     return change(books, "employees", asked.employee_id, status="former")
 
 
-def _to_revoke_before(books: Books, access_id: str, employee_id: str) -> str | None:
+def _to_revoke_before(books: CompanyBooks, access_id: str, employee_id: str) -> str | None:
     sql = (
         "SELECT id FROM access_rights WHERE employee_id = ? AND status = 'active' AND revocation_rank <"
         " (SELECT revocation_rank FROM access_rights WHERE id = ?) ORDER BY revocation_rank"
@@ -95,33 +95,33 @@ def _to_revoke_before(books: Books, access_id: str, employee_id: str) -> str | N
     return str(found["id"]) if found else None
 
 
-def get_asset(books: Books, asked: ByAsset) -> Json:
+def get_asset(books: CompanyBooks, asked: ByAsset) -> Json:
     return one(books, "assets", asked.asset_id)
 
 
-def list_assets(books: Books, asked: Assets) -> Json:
+def list_assets(books: CompanyBooks, asked: AssetFilter) -> Json:
     query = rows_of("assets", employee_id=asked.employee_id, status=asked.status)
     return by_offset(books, "assets", query, asked)
 
 
-def assign_asset(books: Books, asked: Assign) -> Json:
+def assign_asset(books: CompanyBooks, asked: AssignAsset) -> Json:
     require_active(books, asked.employee_id)
     in_status(books, "assets", asked.asset_id, "stored")
     return change(books, "assets", asked.asset_id, employee_id=asked.employee_id, status="assigned")
 
 
-def return_asset(books: Books, asked: ByAsset) -> Json:
+def return_asset(books: CompanyBooks, asked: ByAsset) -> Json:
     if existing(books, "assets", asked.asset_id)["status"] != "assigned":
         raise AlreadyDone(f"Asset {asked.asset_id} is with nobody.")
     return change(books, "assets", asked.asset_id, employee_id=None, status="stored")
 
 
 TOOLS = (
-    CompanyTool("get_access", "One access right by id.", ById, READ, get_access),
+    CompanyTool("get_access", "One access right by id.", AccessById, READ, get_access),
     CompanyTool(
         "list_access",
         "An employee's access rights, in the order in which they are revoked.",
-        Filter,
+        AccessFilter,
         READ,
         list_access,
     ),
@@ -141,7 +141,9 @@ TOOLS = (
         deactivate_employee,
     ),
     CompanyTool("get_asset", "One asset by id.", ByAsset, READ, get_asset),
-    CompanyTool("list_assets", "Assets, page by page, by employee or by status if given.", Assets, READ, list_assets),
-    CompanyTool("assign_asset", "Hand a stored asset to an employee.", Assign, DECIDE, assign_asset),
+    CompanyTool(
+        "list_assets", "Assets, page by page, by employee or by status if given.", AssetFilter, READ, list_assets
+    ),
+    CompanyTool("assign_asset", "Hand a stored asset to an employee.", AssignAsset, DECIDE, assign_asset),
     CompanyTool("return_asset", "Take an asset back from its employee.", ByAsset, DECIDE, return_asset),
 )

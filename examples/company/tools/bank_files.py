@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import Books, Refused
-from examples.company.lookup import all_of, change, in_status, one, rows_of, stored
+from examples.company.books import CompanyBooks, ToolRefused
+from examples.company.lookup import all_of, change, in_status, one, rows_of, stored_cents
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, READ, Arguments, CompanyTool, NoArguments
 from shared.domain.exact_json import Json
@@ -26,27 +26,27 @@ class Files(Arguments):
     period: Annotated[str | None, Field(description="Only this month, such as 2026-03")] = None
 
 
-def get_bank_file(books: Books, asked: ByFile) -> Json:
+def get_bank_file(books: CompanyBooks, asked: ByFile) -> Json:
     return one(books, "bank_files", asked.bank_file_id)
 
 
-def list_bank_files(books: Books, asked: Files) -> Json:
+def list_bank_files(books: CompanyBooks, asked: Files) -> Json:
     return [*all_of(books, rows_of("bank_files", period=asked.period))]
 
 
-def release_bank_file(books: Books, asked: Release) -> Json:
+def release_bank_file(books: CompanyBooks, asked: Release) -> Json:
     period = str(in_status(books, "bank_files", asked.bank_file_id, "prepared")["period"])
     open_runs = "SELECT COUNT(*) FROM payroll_runs WHERE period = ? AND status <> 'approved'"
     if books.number(open_runs, period):
-        raise Refused(f"Not every payroll run of {period} is approved.")
+        raise ToolRefused(f"Not every payroll run of {period} is approved.")
     net = books.number("SELECT SUM(net_cents) FROM payroll_runs WHERE period = ?", period)
-    if {money.cents(asked.total), stored(books, "bank_files", asked.bank_file_id, "total_cents")} != {net}:
-        raise Refused(f"The net pay of {period} is {money.text(net)}; file and total must be just that.")
+    if {money.cents(asked.total), stored_cents(books, "bank_files", asked.bank_file_id, "total_cents")} != {net}:
+        raise ToolRefused(f"The net pay of {period} is {money.text(net)}; file and total must be just that.")
     books.execute("UPDATE payroll_runs SET status = 'settled' WHERE period = ?", period)
     return change(books, "bank_files", asked.bank_file_id, status="released")
 
 
-def list_tax_rates(books: Books, _: NoArguments) -> Json:
+def list_tax_rates(books: CompanyBooks, _: NoArguments) -> Json:
     return [*all_of(books, rows_of("tax_rates"))]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, NoArguments, not_found
 from shared.domain.exact_json import Json, JsonObject
@@ -26,7 +26,7 @@ class ReservationOf(Arguments):
     reservation_id: Annotated[str, Field(description="Reservation id, such as RSV-5001", min_length=1)]
 
 
-class Filter(Arguments):
+class ReservationFilter(Arguments):
     department: Annotated[str | None, Field(description="Only reservations of this department")] = None
 
 
@@ -36,26 +36,26 @@ class Reserve(Arguments):
     purpose: Annotated[str, Field(description="What the money is set aside for", min_length=1)]
 
 
-def get_department_budget(books: Books, asked: OfDepartment) -> Json:
+def get_department_budget(books: CompanyBooks, asked: OfDepartment) -> Json:
     found = books.record(f"{_BUDGET} WHERE department = ? COLLATE NOCASE", asked.department)
     return found or not_found("budget for department", asked.department)
 
 
-def list_budgets(books: Books, _: NoArguments) -> Json:
+def list_budgets(books: CompanyBooks, _: NoArguments) -> Json:
     return [*books.records(f"{_BUDGET} ORDER BY department")]
 
 
-def get_reservation(books: Books, asked: ReservationOf) -> Json:
+def get_reservation(books: CompanyBooks, asked: ReservationOf) -> Json:
     found = books.record("SELECT * FROM reservations WHERE id = ?", asked.reservation_id)
     return found or not_found("reservation", asked.reservation_id)
 
 
-def list_reservations(books: Books, asked: Filter) -> Json:
+def list_reservations(books: CompanyBooks, asked: ReservationFilter) -> Json:
     sql = "SELECT * FROM reservations WHERE ? IS NULL OR department = ? COLLATE NOCASE ORDER BY id"
     return [*books.records(sql, asked.department, asked.department)]
 
 
-def reserve_budget(books: Books, asked: Reserve) -> Json:
+def reserve_budget(books: CompanyBooks, asked: Reserve) -> Json:
     department, amount_cents = require_available(books, asked.department, money.cents(asked.amount))
     key = books.next_id("reservations", "RSV", 5001)
     sql = "INSERT INTO reservations (id, department, amount_cents, purpose, created_at) VALUES (?, ?, ?, ?, ?)"
@@ -64,11 +64,11 @@ def reserve_budget(books: Books, asked: Reserve) -> Json:
     return books.record("SELECT * FROM reservations WHERE id = ?", key)
 
 
-def release_reservation(books: Books, asked: ReservationOf) -> Json:
+def release_reservation(books: CompanyBooks, asked: ReservationOf) -> Json:
     sql = "SELECT * FROM reservations WHERE id = ?"
     found = books.record(sql, asked.reservation_id)
     if found is None:
-        raise Refused(f"There is no reservation {asked.reservation_id}.")
+        raise ToolRefused(f"There is no reservation {asked.reservation_id}.")
     if found["status"] != "active":
         raise AlreadyDone(f"Reservation {asked.reservation_id} is already {found['status']}.")
     held = books.number("SELECT amount_cents FROM reservations WHERE id = ?", asked.reservation_id)
@@ -77,35 +77,35 @@ def release_reservation(books: Books, asked: ReservationOf) -> Json:
     return books.record(sql, asked.reservation_id)
 
 
-def require_available(books: Books, department: str, amount_cents: int) -> tuple[str, int]:
+def require_available(books: CompanyBooks, department: str, amount_cents: int) -> tuple[str, int]:
     """The department's own spelling and the amount, or a refusal if its budget does not cover that."""
     found = _budget_of(books, department)
     sql = "SELECT allocated_cents - spent_cents - reserved_cents FROM budgets WHERE id = ?"
     if books.number(sql, str(found["id"])) < amount_cents:
         wanted = money.text(amount_cents)
-        raise Refused(f"The budget of {found['department']} has {found['available']} available, not {wanted}.")
+        raise ToolRefused(f"The budget of {found['department']} has {found['available']} available, not {wanted}.")
     return str(found["department"]), amount_cents
 
 
-def require_department(books: Books, department: str) -> str:
+def require_department(books: CompanyBooks, department: str) -> str:
     """The department's own spelling, or a refusal if there is none of that name."""
     return str(_budget_of(books, department)["department"])
 
 
-def spend(books: Books, department: str, amount_cents: int) -> None:
+def spend(books: CompanyBooks, department: str, amount_cents: int) -> None:
     """Charge a department's budget; refused if it would be overdrawn."""
     own_name, _ = require_available(books, department, amount_cents)
     _move(books, "spent_cents", amount_cents, own_name)
 
 
-def _budget_of(books: Books, department: str) -> JsonObject:
+def _budget_of(books: CompanyBooks, department: str) -> JsonObject:
     found = books.record(f"{_BUDGET} WHERE department = ? COLLATE NOCASE", department)
     if found is None:
-        raise Refused(f"There is no budget for department {department}.")
+        raise ToolRefused(f"There is no budget for department {department}.")
     return found
 
 
-def _move(books: Books, column: str, amount_cents: int, department: str) -> None:
+def _move(books: CompanyBooks, column: str, amount_cents: int, department: str) -> None:
     sql = f"UPDATE budgets SET {column} = {column} + ? WHERE department = ?"  # noqa: S608 - our own column names
     books.execute(sql, amount_cents, department)
 
@@ -121,7 +121,11 @@ TOOLS = (
     CompanyTool("list_budgets", "The budgets of all departments.", NoArguments, READ, list_budgets),
     CompanyTool("get_reservation", "One budget reservation by id.", ReservationOf, READ, get_reservation),
     CompanyTool(
-        "list_reservations", "All budget reservations, or those of a department.", Filter, READ, list_reservations
+        "list_reservations",
+        "All budget reservations, or those of a department.",
+        ReservationFilter,
+        READ,
+        list_reservations,
     ),
     CompanyTool(
         "reserve_budget",

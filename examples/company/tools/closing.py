@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import AlreadyDone, Books, Refused
-from examples.company.lookup import Query, add, change, existing, in_status, one, rows_of
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
+from examples.company.lookup import RowQuery, add, change, existing, in_status, one, rows_of
 from examples.company.money import Amount
 from examples.company.paging import FromOffset, Paged, by_offset, by_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
@@ -45,29 +45,29 @@ class Recognise(ByPeriod):
     amount: Amount
 
 
-def get_ledger_period(books: Books, asked: ByPeriod) -> Json:
+def get_ledger_period(books: CompanyBooks, asked: ByPeriod) -> Json:
     return one(books, "ledger_periods", asked.ledger_period_id)
 
 
-def list_period_contracts(books: Books, asked: PagesOfPeriod) -> Json:
-    return by_page(books, "contracts", Query(_CONTRACTS, (asked.ledger_period_id,)), asked)
+def list_period_contracts(books: CompanyBooks, asked: PagesOfPeriod) -> Json:
+    return by_page(books, "contracts", RowQuery(_CONTRACTS, (asked.ledger_period_id,)), asked)
 
 
-def list_period_bookings(books: Books, asked: OfPeriod) -> Json:
+def list_period_bookings(books: CompanyBooks, asked: OfPeriod) -> Json:
     return by_offset(books, "bookings", rows_of("ledger_bookings", ledger_period_id=asked.ledger_period_id), asked)
 
 
-def list_period_accounts(books: Books, asked: OfPeriod) -> Json:
-    return by_offset(books, "accounts", Query(_ACCOUNTS, (asked.ledger_period_id,)), asked)
+def list_period_accounts(books: CompanyBooks, asked: OfPeriod) -> Json:
+    return by_offset(books, "accounts", RowQuery(_ACCOUNTS, (asked.ledger_period_id,)), asked)
 
 
-def record_revenue_booking(books: Books, asked: Recognise) -> Json:
+def record_revenue_booking(books: CompanyBooks, asked: Recognise) -> Json:
     in_status(books, "ledger_periods", asked.ledger_period_id, "open")
-    if _booked(books, asked.ledger_period_id):
+    if _count_recognitions(books, asked.ledger_period_id):
         raise AlreadyDone(f"The revenue of period {asked.ledger_period_id} is already booked.")
-    earned = _earned(books, asked.ledger_period_id)
+    earned = _earned_cents(books, asked.ledger_period_id)
     if money.cents(asked.amount) != earned:
-        raise Refused(
+        raise ToolRefused(
             f"The contracts of {asked.ledger_period_id} have earned {money.text(earned)}, not {asked.amount}."
         )
     return add(
@@ -82,29 +82,29 @@ def record_revenue_booking(books: Books, asked: Recognise) -> Json:
     )
 
 
-def close_ledger_period(books: Books, asked: ByPeriod) -> Json:
+def close_ledger_period(books: CompanyBooks, asked: ByPeriod) -> Json:
     in_status(books, "ledger_periods", asked.ledger_period_id, "open")
-    if not _booked(books, asked.ledger_period_id):
-        raise Refused(f"The revenue of period {asked.ledger_period_id} is not booked yet.")
+    if not _count_recognitions(books, asked.ledger_period_id):
+        raise ToolRefused(f"The revenue of period {asked.ledger_period_id} is not booked yet.")
     return change(books, "ledger_periods", asked.ledger_period_id, status="closed", closed_at=books.now())
 
 
-def _booked(books: Books, ledger_period_id: str) -> int:
+def _count_recognitions(books: CompanyBooks, ledger_period_id: str) -> int:
     sql = "SELECT COUNT(*) FROM ledger_bookings WHERE ledger_period_id = ? AND purpose = ?"
     return books.number(sql, ledger_period_id, _EARNED)
 
 
-def _earned(books: Books, ledger_period_id: str) -> int:
+def _earned_cents(books: CompanyBooks, ledger_period_id: str) -> int:
     """Straight-line, in cents, each contract rounded half up by itself."""
     existing(books, "ledger_periods", ledger_period_id)
     share = "(2 * value_cents * elapsed + months) / (2 * months)"
     return books.number(f"SELECT SUM({share}) FROM ({_CONTRACTS})", ledger_period_id)  # noqa: S608 - our own query
 
 
-def _account(books: Books, name: str) -> str:
+def _account(books: CompanyBooks, name: str) -> str:
     found = books.record("SELECT id FROM ledger_accounts WHERE name = ?", name)
     if found is None:
-        raise Refused(f"There is no account {name}.")
+        raise ToolRefused(f"There is no account {name}.")
     return str(found["id"])
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from examples.company.books import AlreadyDone, Books, Refused
-from examples.company.lookup import Query, add, all_of, change, existing, in_status, one, rows_of, stored
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
+from examples.company.lookup import RowQuery, add, all_of, change, existing, in_status, one, rows_of, stored_cents
 from examples.company.paging import FromOffset, by_link, by_offset
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, NoArguments
 from shared.domain.exact_json import Json
@@ -18,19 +18,19 @@ Kyc = Literal["cleared", "missing", "expired"]
 _FIRST_PERIOD = timedelta(days=30)
 
 
-class ById(Arguments):
+class CustomerById(Arguments):
     customer_id: CustomerId
 
 
-class ByText(Arguments):
+class CustomerSearch(Arguments):
     query: Annotated[str, Field(description="Part of a name or an e-mail address", min_length=1)]
 
 
-class Filter(FromOffset):
+class CustomerFilter(FromOffset):
     kyc_status: Annotated[Kyc | None, Field(description="Only this state of the identity check")] = None
 
 
-class New(Arguments):
+class NewCustomer(Arguments):
     name: Annotated[str, Field(description="The customer's name", min_length=1)]
     email: Annotated[str, Field(description="The customer's e-mail address", pattern=r"^[^@\s]+@[^@\s]+$")]
 
@@ -60,51 +60,51 @@ class Migrate(Arguments):
     plan_name: PlanName
 
 
-class Cancel(Arguments):
+class CancelSubscription(Arguments):
     subscription_id: SubscriptionId
     reason: Annotated[str, Field(description="Why it is cancelled", min_length=1)]
 
 
-def get_customer(books: Books, asked: ById) -> Json:
+def get_customer(books: CompanyBooks, asked: CustomerById) -> Json:
     return one(books, "customers", asked.customer_id)
 
 
-def list_customers(books: Books, asked: Filter) -> Json:
+def list_customers(books: CompanyBooks, asked: CustomerFilter) -> Json:
     return by_offset(books, "customers", rows_of("customers", kyc_status=asked.kyc_status), asked)
 
 
-def search_customers(books: Books, asked: ByText) -> Json:
+def search_customers(books: CompanyBooks, asked: CustomerSearch) -> Json:
     sql = "SELECT * FROM customers WHERE INSTR(LOWER(name || ' ' || email), LOWER(?))"
-    return [*all_of(books, Query(sql, (asked.query,)))]
+    return [*all_of(books, RowQuery(sql, (asked.query,)))]
 
 
-def create_customer(books: Books, asked: New) -> Json:
+def create_customer(books: CompanyBooks, asked: NewCustomer) -> Json:
     if other := books.record("SELECT id FROM customers WHERE email = ? COLLATE NOCASE", asked.email):
         raise AlreadyDone(f"{asked.email} is already the address of customer {other['id']}.")
     return add(books, "customers", name=asked.name, email=asked.email, created_at=books.now())
 
 
-def update_customer_kyc(books: Books, asked: NewKyc) -> Json:
+def update_customer_kyc(books: CompanyBooks, asked: NewKyc) -> Json:
     existing(books, "customers", asked.customer_id)
     return change(books, "customers", asked.customer_id, kyc_status=asked.kyc_status)
 
 
-def list_plans(books: Books, _: NoArguments) -> Json:
+def list_plans(books: CompanyBooks, _: NoArguments) -> Json:
     return [*all_of(books, rows_of("plans"))]
 
 
-def get_subscription(books: Books, asked: BySubscription) -> Json:
+def get_subscription(books: CompanyBooks, asked: BySubscription) -> Json:
     return one(books, "subscriptions", asked.subscription_id)
 
 
-def list_subscriptions(books: Books, asked: Subscriptions) -> Json:
+def list_subscriptions(books: CompanyBooks, asked: Subscriptions) -> Json:
     query = rows_of("subscriptions", customer_id=asked.customer_id, status=asked.status)
     return by_link(books, "subscriptions", query, asked)
 
 
-def create_subscription(books: Books, asked: NewSubscription) -> Json:
+def create_subscription(books: CompanyBooks, asked: NewSubscription) -> Json:
     if existing(books, "customers", asked.customer_id)["status"] != "active":
-        raise Refused(f"Customer {asked.customer_id} is no longer served.")
+        raise ToolRefused(f"Customer {asked.customer_id} is no longer served.")
     plan_name, price = _plan(books, asked.plan_name)
     return add(
         books,
@@ -117,38 +117,42 @@ def create_subscription(books: Books, asked: NewSubscription) -> Json:
     )
 
 
-def migrate_subscription(books: Books, asked: Migrate) -> Json:
+def migrate_subscription(books: CompanyBooks, asked: Migrate) -> Json:
     now = in_status(books, "subscriptions", asked.subscription_id, "active")
     plan_name, price = _plan(books, asked.plan_name)
     if now["plan_name"] == plan_name:
         raise AlreadyDone(f"Subscription {asked.subscription_id} already has the plan {plan_name}.")
-    monthly = price * stored(books, "subscriptions", asked.subscription_id, "seats")
+    monthly = price * stored_cents(books, "subscriptions", asked.subscription_id, "seats")
     return change(books, "subscriptions", asked.subscription_id, plan_name=plan_name, monthly_cents=monthly)
 
 
-def cancel_subscription(books: Books, asked: Cancel) -> Json:
+def cancel_subscription(books: CompanyBooks, asked: CancelSubscription) -> Json:
     in_status(books, "subscriptions", asked.subscription_id, "active")
     return change(books, "subscriptions", asked.subscription_id, status="cancelled", reason=asked.reason)
 
 
-def _plan(books: Books, name: str) -> tuple[str, int]:
+def _plan(books: CompanyBooks, name: str) -> tuple[str, int]:
     found = books.record("SELECT id, plan_name FROM plans WHERE plan_name = ? COLLATE NOCASE", name)
     if found is None:
-        raise Refused(f"There is no plan {name}.")
-    return str(found["plan_name"]), stored(books, "plans", str(found["id"]), "seat_fee_cents")
+        raise ToolRefused(f"There is no plan {name}.")
+    return str(found["plan_name"]), stored_cents(books, "plans", str(found["id"]), "seat_fee_cents")
 
 
 TOOLS = (
-    CompanyTool("get_customer", "One customer by id.", ById, READ, get_customer),
+    CompanyTool("get_customer", "One customer by id.", CustomerById, READ, get_customer),
     CompanyTool(
         "list_customers",
         "Customers, page by page, by the state of the identity check if given.",
-        Filter,
+        CustomerFilter,
         READ,
         list_customers,
     ),
-    CompanyTool("search_customers", "Customers whose name or e-mail contains a text.", ByText, READ, search_customers),
-    CompanyTool("create_customer", "Set up a new customer; an address is used once.", New, ADD, create_customer),
+    CompanyTool(
+        "search_customers", "Customers whose name or e-mail contains a text.", CustomerSearch, READ, search_customers
+    ),
+    CompanyTool(
+        "create_customer", "Set up a new customer; an address is used once.", NewCustomer, ADD, create_customer
+    ),
     CompanyTool(
         "update_customer_kyc", "Set the state of a customer's identity check.", NewKyc, DECIDE, update_customer_kyc
     ),
@@ -170,6 +174,10 @@ TOOLS = (
         migrate_subscription,
     ),
     CompanyTool(
-        "cancel_subscription", "Cancel an active subscription; once only.", Cancel, DECIDE, cancel_subscription
+        "cancel_subscription",
+        "Cancel an active subscription; once only.",
+        CancelSubscription,
+        DECIDE,
+        cancel_subscription,
     ),
 )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from examples.company.books import Books
+from examples.company.books import CompanyBooks
 from examples.company.lookup import all_of, change, in_status, one, rows_of
 from examples.company.toolbox import DECIDE, READ, Arguments, CompanyTool
 from shared.domain.exact_json import Json
@@ -12,48 +12,54 @@ from shared.domain.exact_json import Json
 DisputeId = Annotated[str, Field(description="Dispute id, such as DSP-2501", min_length=1)]
 
 
-class ById(Arguments):
+class DisputeById(Arguments):
     dispute_id: DisputeId
 
 
-class Filter(Arguments):
+class DisputeFilter(Arguments):
     status: Annotated[Literal["open", "resolved", "rejected"] | None, Field(description="Only this status")] = None
     customer_id: Annotated[str | None, Field(description="Only disputes of this customer")] = None
 
 
-class Resolve(ById):
+class ResolveDispute(DisputeById):
     resolution: Annotated[str, Field(description="What the customer gets", min_length=1)]
 
 
-class Reject(ById):
+class RejectDispute(DisputeById):
     reason: Annotated[str, Field(description="Why the customer gets nothing", min_length=1)]
 
 
-def get_dispute(books: Books, asked: ById) -> Json:
+def get_dispute(books: CompanyBooks, asked: DisputeById) -> Json:
     return one(books, "disputes", asked.dispute_id)
 
 
-def list_disputes(books: Books, asked: Filter) -> Json:
+def list_disputes(books: CompanyBooks, asked: DisputeFilter) -> Json:
     return [*all_of(books, rows_of("disputes", status=asked.status, customer_id=asked.customer_id))]
 
 
-def resolve_dispute(books: Books, asked: Resolve) -> Json:
+def resolve_dispute(books: CompanyBooks, asked: ResolveDispute) -> Json:
     in_status(books, "disputes", asked.dispute_id, "open")
     decided = {"status": "resolved", "resolution": asked.resolution, "decided_at": books.now()}
     return change(books, "disputes", asked.dispute_id, **decided)
 
 
-def reject_dispute(books: Books, asked: Reject) -> Json:
+def reject_dispute(books: CompanyBooks, asked: RejectDispute) -> Json:
     in_status(books, "disputes", asked.dispute_id, "open")
     decided = {"status": "rejected", "reason": asked.reason, "decided_at": books.now()}
     return change(books, "disputes", asked.dispute_id, **decided)
 
 
 TOOLS = (
-    CompanyTool("get_dispute", "One dispute by id, with what it is about.", ById, READ, get_dispute),
-    CompanyTool("list_disputes", "Disputes, by status or by customer if given.", Filter, READ, list_disputes),
+    CompanyTool("get_dispute", "One dispute by id, with what it is about.", DisputeById, READ, get_dispute),
+    CompanyTool("list_disputes", "Disputes, by status or by customer if given.", DisputeFilter, READ, list_disputes),
     CompanyTool(
-        "resolve_dispute", "Resolve an open dispute for the customer; once only.", Resolve, DECIDE, resolve_dispute
+        "resolve_dispute",
+        "Resolve an open dispute for the customer; once only.",
+        ResolveDispute,
+        DECIDE,
+        resolve_dispute,
     ),
-    CompanyTool("reject_dispute", "Reject an open dispute with a reason; once only.", Reject, DECIDE, reject_dispute),
+    CompanyTool(
+        "reject_dispute", "Reject an open dispute with a reason; once only.", RejectDispute, DECIDE, reject_dispute
+    ),
 )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from examples.company.books import AlreadyDone, Books
+from examples.company.books import AlreadyDone, CompanyBooks
 from examples.company.lookup import add, all_of, change, in_status, one, rows_of
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
 from examples.company.tools.outbox import send
@@ -14,15 +14,15 @@ from shared.domain.exact_json import Json
 _INSTALMENTS = 3
 
 
-class Step(Arguments):
+class DunningStep(Arguments):
     receivable_id: ReceivableId
 
 
-class Notice(Step):
+class DunningNotice(DunningStep):
     message: Annotated[str | None, Field(description="The text of the letter; the usual one without it")] = None
 
 
-class NewPlan(Step):
+class NewPlan(DunningStep):
     instalments: Annotated[int | None, Field(description="In how many instalments, 3 without it", ge=2, le=24)] = None
 
 
@@ -34,20 +34,20 @@ class Plans(Arguments):
     receivable_id: Annotated[str | None, Field(description="Only the plan for this receivable")] = None
 
 
-def send_reminder(books: Books, asked: Notice) -> Json:
+def send_reminder(books: CompanyBooks, asked: DunningNotice) -> Json:
     return _letter(books, asked, "reminded", "Reminder")
 
 
-def send_final_notice(books: Books, asked: Notice) -> Json:
+def send_final_notice(books: CompanyBooks, asked: DunningNotice) -> Json:
     return _letter(books, asked, "last_demand", "Final notice")
 
 
-def hand_over_to_collections(books: Books, asked: Step) -> Json:
+def hand_over_to_collections(books: CompanyBooks, asked: DunningStep) -> Json:
     _step(books, asked, "collections")
     return one(books, "receivables", asked.receivable_id)
 
 
-def create_payment_plan(books: Books, asked: NewPlan) -> Json:
+def create_payment_plan(books: CompanyBooks, asked: NewPlan) -> Json:
     in_status(books, "receivables", asked.receivable_id, "open")
     if other := books.record("SELECT id FROM payment_plans WHERE receivable_id = ?", asked.receivable_id):
         raise AlreadyDone(f"Receivable {asked.receivable_id} already has the plan {other['id']}.")
@@ -57,20 +57,20 @@ def create_payment_plan(books: Books, asked: NewPlan) -> Json:
     )
 
 
-def get_payment_plan(books: Books, asked: ByPlan) -> Json:
+def get_payment_plan(books: CompanyBooks, asked: ByPlan) -> Json:
     return one(books, "payment_plans", asked.payment_plan_id)
 
 
-def list_payment_plans(books: Books, asked: Plans) -> Json:
+def list_payment_plans(books: CompanyBooks, asked: Plans) -> Json:
     return [*all_of(books, rows_of("payment_plans", receivable_id=asked.receivable_id))]
 
 
-def _letter(books: Books, asked: Notice, dunning: str, subject: str) -> Json:
+def _letter(books: CompanyBooks, asked: DunningNotice, dunning: str, subject: str) -> Json:
     customer = _step(books, asked, dunning)
     return send(books, customer, subject, asked.message or f"{subject}: {asked.receivable_id} is overdue.")
 
 
-def _step(books: Books, asked: Step, dunning: str) -> str:
+def _step(books: CompanyBooks, asked: DunningStep, dunning: str) -> str:
     """Take a step further; the customer it is taken against."""
     owed = in_status(books, "receivables", asked.receivable_id, "open")
     if STEPS.index(dunning) <= STEPS.index(str(owed["dunning"])):
@@ -80,12 +80,16 @@ def _step(books: Books, asked: Step, dunning: str) -> str:
 
 
 TOOLS = (
-    CompanyTool("send_reminder", "Remind a customer of an overdue receivable; once.", Notice, ADD, send_reminder),
-    CompanyTool("send_final_notice", "Demand an overdue receivable a last time; once.", Notice, ADD, send_final_notice),
+    CompanyTool(
+        "send_reminder", "Remind a customer of an overdue receivable; once.", DunningNotice, ADD, send_reminder
+    ),
+    CompanyTool(
+        "send_final_notice", "Demand an overdue receivable a last time; once.", DunningNotice, ADD, send_final_notice
+    ),
     CompanyTool(
         "hand_over_to_collections",
         "Give an overdue receivable to the collections agency; once.",
-        Step,
+        DunningStep,
         DECIDE,
         hand_over_to_collections,
     ),

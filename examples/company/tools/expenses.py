@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
 from examples.company.tools.budgets import spend
@@ -20,38 +20,38 @@ _SELECT = (
 )
 
 
-class ById(Arguments):
+class ExpenseById(Arguments):
     expense_id: ExpenseId
 
 
-class Filter(Arguments):
+class ExpenseFilter(Arguments):
     status: Annotated[Literal["pending", "approved", "rejected"] | None, Field(description="Only this status")] = None
     employee_id: Annotated[str | None, Field(description="Only claims of this employee")] = None
 
 
-class Claim(Arguments):
+class ExpenseClaim(Arguments):
     employee_id: EmployeeId
     amount: Amount
     category: Annotated[str, Field(description="Such as travel, meals, training", min_length=1)]
     description: Annotated[str, Field(description="What it was for", min_length=1)]
 
 
-class Approve(Arguments):
+class ApproveExpense(Arguments):
     expense_id: ExpenseId
     note: Annotated[str | None, Field(description="A note to keep with the approval")] = None
 
 
-class Reject(Arguments):
+class RejectExpense(Arguments):
     expense_id: ExpenseId
     reason: Annotated[str, Field(description="Why it is rejected", min_length=1)]
 
 
-def get_expense(books: Books, asked: ById) -> Json:
+def get_expense(books: CompanyBooks, asked: ExpenseById) -> Json:
     found = books.record(f"{_SELECT} WHERE expenses.id = ?", asked.expense_id)
     return found or not_found("expense claim", asked.expense_id)
 
 
-def list_expenses(books: Books, asked: Filter) -> Json:
+def list_expenses(books: CompanyBooks, asked: ExpenseFilter) -> Json:
     sql = (
         f"{_SELECT} WHERE (? IS NULL OR expenses.status = ?) AND (? IS NULL OR expenses.employee_id = ?)"
         " ORDER BY expenses.id"
@@ -59,7 +59,7 @@ def list_expenses(books: Books, asked: Filter) -> Json:
     return [*books.records(sql, asked.status, asked.status, asked.employee_id, asked.employee_id)]
 
 
-def submit_expense(books: Books, asked: Claim) -> Json:
+def submit_expense(books: CompanyBooks, asked: ExpenseClaim) -> Json:
     require_active(books, asked.employee_id)
     key = books.next_id("expenses", "EXP", 1001)
     sql = (
@@ -72,45 +72,55 @@ def submit_expense(books: Books, asked: Claim) -> Json:
     return books.record(f"{_SELECT} WHERE expenses.id = ?", key)
 
 
-def approve_expense(books: Books, asked: Approve) -> Json:
-    claim = _undecided(books, asked.expense_id)
+def approve_expense(books: CompanyBooks, asked: ApproveExpense) -> Json:
+    claim = _require_undecided(books, asked.expense_id)
     amount_cents = books.number("SELECT amount_cents FROM expenses WHERE id = ?", asked.expense_id)
     spend(books, str(claim["department"]), amount_cents)
     return _decide(books, asked.expense_id, "approved", note=asked.note)
 
 
-def reject_expense(books: Books, asked: Reject) -> Json:
-    _undecided(books, asked.expense_id)
+def reject_expense(books: CompanyBooks, asked: RejectExpense) -> Json:
+    _require_undecided(books, asked.expense_id)
     return _decide(books, asked.expense_id, "rejected", reason=asked.reason)
 
 
-def _undecided(books: Books, expense_id: str) -> JsonObject:
+def _require_undecided(books: CompanyBooks, expense_id: str) -> JsonObject:
     claim = books.record(f"{_SELECT} WHERE expenses.id = ?", expense_id)
     if claim is None:
-        raise Refused(f"There is no expense claim {expense_id}.")
+        raise ToolRefused(f"There is no expense claim {expense_id}.")
     if claim["status"] != "pending":
         raise AlreadyDone(f"Expense claim {expense_id} is already {claim['status']}.")
     return claim
 
 
-def _decide(books: Books, expense_id: str, status: str, note: str | None = None, reason: str | None = None) -> Json:
+def _decide(
+    books: CompanyBooks, expense_id: str, status: str, note: str | None = None, reason: str | None = None
+) -> Json:
     sql = "UPDATE expenses SET status = ?, note = ?, reason = ?, decided_at = ? WHERE id = ?"
     books.execute(sql, status, note, reason, books.now(), expense_id)
     return books.record(f"{_SELECT} WHERE expenses.id = ?", expense_id)
 
 
 TOOLS = (
-    CompanyTool("get_expense", "One expense claim by id.", ById, READ, get_expense),
-    CompanyTool("list_expenses", "Expense claims, by status or by employee if given.", Filter, READ, list_expenses),
-    CompanyTool("submit_expense", "File a new expense claim for an employee.", Claim, ADD, submit_expense, keyed=True),
+    CompanyTool("get_expense", "One expense claim by id.", ExpenseById, READ, get_expense),
+    CompanyTool(
+        "list_expenses", "Expense claims, by status or by employee if given.", ExpenseFilter, READ, list_expenses
+    ),
+    CompanyTool(
+        "submit_expense", "File a new expense claim for an employee.", ExpenseClaim, ADD, submit_expense, keyed=True
+    ),
     CompanyTool(
         "approve_expense",
         "Approve a pending expense claim and charge it to the department's budget; once only.",
-        Approve,
+        ApproveExpense,
         DECIDE,
         approve_expense,
     ),
     CompanyTool(
-        "reject_expense", "Reject a pending expense claim with a reason; once only.", Reject, DECIDE, reject_expense
+        "reject_expense",
+        "Reject a pending expense claim with a reason; once only.",
+        RejectExpense,
+        DECIDE,
+        reject_expense,
     ),
 )

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from examples.company.books import Books, Refused, Value
-from examples.company.lookup import Query, rows_of
+from examples.company.books import CompanyBooks, ToolRefused, Value
+from examples.company.lookup import RowQuery, rows_of
 from examples.company.paging import FromOffset, by_offset
 from examples.company.tables import TABLES, Column, columns
 from examples.company.toolbox import READ, Arguments, CompanyTool
@@ -29,36 +29,36 @@ class Select(FromOffset):
     filter_value: Annotated[str | None, Field(description="That value, as it is shown")] = None
 
 
-def describe_table(books: Books, asked: ByTable) -> Json:
+def describe_table(books: CompanyBooks, asked: ByTable) -> Json:
     described: list[Json] = [
         {"name": name, "type": column.type, "required": column.required}
-        for name, column in _shown(books, asked.table).items()
+        for name, column in _visible_columns(books, asked.table).items()
     ]
     return {"table": asked.table, "columns": described}
 
 
-def query_table(books: Books, asked: Select) -> Json:
-    known = _shown(books, asked.table)
-    wanted = {name: _known(known, name) for name in asked.columns or known}
+def query_table(books: CompanyBooks, asked: Select) -> Json:
+    known = _visible_columns(books, asked.table)
+    wanted = {name: _require_column(known, name) for name in asked.columns or known}
     if (asked.filter_column is None) != (asked.filter_value is None):
-        raise Refused("A filter takes both filter_column and filter_value.")
+        raise ToolRefused("A filter takes both filter_column and filter_value.")
     query = rows_of(asked.table)
     if asked.filter_column is not None and asked.filter_value is not None:
-        column = _known(known, asked.filter_column)
-        query = Query(f"{query.sql} WHERE {column.stored} = ?", (_stored_value(column, asked.filter_value),))
+        column = _require_column(known, asked.filter_column)
+        query = RowQuery(f"{query.sql} WHERE {column.stored} = ?", (_stored_value(column, asked.filter_value),))
     return _with_columns(by_offset(books, "rows", query, asked), wanted)
 
 
-def _shown(books: Books, table: str) -> dict[str, Column]:
+def _visible_columns(books: CompanyBooks, table: str) -> dict[str, Column]:
     """The columns of a table by the names under which they are shown now."""
     if table not in TABLES:
-        raise Refused(f"no such table: {table}")
+        raise ToolRefused(f"no such table: {table}")
     return {books.renamed.get(f"{table}.{column.name}", column.name): column for column in columns()[table]}
 
 
-def _known(known: Mapping[str, Column], name: str) -> Column:
+def _require_column(known: Mapping[str, Column], name: str) -> Column:
     if name not in known:
-        raise Refused(f"no such column: {name}")
+        raise ToolRefused(f"no such column: {name}")
     return known[name]
 
 
@@ -73,13 +73,13 @@ def _stored_value(column: Column, shown: str) -> Value:
     except InvalidOperation:
         whole = Decimal("NaN")
     if not whole.is_finite() or whole != whole.to_integral_value() or abs(whole) >= _MOST:
-        raise Refused(f"{shown} is no {column.type}, as {column.name} is.")
+        raise ToolRefused(f"{shown} is no {column.type}, as {column.name} is.")
     return int(whole)
 
 
 def _yes_or_no(column: Column, shown: str) -> int:
     if shown not in ("true", "false"):
-        raise Refused(f"{shown} is no boolean, as {column.name} is.")
+        raise ToolRefused(f"{shown} is no boolean, as {column.name} is.")
     return int(shown == "true")
 
 

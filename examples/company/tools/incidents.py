@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import AlreadyDone, Books, Refused
-from examples.company.lookup import add, all_of, change, existing, in_status, one, rows_of, stored
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
+from examples.company.lookup import add, all_of, change, existing, in_status, one, rows_of, stored_cents
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
 from examples.company.tools.people import EmployeeId, require_active
@@ -17,30 +17,30 @@ SlaId = Annotated[str, Field(description="SLA id, such as SLA-1401", min_length=
 Severity = Literal["P1", "P2", "P3", "P4"]
 
 
-class ById(Arguments):
+class IncidentById(Arguments):
     incident_id: IncidentId
 
 
-class Filter(Arguments):
+class IncidentFilter(Arguments):
     status: Annotated[Literal["open", "resolved"] | None, Field(description="Only this status")] = None
     severity: Annotated[Severity | None, Field(description="Only this severity")] = None
 
 
-class New(Arguments):
+class NewIncident(Arguments):
     title: Annotated[str, Field(description="What is wrong, in a few words", min_length=1)]
     severity: Annotated[Severity, Field(description="P1 is the worst")]
     service: Annotated[str, Field(description="The service that is affected", min_length=1)]
 
 
-class Escalate(ById):
+class EscalateIncident(IncidentById):
     severity: Annotated[Severity, Field(description="The new severity, worse than before")]
 
 
-class Assign(ById):
+class AssignIncident(IncidentById):
     employee_id: EmployeeId
 
 
-class Resolve(ById):
+class ResolveIncident(IncidentById):
     resolution: Annotated[str, Field(description="What was done", min_length=1)]
 
 
@@ -65,39 +65,39 @@ class Credits(Arguments):
     incident_id: Annotated[str | None, Field(description="Only credits for this incident")] = None
 
 
-def get_incident(books: Books, asked: ById) -> Json:
+def get_incident(books: CompanyBooks, asked: IncidentById) -> Json:
     return one(books, "incidents", asked.incident_id)
 
 
-def list_incidents(books: Books, asked: Filter) -> Json:
+def list_incidents(books: CompanyBooks, asked: IncidentFilter) -> Json:
     return [*all_of(books, rows_of("incidents", status=asked.status, severity=asked.severity))]
 
 
-def create_incident(books: Books, asked: New) -> Json:
+def create_incident(books: CompanyBooks, asked: NewIncident) -> Json:
     fields = {"title": asked.title, "severity": asked.severity, "service": asked.service}
     return add(books, "incidents", **fields, created_at=books.now())
 
 
-def escalate_incident(books: Books, asked: Escalate) -> Json:
+def escalate_incident(books: CompanyBooks, asked: EscalateIncident) -> Json:
     incident = in_status(books, "incidents", asked.incident_id, "open")
     if asked.severity >= str(incident["severity"]):
         raise AlreadyDone(f"Incident {asked.incident_id} is already {incident['severity']}.")
     return change(books, "incidents", asked.incident_id, severity=asked.severity)
 
 
-def assign_incident(books: Books, asked: Assign) -> Json:
+def assign_incident(books: CompanyBooks, asked: AssignIncident) -> Json:
     in_status(books, "incidents", asked.incident_id, "open")
     require_active(books, asked.employee_id)
     return change(books, "incidents", asked.incident_id, employee_id=asked.employee_id)
 
 
-def resolve_incident(books: Books, asked: Resolve) -> Json:
+def resolve_incident(books: CompanyBooks, asked: ResolveIncident) -> Json:
     in_status(books, "incidents", asked.incident_id, "open")
     resolved = {"status": "resolved", "resolution": asked.resolution, "decided_at": books.now()}
     return change(books, "incidents", asked.incident_id, **resolved)
 
 
-def get_sla(books: Books, asked: BySla) -> Json:
+def get_sla(books: CompanyBooks, asked: BySla) -> Json:
     """With how often it was broken so far."""
     broken = (
         "SELECT COUNT(*) FROM incidents i WHERE i.sla_id = s.id AND i.downtime_minutes > s.allowed_downtime_minutes"
@@ -106,15 +106,15 @@ def get_sla(books: Books, asked: BySla) -> Json:
     return books.record(sql, asked.sla_id) or not_found("SLA", asked.sla_id)
 
 
-def list_slas(books: Books, asked: Slas) -> Json:
+def list_slas(books: CompanyBooks, asked: Slas) -> Json:
     return [*all_of(books, rows_of("slas", customer_id=asked.customer_id, service=asked.service))]
 
 
-def record_sla_credit(books: Books, asked: NewCredit) -> Json:
+def record_sla_credit(books: CompanyBooks, asked: NewCredit) -> Json:
     incident = existing(books, "incidents", asked.incident_id)
     existing(books, "slas", asked.sla_id)
     if incident["sla_id"] != asked.sla_id:
-        raise Refused(f"Incident {asked.incident_id} does not fall under {asked.sla_id}.")
+        raise ToolRefused(f"Incident {asked.incident_id} does not fall under {asked.sla_id}.")
     _require_breach(books, asked)
     if other := books.record("SELECT id FROM sla_credits WHERE incident_id = ?", asked.incident_id):
         raise AlreadyDone(f"The breach {asked.incident_id} already has the credit {other['id']}.")
@@ -122,27 +122,29 @@ def record_sla_credit(books: Books, asked: NewCredit) -> Json:
     return add(books, "sla_credits", **fields, amount_cents=money.cents(asked.amount), created_at=books.now())
 
 
-def _require_breach(books: Books, asked: NewCredit) -> None:
-    permitted = stored(books, "slas", asked.sla_id, "allowed_downtime_minutes")
-    down = stored(books, "incidents", asked.incident_id, "downtime_minutes")
+def _require_breach(books: CompanyBooks, asked: NewCredit) -> None:
+    permitted = stored_cents(books, "slas", asked.sla_id, "allowed_downtime_minutes")
+    down = stored_cents(books, "incidents", asked.incident_id, "downtime_minutes")
     if down <= permitted:
-        raise Refused(f"{down} minutes are within the {permitted} that {asked.sla_id} allows.")
-    fee = stored(books, "slas", asked.sla_id, "monthly_fee_cents")
+        raise ToolRefused(f"{down} minutes are within the {permitted} that {asked.sla_id} allows.")
+    fee = stored_cents(books, "slas", asked.sla_id, "monthly_fee_cents")
     if money.cents(asked.amount) > fee:
-        raise Refused(f"A credit is never more than the monthly fee of {money.text(fee)}.")
+        raise ToolRefused(f"A credit is never more than the monthly fee of {money.text(fee)}.")
 
 
-def list_sla_credits(books: Books, asked: Credits) -> Json:
+def list_sla_credits(books: CompanyBooks, asked: Credits) -> Json:
     return [*all_of(books, rows_of("sla_credits", sla_id=asked.sla_id, incident_id=asked.incident_id))]
 
 
 TOOLS = (
-    CompanyTool("get_incident", "One incident by id, with its downtime in minutes.", ById, READ, get_incident),
-    CompanyTool("list_incidents", "Incidents, by status or by severity if given.", Filter, READ, list_incidents),
-    CompanyTool("create_incident", "Open a new incident.", New, ADD, create_incident, keyed=True),
-    CompanyTool("escalate_incident", "Raise an open incident's severity.", Escalate, DECIDE, escalate_incident),
-    CompanyTool("assign_incident", "Give an open incident to an employee.", Assign, DECIDE, assign_incident),
-    CompanyTool("resolve_incident", "Resolve an open incident; once only.", Resolve, DECIDE, resolve_incident),
+    CompanyTool("get_incident", "One incident by id, with its downtime in minutes.", IncidentById, READ, get_incident),
+    CompanyTool(
+        "list_incidents", "Incidents, by status or by severity if given.", IncidentFilter, READ, list_incidents
+    ),
+    CompanyTool("create_incident", "Open a new incident.", NewIncident, ADD, create_incident, keyed=True),
+    CompanyTool("escalate_incident", "Raise an open incident's severity.", EscalateIncident, DECIDE, escalate_incident),
+    CompanyTool("assign_incident", "Give an open incident to an employee.", AssignIncident, DECIDE, assign_incident),
+    CompanyTool("resolve_incident", "Resolve an open incident; once only.", ResolveIncident, DECIDE, resolve_incident),
     CompanyTool(
         "get_sla",
         "One SLA by id: what a customer is promised and owed, and how often it was broken.",

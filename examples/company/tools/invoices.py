@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import AlreadyDone, Books, Refused
-from examples.company.lookup import Query, add, all_of, change, existing, in_status, one, rows_of, stored
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
+from examples.company.lookup import RowQuery, add, all_of, change, existing, in_status, one, rows_of, stored_cents
 from examples.company.money import Amount, SignedAmount
 from examples.company.paging import FromCursor, Paged, by_cursor, by_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
@@ -16,31 +16,31 @@ from shared.domain.exact_json import Json
 InvoiceId = Annotated[str, Field(description="Invoice id, such as INV-6001", min_length=1)]
 
 
-class ById(Arguments):
+class InvoiceById(Arguments):
     invoice_id: InvoiceId
 
 
-class Filter(Paged):
+class InvoiceFilter(Paged):
     vendor_id: Annotated[str | None, Field(description="Only invoices of this vendor")] = None
     status: Annotated[
         Literal["open", "matched", "flagged", "approved", "settled"] | None, Field(description="Only this status")
     ] = None
 
 
-class ByText(Arguments):
+class InvoiceSearch(Arguments):
     query: Annotated[str, Field(description="Part of the number that the vendor gave", min_length=1)]
 
 
-class Match(ById):
+class Match(InvoiceById):
     purchase_order_id: PurchaseOrderId
 
 
-class Flag(ById):
+class Flag(InvoiceById):
     variance: SignedAmount
     reason: Annotated[str, Field(description="What is wrong with it", min_length=1)]
 
 
-class Pay(ById):
+class PayInvoice(InvoiceById):
     amount: Amount
 
 
@@ -52,83 +52,83 @@ class Payments(FromCursor):
     vendor_id: Annotated[str | None, Field(description="Only payments to this vendor")] = None
 
 
-def get_invoice(books: Books, asked: ById) -> Json:
+def get_invoice(books: CompanyBooks, asked: InvoiceById) -> Json:
     return one(books, "invoices", asked.invoice_id)
 
 
-def list_invoices(books: Books, asked: Filter) -> Json:
+def list_invoices(books: CompanyBooks, asked: InvoiceFilter) -> Json:
     return by_page(books, "invoices", rows_of("invoices", vendor_id=asked.vendor_id, status=asked.status), asked)
 
 
-def search_invoices(books: Books, asked: ByText) -> Json:
+def search_invoices(books: CompanyBooks, asked: InvoiceSearch) -> Json:
     return [
-        *all_of(books, Query("SELECT * FROM invoices WHERE INSTR(LOWER(invoice_number), LOWER(?))", (asked.query,)))
+        *all_of(books, RowQuery("SELECT * FROM invoices WHERE INSTR(LOWER(invoice_number), LOWER(?))", (asked.query,)))
     ]
 
 
-def match_invoice(books: Books, asked: Match) -> Json:
+def match_invoice(books: CompanyBooks, asked: Match) -> Json:
     invoice = in_status(books, "invoices", asked.invoice_id, "open", "flagged")
     order = existing(books, "purchase_orders", asked.purchase_order_id)
     if order["status"] not in ("approved", "received") or order["vendor_id"] != invoice["vendor_id"]:
-        raise Refused(f"{asked.purchase_order_id} is no approved purchase order to {invoice['vendor_id']}.")
+        raise ToolRefused(f"{asked.purchase_order_id} is no approved purchase order to {invoice['vendor_id']}.")
     if order["amount"] != invoice["amount"]:
-        raise Refused(f"Invoice {asked.invoice_id} is over {invoice['amount']}, the order over {order['amount']}.")
+        raise ToolRefused(f"Invoice {asked.invoice_id} is over {invoice['amount']}, the order over {order['amount']}.")
     _require_unmatched(books, asked.purchase_order_id)
     decided = {"status": "matched", "purchase_order_id": asked.purchase_order_id, "decided_at": books.now()}
     return change(books, "invoices", asked.invoice_id, **decided, variance_cents=0)
 
 
-def _require_unmatched(books: Books, purchase_order_id: str) -> None:
+def _require_unmatched(books: CompanyBooks, purchase_order_id: str) -> None:
     sql = "SELECT id FROM invoices WHERE purchase_order_id = ? AND status IN ('matched', 'settled')"
     if other := books.record(sql, purchase_order_id):
         raise AlreadyDone(f"Purchase order {purchase_order_id} is already matched with invoice {other['id']}.")
 
 
-def flag_invoice(books: Books, asked: Flag) -> Json:
+def flag_invoice(books: CompanyBooks, asked: Flag) -> Json:
     in_status(books, "invoices", asked.invoice_id, "open")
     flagged = {"status": "flagged", "reason": asked.reason, "decided_at": books.now()}
     return change(books, "invoices", asked.invoice_id, **flagged, variance_cents=money.cents(asked.variance))
 
 
-def approve_invoice(books: Books, asked: ById) -> Json:
+def approve_invoice(books: CompanyBooks, asked: InvoiceById) -> Json:
     in_status(books, "invoices", asked.invoice_id, "open", "flagged")
     return change(books, "invoices", asked.invoice_id, status="approved", decided_at=books.now())
 
 
-def pay_invoice(books: Books, asked: Pay) -> Json:
+def pay_invoice(books: CompanyBooks, asked: PayInvoice) -> Json:
     invoice = existing(books, "invoices", asked.invoice_id)
     if invoice["status"] in ("open", "flagged"):
-        raise Refused(f"Invoice {asked.invoice_id} is {invoice['status']}: match it with its purchase order first.")
+        raise ToolRefused(f"Invoice {asked.invoice_id} is {invoice['status']}: match it with its purchase order first.")
     in_status(books, "invoices", asked.invoice_id, "matched", "approved")
     amount_cents = money.cents(asked.amount)
-    if amount_cents != stored(books, "invoices", asked.invoice_id, "amount_cents"):
-        raise Refused(f"Invoice {asked.invoice_id} is over {invoice['amount']}, not {money.text(amount_cents)}.")
+    if amount_cents != stored_cents(books, "invoices", asked.invoice_id, "amount_cents"):
+        raise ToolRefused(f"Invoice {asked.invoice_id} is over {invoice['amount']}, not {money.text(amount_cents)}.")
     change(books, "invoices", asked.invoice_id, status="settled")
     of = {"invoice_id": asked.invoice_id, "vendor_id": str(invoice["vendor_id"])}
     return add(books, "payments", **of, amount_cents=amount_cents, created_at=books.now())
 
 
-def get_payment(books: Books, asked: ByPayment) -> Json:
+def get_payment(books: CompanyBooks, asked: ByPayment) -> Json:
     return one(books, "payments", asked.payment_id)
 
 
-def list_payments(books: Books, asked: Payments) -> Json:
+def list_payments(books: CompanyBooks, asked: Payments) -> Json:
     return by_cursor(books, "payments", rows_of("payments", vendor_id=asked.vendor_id), asked)
 
 
 TOOLS = (
-    CompanyTool("get_invoice", "One vendor's invoice by id.", ById, READ, get_invoice),
+    CompanyTool("get_invoice", "One vendor's invoice by id.", InvoiceById, READ, get_invoice),
     CompanyTool(
         "list_invoices",
         "Vendors' invoices, page by page, by vendor or by status if given.",
-        Filter,
+        InvoiceFilter,
         READ,
         list_invoices,
     ),
     CompanyTool(
         "search_invoices",
         "Invoices by the number that the vendor gave; shows duplicates.",
-        ByText,
+        InvoiceSearch,
         READ,
         search_invoices,
     ),
@@ -149,12 +149,12 @@ TOOLS = (
     CompanyTool(
         "approve_invoice",
         "Approve an open or flagged invoice for payment although it is matched with nothing; once only.",
-        ById,
+        InvoiceById,
         DECIDE,
         approve_invoice,
     ),
     CompanyTool(
-        "pay_invoice", "Pay a matched or approved invoice in full; once only.", Pay, ADD, pay_invoice, keyed=True
+        "pay_invoice", "Pay a matched or approved invoice in full; once only.", PayInvoice, ADD, pay_invoice, keyed=True
     ),
     CompanyTool("get_payment", "One payment to a vendor by id.", ByPayment, READ, get_payment),
     CompanyTool(

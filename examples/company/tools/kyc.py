@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from examples.company.books import AlreadyDone, Books
+from examples.company.books import AlreadyDone, CompanyBooks
 from examples.company.lookup import add, all_of, existing, one, rows_of
 from examples.company.toolbox import ADD, READ, Arguments, CompanyTool, not_found
 from examples.company.tools.customers import CustomerId
@@ -29,28 +29,28 @@ class Documents(ByCustomer):
     status: Annotated[Literal["received", "missing", "expired"] | None, Field(description="Only this status")] = None
 
 
-def get_screening(books: Books, asked: ByCustomer) -> Json:
+def get_screening(books: CompanyBooks, asked: ByCustomer) -> Json:
     found = all_of(books, rows_of("screenings", customer_id=asked.customer_id))
     return found[0] if found else not_found("screening of customer", asked.customer_id)
 
 
-def get_kyc_document(books: Books, asked: ByDocument) -> Json:
+def get_kyc_document(books: CompanyBooks, asked: ByDocument) -> Json:
     return one(books, "kyc_documents", asked.kyc_document_id)
 
 
-def list_kyc_documents(books: Books, asked: Documents) -> Json:
+def list_kyc_documents(books: CompanyBooks, asked: Documents) -> Json:
     return [*all_of(books, rows_of("kyc_documents", customer_id=asked.customer_id, status=asked.status))]
 
 
-def get_kyc_shortfall(books: Books, asked: ByShortfall) -> Json:
+def get_kyc_shortfall(books: CompanyBooks, asked: ByShortfall) -> Json:
     return one(books, "kyc_shortfalls", asked.kyc_shortfall_id)
 
 
-def list_kyc_shortfalls(books: Books, asked: ByCustomer) -> Json:
+def list_kyc_shortfalls(books: CompanyBooks, asked: ByCustomer) -> Json:
     return [*all_of(books, rows_of("kyc_shortfalls", customer_id=asked.customer_id))]
 
 
-def record_kyc_shortfall(books: Books, asked: ByDocument) -> Json:
+def record_kyc_shortfall(books: CompanyBooks, asked: ByDocument) -> Json:
     document = existing(books, "kyc_documents", asked.kyc_document_id)
     if document["status"] == "received":
         raise AlreadyDone(f"KYC document {asked.kyc_document_id} is already received.")

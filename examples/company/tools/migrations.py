@@ -1,35 +1,35 @@
 """Tools that tell what moving a subscription to another plan would change, keep and lose."""
 
 from examples.company import money
-from examples.company.books import Books
-from examples.company.lookup import stored
+from examples.company.books import CompanyBooks
+from examples.company.lookup import stored_cents
 from examples.company.toolbox import READ, Arguments, CompanyTool, not_found
 from examples.company.tools.customers import PlanName, SubscriptionId
 from shared.domain.exact_json import Json
 
 
-class Usage(Arguments):
+class UsageBySubscription(Arguments):
     subscription_id: SubscriptionId
 
 
-class Preview(Usage):
+class Preview(UsageBySubscription):
     plan_name: PlanName
 
 
-def get_subscription_usage(books: Books, asked: Usage) -> Json:
+def get_subscription_usage(books: CompanyBooks, asked: UsageBySubscription) -> Json:
     found = books.record("SELECT * FROM usages WHERE subscription_id = ?", asked.subscription_id)
     return found or not_found("usage of subscription", asked.subscription_id)
 
 
-def get_subscription_preview(books: Books, asked: Preview) -> Json:
+def get_subscription_preview(books: CompanyBooks, asked: Preview) -> Json:
     """The price before and after, from when, and which data the other plan has no room for."""
     plan = books.record("SELECT * FROM plans WHERE plan_name = ? COLLATE NOCASE", asked.plan_name)
     held = books.record("SELECT * FROM subscriptions WHERE id = ?", asked.subscription_id)
     used = books.record("SELECT * FROM usages WHERE subscription_id = ?", asked.subscription_id)
     if plan is None or held is None or used is None:
         return not_found("subscription to move to plan", asked.plan_name)
-    monthly = stored(books, "plans", str(plan["id"]), "seat_fee_cents")
-    monthly *= stored(books, "subscriptions", asked.subscription_id, "seats")
+    monthly = stored_cents(books, "plans", str(plan["id"]), "seat_fee_cents")
+    monthly *= stored_cents(books, "subscriptions", asked.subscription_id, "seats")
     days, storage = _pair(used["retention_days"], plan["retention_days"]), _pair(used["storage_gb"], plan["storage_gb"])
     return {
         "subscription_id": asked.subscription_id,
@@ -39,7 +39,7 @@ def get_subscription_preview(books: Books, asked: Preview) -> Json:
         "new_monthly": money.text(monthly),
         "effective_on": held["renews_on"],
         "data_kept": f"{min(days)} days of records, {min(storage)} GB",
-        "data_lost": _lost(*days, "days of records") + "; " + _lost(*storage, "GB"),
+        "data_lost": _words_of_loss(*days, "days of records") + "; " + _words_of_loss(*storage, "GB"),
     }
 
 
@@ -47,7 +47,7 @@ def _pair(used: Json, room: Json) -> tuple[int, int]:
     return int(str(used)), int(str(room))
 
 
-def _lost(used: int, room: int, what: str) -> str:
+def _words_of_loss(used: int, room: int, what: str) -> str:
     return f"{used - room} {what}" if used > room else f"no {what}"
 
 
@@ -55,7 +55,7 @@ TOOLS = (
     CompanyTool(
         "get_subscription_usage",
         "What a subscription uses of its plan: storage and days of records.",
-        Usage,
+        UsageBySubscription,
         READ,
         get_subscription_usage,
     ),

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import Books, Refused
-from examples.company.lookup import all_of, change, existing, in_status, one, rows_of, stored
+from examples.company.books import CompanyBooks, ToolRefused
+from examples.company.lookup import all_of, change, existing, in_status, one, rows_of, stored_cents
 from examples.company.money import Amount
 from examples.company.toolbox import DECIDE, READ, Arguments, CompanyTool, NoArguments, not_found
 from examples.company.tools.orders import OrderId
@@ -28,31 +28,31 @@ class ByOrder(Arguments):
     order_id: OrderId
 
 
-class Change(ByItem):
+class ChangeItem(ByItem):
     product_id: ProductId
 
 
-class Modify(Change):
+class Modify(ChangeItem):
     total: Amount
 
 
-def get_product(books: Books, asked: ByProduct) -> Json:
+def get_product(books: CompanyBooks, asked: ByProduct) -> Json:
     return one(books, "products", asked.product_id)
 
 
-def list_products(books: Books, _: NoArguments) -> Json:
+def list_products(books: CompanyBooks, _: NoArguments) -> Json:
     return [*all_of(books, rows_of("products"))]
 
 
-def get_order_item(books: Books, asked: ByItem) -> Json:
+def get_order_item(books: CompanyBooks, asked: ByItem) -> Json:
     return one(books, "order_items", asked.order_item_id)
 
 
-def list_order_items(books: Books, asked: ByOrder) -> Json:
+def list_order_items(books: CompanyBooks, asked: ByOrder) -> Json:
     return [*all_of(books, rows_of("order_items", order_id=asked.order_id))]
 
 
-def get_price_quote(books: Books, asked: Change) -> Json:
+def get_price_quote(books: CompanyBooks, asked: ChangeItem) -> Json:
     """What the order comes to now, and would come to with the other product."""
     if books.record("SELECT id FROM order_items WHERE id = ?", asked.order_item_id) is None:
         return not_found("order item", asked.order_item_id)
@@ -67,26 +67,26 @@ def get_price_quote(books: Books, asked: Change) -> Json:
     }
 
 
-def modify_order_item(books: Books, asked: Modify) -> Json:
+def modify_order_item(books: CompanyBooks, asked: Modify) -> Json:
     order = str(existing(books, "order_items", asked.order_item_id)["order_id"])
     product = existing(books, "products", asked.product_id)
     in_status(books, "orders", order, "placed")
     old, new, total = _prices(books, asked)
     if money.cents(asked.total) != total - old + new:
-        raise Refused(f"The new total of {order} is {money.text(total - old + new)}, not {asked.total}.")
-    price = stored(books, "products", asked.product_id, "price_cents")
+        raise ToolRefused(f"The new total of {order} is {money.text(total - old + new)}, not {asked.total}.")
+    price = stored_cents(books, "products", asked.product_id, "price_cents")
     item = change(books, "order_items", asked.order_item_id, product_id=asked.product_id, price_cents=price)
     change(books, "orders", order, item=str(product["item"]), total_cents=total - old + new)
     return item
 
 
-def _prices(books: Books, asked: Change) -> tuple[int, int, int]:
+def _prices(books: CompanyBooks, asked: ChangeItem) -> tuple[int, int, int]:
     """In cents: the item as it is, the item as the other product, and the order's total."""
-    quantity = stored(books, "order_items", asked.order_item_id, "quantity")
-    price = stored(books, "order_items", asked.order_item_id, "price_cents")
+    quantity = stored_cents(books, "order_items", asked.order_item_id, "quantity")
+    price = stored_cents(books, "order_items", asked.order_item_id, "price_cents")
     order = str(existing(books, "order_items", asked.order_item_id)["order_id"])
-    new = stored(books, "products", asked.product_id, "price_cents")
-    return price * quantity, new * quantity, stored(books, "orders", order, "total_cents")
+    new = stored_cents(books, "products", asked.product_id, "price_cents")
+    return price * quantity, new * quantity, stored_cents(books, "orders", order, "total_cents")
 
 
 TOOLS = (
@@ -97,7 +97,7 @@ TOOLS = (
     CompanyTool(
         "get_price_quote",
         "What an order comes to now, and with another product in the place of an item.",
-        Change,
+        ChangeItem,
         READ,
         get_price_quote,
     ),

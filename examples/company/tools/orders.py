@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
 from shared.domain.exact_json import Json, JsonObject
@@ -15,18 +15,18 @@ OrderId = Annotated[str, Field(description="Order id, such as ORD-2001", min_len
 _ORDER = "SELECT *, total_cents - refunded_cents AS refundable_cents FROM orders"
 
 
-class ById(Arguments):
+class OrderById(Arguments):
     order_id: OrderId
 
 
-class Filter(Arguments):
+class OrderFilter(Arguments):
     status: Annotated[
         Literal["placed", "shipped", "delivered", "cancelled"] | None, Field(description="Only this status")
     ] = None
     customer_email: Annotated[str | None, Field(description="Only orders of this customer")] = None
 
 
-class Cancel(Arguments):
+class CancelOrder(Arguments):
     order_id: OrderId
     reason: Annotated[str, Field(description="Why it is cancelled", min_length=1)]
 
@@ -45,16 +45,16 @@ class NewRefund(Arguments):
     reason: Annotated[str, Field(description="Why the money is given back", min_length=1)]
 
 
-def get_order(books: Books, asked: ById) -> Json:
+def get_order(books: CompanyBooks, asked: OrderById) -> Json:
     return books.record(f"{_ORDER} WHERE id = ?", asked.order_id) or not_found("order", asked.order_id)
 
 
-def list_orders(books: Books, asked: Filter) -> Json:
+def list_orders(books: CompanyBooks, asked: OrderFilter) -> Json:
     sql = f"{_ORDER} WHERE (? IS NULL OR status = ?) AND (? IS NULL OR customer_email = ? COLLATE NOCASE) ORDER BY id"
     return [*books.records(sql, asked.status, asked.status, asked.customer_email, asked.customer_email)]
 
 
-def cancel_order(books: Books, asked: Cancel) -> Json:
+def cancel_order(books: CompanyBooks, asked: CancelOrder) -> Json:
     order = _existing(books, asked.order_id)
     if order["status"] != "placed":
         raise AlreadyDone(f"Order {asked.order_id} is already {order['status']} and cannot be cancelled.")
@@ -63,21 +63,21 @@ def cancel_order(books: Books, asked: Cancel) -> Json:
     return books.record(f"{_ORDER} WHERE id = ?", asked.order_id)
 
 
-def get_refund(books: Books, asked: RefundById) -> Json:
+def get_refund(books: CompanyBooks, asked: RefundById) -> Json:
     return books.record("SELECT * FROM refunds WHERE id = ?", asked.refund_id) or not_found("refund", asked.refund_id)
 
 
-def list_refunds(books: Books, asked: RefundFilter) -> Json:
+def list_refunds(books: CompanyBooks, asked: RefundFilter) -> Json:
     sql = "SELECT * FROM refunds WHERE ? IS NULL OR order_id = ? ORDER BY id"
     return [*books.records(sql, asked.order_id, asked.order_id)]
 
 
-def create_refund(books: Books, asked: NewRefund) -> Json:
+def create_refund(books: CompanyBooks, asked: NewRefund) -> Json:
     order = _existing(books, asked.order_id)
     amount_cents = money.cents(asked.amount)
     if books.number("SELECT total_cents - refunded_cents FROM orders WHERE id = ?", asked.order_id) < amount_cents:
         wanted = money.text(amount_cents)
-        raise Refused(f"Order {asked.order_id} has {order['refundable']} left to refund, not {wanted}.")
+        raise ToolRefused(f"Order {asked.order_id} has {order['refundable']} left to refund, not {wanted}.")
     key = books.next_id("refunds", "REF", 3001)
     sql = "INSERT INTO refunds (id, order_id, amount_cents, reason, created_at) VALUES (?, ?, ?, ?, ?)"
     books.execute(sql, key, asked.order_id, amount_cents, asked.reason, books.now())
@@ -85,17 +85,19 @@ def create_refund(books: Books, asked: NewRefund) -> Json:
     return books.record("SELECT * FROM refunds WHERE id = ?", key)
 
 
-def _existing(books: Books, order_id: str) -> JsonObject:
+def _existing(books: CompanyBooks, order_id: str) -> JsonObject:
     order = books.record(f"{_ORDER} WHERE id = ?", order_id)
     if order is None:
-        raise Refused(f"There is no order {order_id}.")
+        raise ToolRefused(f"There is no order {order_id}.")
     return order
 
 
 TOOLS = (
-    CompanyTool("get_order", "One order by id, with what is left to refund.", ById, READ, get_order),
-    CompanyTool("list_orders", "Orders, by status or by customer if given.", Filter, READ, list_orders),
-    CompanyTool("cancel_order", "Cancel an order that has not been shipped; once only.", Cancel, DECIDE, cancel_order),
+    CompanyTool("get_order", "One order by id, with what is left to refund.", OrderById, READ, get_order),
+    CompanyTool("list_orders", "Orders, by status or by customer if given.", OrderFilter, READ, list_orders),
+    CompanyTool(
+        "cancel_order", "Cancel an order that has not been shipped; once only.", CancelOrder, DECIDE, cancel_order
+    ),
     CompanyTool("get_refund", "One refund by id.", RefundById, READ, get_refund),
     CompanyTool("list_refunds", "Refunds, of one order if given.", RefundFilter, READ, list_refunds),
     CompanyTool(

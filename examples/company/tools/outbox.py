@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from examples.company.books import Books, Refused
+from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.lookup import add, existing, rows_of
 from examples.company.paging import FromCursor, by_cursor
 from examples.company.toolbox import ADD, READ, Arguments, CompanyTool
@@ -26,33 +26,33 @@ class ToCustomer(Arguments):
     subject: Subject = None
 
 
-class Sent(FromCursor):
+class SentFilter(FromCursor):
     recipient: Annotated[str | None, Field(description="Only messages to this employee, vendor or customer id")] = None
 
 
-def notify_vendor(books: Books, asked: ToVendor) -> Json:
+def notify_vendor(books: CompanyBooks, asked: ToVendor) -> Json:
     existing(books, "vendors", asked.vendor_id)
     return send(books, asked.vendor_id, asked.subject, asked.message)
 
 
-def notify_customer(books: Books, asked: ToCustomer) -> Json:
+def notify_customer(books: CompanyBooks, asked: ToCustomer) -> Json:
     if existing(books, "customers", asked.customer_id)["status"] != "active":
-        raise Refused(f"Customer {asked.customer_id} is no longer served.")
+        raise ToolRefused(f"Customer {asked.customer_id} is no longer served.")
     return send(books, asked.customer_id, asked.subject, asked.message)
 
 
-def send(books: Books, recipient: str, subject: str | None, message: str) -> Json:
+def send(books: CompanyBooks, recipient: str, subject: str | None, message: str) -> Json:
     """Put a message into the outbox; its row."""
     fields = {"recipient": recipient, "subject": subject or "Notice", "message": message}
     return add(books, "outbox", **fields, created_at=books.now())
 
 
-def list_outbox(books: Books, asked: Sent) -> Json:
+def list_outbox(books: CompanyBooks, asked: SentFilter) -> Json:
     return by_cursor(books, "messages", rows_of("outbox", recipient=asked.recipient), asked)
 
 
 TOOLS = (
     CompanyTool("notify_vendor", "Send a message to a vendor.", ToVendor, ADD, notify_vendor, keyed=True),
     CompanyTool("notify_customer", "Send a message to a customer.", ToCustomer, ADD, notify_customer, keyed=True),
-    CompanyTool("list_outbox", "Messages sent to anybody, oldest first, page by page.", Sent, READ, list_outbox),
+    CompanyTool("list_outbox", "Messages sent to anybody, oldest first, page by page.", SentFilter, READ, list_outbox),
 )

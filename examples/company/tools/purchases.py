@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import Books, Refused
-from examples.company.lookup import add, change, existing, in_status, one, rows_of, stored
+from examples.company.books import CompanyBooks, ToolRefused
+from examples.company.lookup import add, change, existing, in_status, one, rows_of, stored_cents
 from examples.company.money import Amount
 from examples.company.paging import FromOffset, by_offset
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
@@ -19,18 +19,18 @@ from shared.domain.exact_json import Json
 PurchaseOrderId = Annotated[str, Field(description="Purchase order id, such as PO-7001", min_length=1)]
 
 
-class ById(Arguments):
+class PurchaseOrderById(Arguments):
     purchase_order_id: PurchaseOrderId
 
 
-class Filter(FromOffset):
+class PurchaseOrderFilter(FromOffset):
     vendor_id: Annotated[str | None, Field(description="Only purchase orders to this vendor")] = None
     status: Annotated[
         Literal["pending", "approved", "rejected", "received"] | None, Field(description="Only this status")
     ] = None
 
 
-class New(Arguments):
+class NewPurchaseOrder(Arguments):
     vendor_id: VendorId
     department: Department
     requested_by: EmployeeId
@@ -38,24 +38,24 @@ class New(Arguments):
     amount: Amount
 
 
-class Approve(ById):
+class ApprovePurchaseOrder(PurchaseOrderById):
     note: Annotated[str | None, Field(description="A note to keep with the approval")] = None
 
 
-class Reject(ById):
+class RejectPurchaseOrder(PurchaseOrderById):
     reason: Annotated[str, Field(description="Why it is rejected", min_length=1)]
 
 
-def get_purchase_order(books: Books, asked: ById) -> Json:
+def get_purchase_order(books: CompanyBooks, asked: PurchaseOrderById) -> Json:
     return one(books, "purchase_orders", asked.purchase_order_id)
 
 
-def list_purchase_orders(books: Books, asked: Filter) -> Json:
+def list_purchase_orders(books: CompanyBooks, asked: PurchaseOrderFilter) -> Json:
     query = rows_of("purchase_orders", vendor_id=asked.vendor_id, status=asked.status)
     return by_offset(books, "purchase_orders", query, asked)
 
 
-def create_purchase_order(books: Books, asked: New) -> Json:
+def create_purchase_order(books: CompanyBooks, asked: NewPurchaseOrder) -> Json:
     vendors.require_active(books, asked.vendor_id)
     require_active(books, asked.requested_by)
     return add(
@@ -70,61 +70,65 @@ def create_purchase_order(books: Books, asked: New) -> Json:
     )
 
 
-def approve_purchase_order(books: Books, asked: Approve) -> Json:
+def approve_purchase_order(books: CompanyBooks, asked: ApprovePurchaseOrder) -> Json:
     order = in_status(books, "purchase_orders", asked.purchase_order_id, "pending")
     vendors.require_active(books, str(order["vendor_id"]))
-    spend(books, str(order["department"]), stored(books, "purchase_orders", asked.purchase_order_id, "amount_cents"))
+    spend(
+        books, str(order["department"]), stored_cents(books, "purchase_orders", asked.purchase_order_id, "amount_cents")
+    )
     decided = {"status": "approved", "note": asked.note, "decided_at": books.now()}
     return change(books, "purchase_orders", asked.purchase_order_id, **decided)
 
 
-def reject_purchase_order(books: Books, asked: Reject) -> Json:
+def reject_purchase_order(books: CompanyBooks, asked: RejectPurchaseOrder) -> Json:
     in_status(books, "purchase_orders", asked.purchase_order_id, "pending")
     decided = {"status": "rejected", "reason": asked.reason, "decided_at": books.now()}
     return change(books, "purchase_orders", asked.purchase_order_id, **decided)
 
 
-def receive_purchase_order(books: Books, asked: ById) -> Json:
+def receive_purchase_order(books: CompanyBooks, asked: PurchaseOrderById) -> Json:
     if existing(books, "purchase_orders", asked.purchase_order_id)["status"] == "pending":
-        raise Refused(f"Purchase order {asked.purchase_order_id} is not approved yet.")
+        raise ToolRefused(f"Purchase order {asked.purchase_order_id} is not approved yet.")
     in_status(books, "purchase_orders", asked.purchase_order_id, "approved")
     return change(books, "purchase_orders", asked.purchase_order_id, status="received")
 
 
 TOOLS = (
-    CompanyTool("get_purchase_order", "One purchase order to a vendor by id.", ById, READ, get_purchase_order),
+    CompanyTool(
+        "get_purchase_order", "One purchase order to a vendor by id.", PurchaseOrderById, READ, get_purchase_order
+    ),
     CompanyTool(
         "list_purchase_orders",
         "Purchase orders to vendors, page by page, by vendor or by status if given.",
-        Filter,
+        PurchaseOrderFilter,
         READ,
         list_purchase_orders,
     ),
     CompanyTool(
         "create_purchase_order",
         "Ask to buy something from a vendor; it waits for approval.",
-        New,
+        NewPurchaseOrder,
         ADD,
         create_purchase_order,
     ),
     CompanyTool(
         "approve_purchase_order",
         "Approve a pending purchase order and charge it to the department's budget; once only.",
-        Approve,
+        ApprovePurchaseOrder,
         DECIDE,
         approve_purchase_order,
     ),
     CompanyTool(
         "reject_purchase_order",
         "Reject a pending purchase order with a reason; once only.",
-        Reject,
+        RejectPurchaseOrder,
         DECIDE,
         reject_purchase_order,
     ),
     CompanyTool(
         "receive_purchase_order",
         "Note that what an approved purchase order bought has come; once only.",
-        ById,
+        PurchaseOrderById,
         DECIDE,
         receive_purchase_order,
     ),

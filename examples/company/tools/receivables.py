@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import AlreadyDone, Books, Refused
-from examples.company.lookup import Query, change, in_status, one, rows_of, stored
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
+from examples.company.lookup import RowQuery, change, in_status, one, rows_of, stored_cents
 from examples.company.money import Amount
 from examples.company.paging import Paged, by_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
@@ -17,11 +17,11 @@ Dunning = Literal["reminded", "last_demand", "collections"]
 STEPS = ("unreminded", "reminded", "last_demand", "collections")
 
 
-class ById(Arguments):
+class ReceivableById(Arguments):
     receivable_id: ReceivableId
 
 
-class Filter(Paged):
+class ReceivableFilter(Paged):
     customer_id: Annotated[str | None, Field(description="Only what this customer owes")] = None
     status: Annotated[Literal["open", "settled", "abandoned"] | None, Field(description="Only this status")] = None
 
@@ -30,63 +30,63 @@ class Overdue(Paged):
     due_before: Annotated[str, Field(description="A day such as 2026-03-31", pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
-class Receipt(ById):
+class Receipt(ReceivableById):
     amount: Amount
 
 
-class Escalate(ById):
+class EscalateReceivable(ReceivableById):
     dunning: Annotated[Dunning, Field(description="The step to take")]
 
 
-class WriteOff(ById):
+class WriteOff(ReceivableById):
     reason: Annotated[str, Field(description="Why nothing more is expected", min_length=1)]
 
 
-def get_receivable(books: Books, asked: ById) -> Json:
+def get_receivable(books: CompanyBooks, asked: ReceivableById) -> Json:
     return one(books, "receivables", asked.receivable_id)
 
 
-def list_receivables(books: Books, asked: Filter) -> Json:
+def list_receivables(books: CompanyBooks, asked: ReceivableFilter) -> Json:
     query = rows_of("receivables", customer_id=asked.customer_id, status=asked.status)
     return by_page(books, "receivables", query, asked)
 
 
-def list_overdue_receivables(books: Books, asked: Overdue) -> Json:
+def list_overdue_receivables(books: CompanyBooks, asked: Overdue) -> Json:
     days = "CAST(JULIANDAY(?) - JULIANDAY(due_on) AS INTEGER) AS days_overdue"
     sql = f"SELECT *, {days} FROM receivables WHERE status = 'open' AND due_on < ?"  # noqa: S608 - our own words
-    query = Query(sql, (asked.due_before, asked.due_before))
+    query = RowQuery(sql, (asked.due_before, asked.due_before))
     return by_page(books, "receivables", query, asked)
 
 
-def record_receipt(books: Books, asked: Receipt) -> Json:
+def record_receipt(books: CompanyBooks, asked: Receipt) -> Json:
     in_status(books, "receivables", asked.receivable_id, "open")
-    owed = stored(books, "receivables", asked.receivable_id, "amount_cents - received_cents")
+    owed = stored_cents(books, "receivables", asked.receivable_id, "amount_cents - received_cents")
     amount = money.cents(asked.amount)
     if amount > owed:
-        raise Refused(f"{asked.receivable_id} has {money.text(owed)} left to receive, not {money.text(amount)}.")
-    received = stored(books, "receivables", asked.receivable_id, "received_cents") + amount
+        raise ToolRefused(f"{asked.receivable_id} has {money.text(owed)} left to receive, not {money.text(amount)}.")
+    received = stored_cents(books, "receivables", asked.receivable_id, "received_cents") + amount
     status = "settled" if amount == owed else "open"
     return change(books, "receivables", asked.receivable_id, received_cents=received, status=status)
 
 
-def escalate_receivable(books: Books, asked: Escalate) -> Json:
+def escalate_receivable(books: CompanyBooks, asked: EscalateReceivable) -> Json:
     owed = in_status(books, "receivables", asked.receivable_id, "open")
     if STEPS.index(asked.dunning) <= STEPS.index(str(owed["dunning"])):
         raise AlreadyDone(f"Receivable {asked.receivable_id} is already at {owed['dunning']}.")
     return change(books, "receivables", asked.receivable_id, dunning=asked.dunning)
 
 
-def write_off_receivable(books: Books, asked: WriteOff) -> Json:
+def write_off_receivable(books: CompanyBooks, asked: WriteOff) -> Json:
     in_status(books, "receivables", asked.receivable_id, "open")
     return change(books, "receivables", asked.receivable_id, status="abandoned", reason=asked.reason)
 
 
 TOOLS = (
-    CompanyTool("get_receivable", "One receivable by id: what a customer owes.", ById, READ, get_receivable),
+    CompanyTool("get_receivable", "One receivable by id: what a customer owes.", ReceivableById, READ, get_receivable),
     CompanyTool(
         "list_receivables",
         "Receivables, page by page, by customer or by status if given.",
-        Filter,
+        ReceivableFilter,
         READ,
         list_receivables,
     ),
@@ -107,7 +107,7 @@ TOOLS = (
     CompanyTool(
         "escalate_receivable",
         "Take the next step against a customer who does not pay; each step once.",
-        Escalate,
+        EscalateReceivable,
         DECIDE,
         escalate_receivable,
     ),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from examples.company.books import Books
+from examples.company.books import CompanyBooks
 from examples.company.lookup import add, change, existing, in_status, one, rows_of
 from examples.company.paging import FromCursor, by_cursor
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
@@ -16,61 +16,61 @@ TicketId = Annotated[str, Field(description="Ticket id, such as TIC-2101", min_l
 Priority = Literal["low", "normal", "high", "urgent"]
 
 
-class ById(Arguments):
+class TicketById(Arguments):
     ticket_id: TicketId
 
 
-class Filter(FromCursor):
+class TicketFilter(FromCursor):
     status: Annotated[Literal["open", "closed"] | None, Field(description="Only this status")] = None
     customer_id: Annotated[str | None, Field(description="Only tickets of this customer")] = None
 
 
-class New(Arguments):
+class NewTicket(Arguments):
     customer_id: CustomerId
     subject: Annotated[str, Field(description="What it is about", min_length=1)]
     priority: Annotated[Priority, Field(description="How pressing it is")]
 
 
-class Assign(ById):
+class AssignTicket(TicketById):
     employee_id: EmployeeId
 
 
-class Close(ById):
+class Close(TicketById):
     resolution: Annotated[str, Field(description="What was done", min_length=1)]
 
 
-def get_ticket(books: Books, asked: ById) -> Json:
+def get_ticket(books: CompanyBooks, asked: TicketById) -> Json:
     return one(books, "tickets", asked.ticket_id)
 
 
-def list_tickets(books: Books, asked: Filter) -> Json:
+def list_tickets(books: CompanyBooks, asked: TicketFilter) -> Json:
     return by_cursor(books, "tickets", rows_of("tickets", status=asked.status, customer_id=asked.customer_id), asked)
 
 
-def create_ticket(books: Books, asked: New) -> Json:
+def create_ticket(books: CompanyBooks, asked: NewTicket) -> Json:
     existing(books, "customers", asked.customer_id)
     fields = {"customer_id": asked.customer_id, "subject": asked.subject, "priority": asked.priority}
     return add(books, "tickets", **fields, created_at=books.now())
 
 
-def assign_ticket(books: Books, asked: Assign) -> Json:
+def assign_ticket(books: CompanyBooks, asked: AssignTicket) -> Json:
     in_status(books, "tickets", asked.ticket_id, "open")
     require_active(books, asked.employee_id)
     return change(books, "tickets", asked.ticket_id, employee_id=asked.employee_id)
 
 
-def close_ticket(books: Books, asked: Close) -> Json:
+def close_ticket(books: CompanyBooks, asked: Close) -> Json:
     in_status(books, "tickets", asked.ticket_id, "open")
     closed = {"status": "closed", "resolution": asked.resolution, "decided_at": books.now()}
     return change(books, "tickets", asked.ticket_id, **closed)
 
 
 TOOLS = (
-    CompanyTool("get_ticket", "One customer's ticket by id.", ById, READ, get_ticket),
+    CompanyTool("get_ticket", "One customer's ticket by id.", TicketById, READ, get_ticket),
     CompanyTool(
-        "list_tickets", "Tickets, page by page, by status or by customer if given.", Filter, READ, list_tickets
+        "list_tickets", "Tickets, page by page, by status or by customer if given.", TicketFilter, READ, list_tickets
     ),
-    CompanyTool("create_ticket", "Open a ticket for a customer.", New, ADD, create_ticket, keyed=True),
-    CompanyTool("assign_ticket", "Give an open ticket to an employee.", Assign, DECIDE, assign_ticket),
+    CompanyTool("create_ticket", "Open a ticket for a customer.", NewTicket, ADD, create_ticket, keyed=True),
+    CompanyTool("assign_ticket", "Give an open ticket to an employee.", AssignTicket, DECIDE, assign_ticket),
     CompanyTool("close_ticket", "Close an open ticket with what was done; once only.", Close, DECIDE, close_ticket),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.lookup import all_of, change, existing, in_status, one, rows_of
 from examples.company.paging import Paged, by_page
 from examples.company.toolbox import DECIDE, READ, Arguments, CompanyTool
@@ -42,40 +42,40 @@ class Terminate(Arguments):
     reason: Annotated[str, Field(description="Why it is terminated", min_length=1)]
 
 
-def get_vendor(books: Books, asked: ByVendor) -> Json:
+def get_vendor(books: CompanyBooks, asked: ByVendor) -> Json:
     return one(books, "vendors", asked.vendor_id)
 
 
-def list_vendors(books: Books, asked: Vendors) -> Json:
+def list_vendors(books: CompanyBooks, asked: Vendors) -> Json:
     return by_page(books, "vendors", rows_of("vendors", status=asked.status), asked)
 
 
-def get_contract(books: Books, asked: ByContract) -> Json:
+def get_contract(books: CompanyBooks, asked: ByContract) -> Json:
     return one(books, "contracts", asked.contract_id)
 
 
-def list_contracts(books: Books, asked: Contracts) -> Json:
+def list_contracts(books: CompanyBooks, asked: Contracts) -> Json:
     return [*all_of(books, rows_of("contracts", vendor_id=asked.vendor_id, status=asked.status))]
 
 
-def renew_contract(books: Books, asked: Renew) -> Json:
+def renew_contract(books: CompanyBooks, asked: Renew) -> Json:
     contract = existing(books, "contracts", asked.contract_id)
     if contract["status"] == "terminated":
-        raise Refused(f"Contract {asked.contract_id} is terminated and cannot be renewed.")
+        raise ToolRefused(f"Contract {asked.contract_id} is terminated and cannot be renewed.")
     if asked.ends_on.isoformat() <= str(contract["ends_on"]):
         raise AlreadyDone(f"Contract {asked.contract_id} already runs until {contract['ends_on']}.")
     return change(books, "contracts", asked.contract_id, ends_on=asked.ends_on.isoformat(), status="active")
 
 
-def terminate_contract(books: Books, asked: Terminate) -> Json:
+def terminate_contract(books: CompanyBooks, asked: Terminate) -> Json:
     in_status(books, "contracts", asked.contract_id, "active")
     return change(books, "contracts", asked.contract_id, status="terminated", reason=asked.reason)
 
 
-def require_active(books: Books, vendor_id: str) -> None:
+def require_active(books: CompanyBooks, vendor_id: str) -> None:
     """Refuse unless the vendor exists and may be dealt with."""
     if existing(books, "vendors", vendor_id)["status"] != "active":
-        raise Refused(f"Vendor {vendor_id} is suspended.")
+        raise ToolRefused(f"Vendor {vendor_id} is suspended.")
 
 
 TOOLS = (

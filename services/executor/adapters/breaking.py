@@ -72,6 +72,23 @@ class BreakingTools(ToolServers):
             connection, tool, timeout, lambda left: self._servers.read(connection, tool, arguments, left, session_id)
         )
 
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        return await self._ask_through_breaker(
+            connection,
+            "",
+            timeout,
+            lambda left: self._servers.recall(connection, arguments, left, session_id, withdraw=withdraw),
+        )
+
     async def _ask_through_breaker(
         self, connection: Connection, tool: str, timeout: float | None, ask: Callable[[float], Coroutine[None, None, T]]
     ) -> T:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from typing_extensions import override
 
+from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.discreet_servers import DiscreetServers
 from services.executor.adapters.mcp_tools import McpTools
@@ -42,12 +43,14 @@ async def open_servers(
         RestBridge(credentials=shown, tracer=tracer) as rest,
         McpTools(credentials=shown, guard=tenants_guard, tracer=tracer, list_seconds=list_seconds) as tenants_mcp,
         RestBridge(tenants_guard, shown, tracer) as tenants_rest,
+        A2aAgents(credentials=shown, tracer=tracer) as agents,
+        A2aAgents(tenants_guard, shown, tracer) as tenants_agents,
         McpTools(guard=guard, list_seconds=list_seconds) as far_mcp,
         RestBridge(guard) as far_rest,
         UesTools(worlds or NoWorlds(), guard) as far_worlds,
     ):
-        trusted = DiscreetServers(DetectingToolServers(mcp, rest), shown)
-        tenants = DiscreetServers(DetectingToolServers(tenants_mcp, tenants_rest), shown)
+        trusted = DiscreetServers(DetectingToolServers(mcp, rest, agents=agents), shown)
+        tenants = DiscreetServers(DetectingToolServers(tenants_mcp, tenants_rest, agents=tenants_agents), shown)
         yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest, far_worlds), reach)
 
 
@@ -84,6 +87,19 @@ class ByOrigin(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         return await self._checked_servers(connection).read(connection, tool, arguments, timeout, session_id)
+
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        asked = self._checked_servers(connection)
+        return await asked.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
 
     def _checked_servers(self, connection: Connection) -> ToolServers:
         """Whom to ask; raises ``ToolForbidden`` of an address that nobody is asked at, as far as its text tells."""

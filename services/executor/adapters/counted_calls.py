@@ -52,6 +52,22 @@ class CountedTools(ToolServers):
             connection, "read", lambda: self._servers.read(connection, tool, arguments, timeout, session_id)
         )
 
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        return await self._count_call(
+            connection,
+            "recall",
+            lambda: self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw),
+        )
+
     async def _count_call(self, connection: Connection, kind: str, ask: Callable[[], Awaitable[T]]) -> T:
         began, outcome = perf_counter(), "given_up"
         try:

@@ -56,7 +56,29 @@ class DiscreetServers(ToolServers):
             answer = await self._servers.call(connection, tool, arguments, timeout, session_id)
         except (ToolUnreachable, ToolSilent) as error:
             raise self._error_without_secrets(connection, error) from None
-        return answer._replace(content=_without_secrets(answer.content, self._credentials.shown_secrets(connection)))
+        return self._answer_without_secrets(connection, answer)
+
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        try:
+            answer = await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+        except (ToolUnreachable, ToolSilent) as error:
+            raise self._error_without_secrets(connection, error) from None
+        return self._answer_without_secrets(connection, answer) if answer else None
+
+    def _answer_without_secrets(self, connection: Connection, answer: ToolAnswer) -> ToolAnswer:
+        secrets = self._credentials.shown_secrets(connection)
+        asked = answer.unfinished
+        cleaned = asked._replace(question=_text(asked.question, secrets)) if asked else None
+        return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=cleaned)
 
     def _error_without_secrets(
         self, connection: Connection, error: ToolUnreachable | ToolSilent

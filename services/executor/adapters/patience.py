@@ -62,6 +62,18 @@ class PatientTools(ToolServers):
             await asyncio.sleep(pause)
         return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
 
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        return await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+
 
 class PatientPolicy(PolicyService):
     """Asks for verdicts patiently: one changes nothing, and without it nothing is written.

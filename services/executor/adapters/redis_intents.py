@@ -27,6 +27,7 @@ class Intents:
         self._lineage = lineage
         self._work = work
         self._began_under = lineage.failed_over
+        self._began_after = lineage.crashed
         self._opened: set[str] = set()
 
     @property
@@ -48,18 +49,20 @@ class Intents:
 
         Not where the server takes our key: there a second request is no second write. After a failover not where this
         process alone worked on the turn, from its first beginning on: it knows what it sent. After a restore nobody
-        knows, and no replica's confirmation helps: the backup is older than what they confirmed.
+        knows, and no replica's confirmation helps: the backup is older than what they confirmed. After a crash, which
+        may have taken the end of the log, it may have been where the read before it already shows what it sets.
         """
         if entry.idempotency_field is not None:
             return False
         if self._is_older_than(self._lineage.restored):
             return True
-        failed_over = self._lineage.failed_over
-        if failed_over is None or self.to_confirm:
-            return False
-        if not self._is_older_than(failed_over):
-            return False
-        return not (self._began_under != failed_over and self._work.attempts == 1)
+        if entry.shown_before and self._was_begun_before(self._lineage.crashed, self._began_after):
+            return True
+        return not self.to_confirm and self._was_begun_before(self._lineage.failed_over, self._began_under)
+
+    def _was_begun_before(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
+        """Whether the turn is older than that, and not this process's own work from its first beginning on."""
+        return self._is_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
 
     def _is_older_than(self, moment: datetime | None) -> bool:
         return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
@@ -71,7 +74,7 @@ class Intents:
 
 def in_doubt(entry: LedgerEntry) -> LedgerEntry:
     """The entry as whoever settles it must see it: perhaps sent, and nothing known of the state before."""
-    note = "Redis failed over or was restored since the task was accepted: it may have been sent before"
+    note = "Redis failed over, crashed or was restored since the task was accepted: it may have been sent before"
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 

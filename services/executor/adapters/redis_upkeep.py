@@ -1,36 +1,37 @@
-"""One look at all partitions in one round trip."""
+"""One look at partitions in one round trip."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
 from services.executor.ports.sessions import Fault
-from services.executor.ports.upkeep import DueTimer, OverdueWork, Upkeep, WaitingSession
+from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep, WaitingSession
 from shared.contracts.task import Turn
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.lua import Argument, Reply, Scripts, answering
 
 _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
 _AGAIN_MS = 2000  # until the queue is asked about a session once more, if nobody took it
 _MOST = 200  # sessions and timers taken up of one partition in one look
+_NOTHING_WAITS = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RedisUpkeep(Upkeep):
     def __init__(self, redis: Redis) -> None:
+        self._redis = redis
         self._scripts = Scripts(redis)
         self._calls = [
-            ([one.reaper, one.waiting, one.leased, one.timers, one.outcomes], self._limits)
-            for one in keys.all_partitions()
+            ([one.reaper, one.waiting, one.leased, one.timers], self._limits) for one in keys.all_partitions()
         ]
 
     _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST)
 
-    async def overdue(self) -> OverdueWork:
-        replies = await self._scripts.run_many("survey", self._calls)
+    async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+        replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
         rows = [_row(reply) for reply in replies]
         waiting = [(_waiting(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)]
         return OverdueWork(
@@ -38,8 +39,19 @@ class RedisUpkeep(Upkeep):
             due=tuple(session for session, meant in waiting if meant),
             orphaned=tuple(_waiting(member) for row in rows for member in row.expired),
             timers=tuple(timer for row in rows for timer in _timers(row.now_ms, row.due)),
-            outcomes=sum(row.behind for row in rows),
+            soonest={
+                number: row.soonest_ms / 1000
+                for number, row in zip(partitions, rows, strict=True)
+                if row.soonest_ms != _NOTHING_WAITS
+            },
         )
+
+    async def outcomes(self) -> int:
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for partition in keys.all_partitions():
+                pipe.xlen(partition.outcomes)
+            entries = cast("list[int]", await pipe.execute())
+        return sum(max(0, number - 1) for number in entries)  # the newest that is applied stays in each stream
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:
         tenant, session_id = timer.tenant, timer.session_id
@@ -63,23 +75,17 @@ class RedisUpkeep(Upkeep):
 class _PartitionRow(NamedTuple):
     """One partition's answer."""
 
+    soonest_ms: int
     now_ms: int = 0
     waiting: Sequence[str] = ()
     expired: Sequence[str] = ()
     due: Sequence[str] = ()
-    behind: int = 0
 
 
 def _row(reply: Reply) -> _PartitionRow:
-    if isinstance(reply, int):
-        return _PartitionRow(behind=_count_backlog(reply))
-    now_ms, waiting, expired, due, entries = cast("tuple[str, list[str], list[str], list[str], int]", reply)
-    return _PartitionRow(int(now_ms), waiting, expired, due, _count_backlog(entries))
-
-
-def _count_backlog(entries: int) -> int:
-    """Of the applied outcomes the newest of each partition stays."""
-    return max(0, entries - 1)
+    soonest, *found = cast("list[int | str]", reply)
+    now_ms, *members = cast("tuple[str, list[str], list[str], list[str]]", found or ("0", [], [], []))
+    return _PartitionRow(int(soonest), int(now_ms), *members)
 
 
 def _waiting(member: str) -> WaitingSession:

@@ -55,7 +55,7 @@ async def send_with_credential(
 async def _send_with_badge(
     badge: CredentialHeader, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
 ) -> R:
-    if _origin(url) != _origin(connection.url):
+    if origin_of(url) != origin_of(connection.url):
         raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
     request.headers[badge.header] = badge.value
     return await send()
@@ -90,6 +90,7 @@ def _name(connection: Connection) -> str:
     return str(connection.credential.reference) if connection.credential else "of no connection"
 
 
-def _origin(url: str) -> tuple[str, str, int | None]:
+def origin_of(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port, the last also where the URL leaves it to the scheme."""
     parts = urlsplit(url)
     return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme.lower())

@@ -1,4 +1,4 @@
-"""Each tool server in the protocol that it speaks (``ToolServers``): MCP first, else the REST bridge."""
+"""Each tool server in the protocol that it speaks (``ToolServers``): MCP first, else the REST bridge, or as stated."""
 
 import asyncio
 
@@ -18,11 +18,17 @@ MAX_REMEMBERED = 1024
 class DetectingToolServers(ToolServers):
     """A connection may name its protocol; else the server's answers decide, and the decision holds while it works."""
 
-    def __init__(self, mcp: ToolServers, rest: ToolServers, worlds: ToolServers | None = None) -> None:
-        """``worlds``: simulated worlds, which are never found by asking: a connection says that it is one."""
+    def __init__(
+        self,
+        mcp: ToolServers,
+        rest: ToolServers,
+        worlds: ToolServers | None = None,
+        agents: ToolServers | None = None,
+    ) -> None:
+        """``worlds``, ``agents``: never found by asking: a connection says that it is one."""
         self._mcp = mcp
         self._rest = rest
-        self._worlds = worlds
+        self._worlds, self._agents = worlds, agents
         self._spoken: dict[str, ToolServers] = {}
 
     @override
@@ -58,16 +64,31 @@ class DetectingToolServers(ToolServers):
         return await spoken.call(connection, tool, arguments, left, session_id)
 
     @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        spoken = self._known_servers(connection)
+        return await spoken.recall(connection, arguments, timeout, session_id, withdraw=withdraw) if spoken else None
+
+    @override
     def protocol_of(self, connection: Connection) -> str:
         spoken = self._known_servers(connection)
         if spoken is None:
             return ""
-        return "mcp" if spoken is self._mcp else "rest" if spoken is self._rest else "ues"
+        names = {id(self._mcp): "mcp", id(self._rest): "rest", id(self._agents): "a2a"}
+        return names.get(id(spoken), "ues")
 
     def _servers_by_protocol(self, connection: Connection) -> ToolServers | None:
         if connection.protocol == "ues" and self._worlds is None:
             raise ToolForbidden("a simulated world is only a tool server of an assessment's turns")
-        return {"mcp": self._mcp, "rest": self._rest, "ues": self._worlds}.get(connection.protocol)
+        stated = {"mcp": self._mcp, "rest": self._rest, "ues": self._worlds, "a2a": self._agents}
+        return stated.get(connection.protocol)
 
     def _known_servers(self, connection: Connection) -> ToolServers | None:
         return self._servers_by_protocol(connection) or self._spoken.get(connection.url)

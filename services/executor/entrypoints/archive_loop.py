@@ -15,7 +15,7 @@ from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
 
 _GATHER_SECONDS = 0.2  # tasks that end together are archived together
-_SWEEP_SECONDS = 15.0
+_SWEEP_SECONDS = 30.0
 _ALL: Collection[int] = range(PARTITIONS)
 
 log = structlog.get_logger()
@@ -23,6 +23,10 @@ log = structlog.get_logger()
 
 class Archives(Protocol):
     async def tick(self, partitions: Collection[int]) -> int: ...
+
+
+class HearsTurns(Protocol):
+    def tell(self, tenant: str, session_id: str) -> None: ...
 
 
 class ArchiveNews:
@@ -50,16 +54,17 @@ class ArchiveNews:
 
 
 class TellingWorker(RunsTurns):
-    """A worker that tells when one of its turns is over."""
+    """A worker that tells whoever wants to know when one of its turns is over."""
 
-    def __init__(self, worker: RunsTurns, news: ArchiveNews) -> None:
+    def __init__(self, worker: RunsTurns, *told: HearsTurns) -> None:
         self._worker = worker
-        self._news = news
+        self._told = told
 
     @override
     async def run(self, work: Work, store: TurnStore) -> None:
         await self._worker.run(work, store)
-        self._news.tell(work.record.tenant, work.record.session_id)
+        for one in self._told:
+            one.tell(work.record.tenant, work.record.session_id)
 
     @override
     async def settle(self, work: Work, store: TurnStore) -> None:

@@ -10,7 +10,7 @@ import structlog
 from shared.domain.partition import PARTITIONS
 from shared.ports.store import StoreUnavailable
 
-_MOST_SECONDS = 15.0
+_MOST_SECONDS = 30.0
 _ALL: Collection[int] = range(PARTITIONS)
 
 log = structlog.get_logger()

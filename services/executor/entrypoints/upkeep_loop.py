@@ -1,35 +1,78 @@
-"""Lets the reaper look about once a second; jittered, so that executors do not look all at once."""
+"""Lets the reaper look where something is due; jittered, so that executors do not look all at once."""
 
 import asyncio
 import random
+from collections.abc import Collection, Mapping
 from itertools import count
 from typing import Protocol
 
 import structlog
 
+from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
 
+SWEEP_SECONDS = 5.0  # how late it is found at the latest that a wake was lost
 _PAUSE_SECONDS = 1.0
+_WARM_SECONDS = 10.0  # what a turn that ended here leaves behind comes soon after it
 _MANY_OUTCOMES = 10_000  # ended tasks that no learner has applied: somebody should know
-_TICKS_BETWEEN_WORDS = 60
+_TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WORDS = 30, 60
 
 log = structlog.get_logger()
 
 
 class Ticks(Protocol):
     outcomes_behind: int
+    soonest: Mapping[int, float]
 
-    async def tick(self) -> int: ...
+    async def tick(self, partitions: Collection[int]) -> int: ...
+
+    async def count_outcomes(self) -> None: ...
 
 
-async def keep_up(reaper: Ticks) -> None:
+class UpkeepPlan:
+    """When to look at which partition: soon after a turn ended here, when something falls due, else in each sweep.
+
+    Deadlines and leases of others are found by a sweep before they end: it comes more often than the shortest of them.
+    """
+
+    def __init__(self, sweep_seconds: float = SWEEP_SECONDS) -> None:
+        self._sweep_seconds = sweep_seconds
+        self._swept = float("-inf")
+        self._warm_until: dict[int, float] = {}
+        self._due_at: dict[int, float] = {}
+
+    def tell(self, tenant: str, session_id: str) -> None:
+        self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _WARM_SECONDS
+
+    def partitions(self, now: float) -> Collection[int]:
+        """Where to look now."""
+        if now >= self._swept + self._sweep_seconds:
+            return range(PARTITIONS)
+        self._warm_until = {number: until for number, until in self._warm_until.items() if until > now}
+        return sorted({*self._warm_until, *(number for number, due in self._due_at.items() if due <= now)})
+
+    def note(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
+        """What was found there."""
+        if len(looked) == PARTITIONS:
+            self._swept = now
+        for number in looked:
+            self._due_at.pop(number, None)
+        self._due_at.update({number: now + seconds for number, seconds in soonest.items()})
+
+
+async def keep_up(reaper: Ticks, plan: UpkeepPlan) -> None:
     """Runs until cancelled."""
+    clock = asyncio.get_running_loop().time
     for number in count():
         await asyncio.sleep(_PAUSE_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
         try:
-            woken = await reaper.tick()
-            if woken:
-                log.info("sessions_woken", sessions=woken)
+            if number % _TICKS_BETWEEN_COUNTS == 0:
+                await reaper.count_outcomes()
+            if looked := plan.partitions(clock()):
+                woken = await reaper.tick(looked)
+                plan.note(looked, reaper.soonest, clock())
+                if woken:
+                    log.info("sessions_woken", sessions=woken)
             if reaper.outcomes_behind > _MANY_OUTCOMES and number % _TICKS_BETWEEN_WORDS == 0:
                 log.warning("learner_behind", outcomes=reaper.outcomes_behind)
         except StoreUnavailable as error:

@@ -6,9 +6,16 @@ from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
+# The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
+# with. ``MESSAGE`` is what the agent is told.
+MESSAGE, CALL_ID, AGENT_TASK = "message", "message_id", "task_id"
+
 
 class Tool(NamedTuple):
-    """A tool of one connection. ``why_class`` says in a few words what decided its class."""
+    """A tool of one connection. ``why_class`` says in a few words what decided its class.
+
+    ``is_skill``: an agent does it, which may take its time and ask back: see ``Unfinished`` and ``ToolServers.recall``.
+    """
 
     connection_id: str
     name: str
@@ -17,17 +24,30 @@ class Tool(NamedTuple):
     tool_class: ToolClass
     why_class: str
     catalogue: CatalogueEntry
+    is_skill: bool = False
+
+
+class Unfinished(NamedTuple):
+    """An agent's task that has not ended: it is at work, or waits until its ``question`` is answered."""
+
+    task_id: str
+    question: str = ""
 
 
 class ToolAnswer(NamedTuple):
     """What a server answered. ``is_error``: the server says that the call failed (a refusal, a bad argument).
 
-    ``not_begun``: its protocol says that such an error comes before anything is done.
+    ``not_begun``: its protocol says that such an error comes before anything is done, or, of an agent's task, that it
+    ended without its result. ``unfinished``: a skill is not done yet, and the content is no result.
     """
 
     content: Json
     is_error: bool = False
     not_begun: bool = False
+    unfinished: Unfinished | None = None
+
+
+NEVER_TAKEN = ToolAnswer("the agent never took the message", is_error=True, not_begun=True)
 
 
 class ToolUnreachable(Exception):
@@ -68,3 +88,19 @@ class ToolServers(Protocol):
     ) -> ToolAnswer:
         """A call of a tool of class READ, and of no other: it may be repeated, all attempts within ``timeout``."""
         return await self.call(connection, tool, arguments, timeout, session_id)
+
+    async def recall(
+        self,
+        connection: Connection,  # noqa: ARG002  no server of another kind knows
+        arguments: JsonObject,  # noqa: ARG002
+        timeout: float,  # noqa: ARG002
+        session_id: str = "",  # noqa: ARG002
+        *,
+        withdraw: bool = False,  # noqa: ARG002
+    ) -> ToolAnswer | None:
+        """What became of a skill's call with these arguments, which is never made again here; None if nobody can say.
+
+        ``withdraw``: an agent that has not finished is told to stop. ``NEVER_TAKEN`` says that the agent
+        certainly never had the call. Raises what ``call`` raises.
+        """
+        return None

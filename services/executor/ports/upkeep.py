@@ -1,11 +1,15 @@
 """What is found and mended beside the turns."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from services.executor.ports.sessions import Fault
 from shared.contracts.task import Turn
+from shared.domain.partition import PARTITIONS
+
+ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 
 
 class WaitingSession(NamedTuple):
@@ -31,7 +35,10 @@ class DueTimer(NamedTuple):
 
 
 class OverdueWork(NamedTuple):
-    """What one look at all partitions found; ``outcomes`` is how many have not been applied by the learner."""
+    """What one look at partitions found.
+
+    ``soonest``: in how many seconds something will be due in a partition, where something waits.
+    """
 
     unwoken: tuple[WaitingSession, ...] = ()  # work waits; nobody has claimed it for a while
     due: tuple[
@@ -39,12 +46,16 @@ class OverdueWork(NamedTuple):
     ] = ()  # likewise, and this is when it was to be looked at: a further try, a free slot
     orphaned: tuple[WaitingSession, ...] = ()  # their owner's lease has run out
     timers: tuple[DueTimer, ...] = ()
-    outcomes: int = 0
+    soonest: Mapping[int, float] = MappingProxyType({})
 
 
 class Upkeep(Protocol):
-    async def overdue(self) -> OverdueWork:
+    async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         """Sessions that wait or whose owner was lost, and due timers; what another executor looks after is left out."""
+        ...
+
+    async def outcomes(self) -> int:
+        """How many ended tasks have not been applied by the learner."""
         ...
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:

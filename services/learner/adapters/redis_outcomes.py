@@ -56,11 +56,7 @@ class RedisOutcomes(Outcomes):
 
     async def roster(self) -> Roster:
         alive = await self._scripts.run("muster", [keys.LEARNERS], [self._owner, self._lease_ms])
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for partition in self._partitions:
-                pipe.get(self._line.reader_of(partition))
-            readers = cast("list[str | None]", await pipe.execute())
-        return Roster(self._owner, cast(int, alive), dict(enumerate(readers)))
+        return Roster(self._owner, cast("list[str]", alive))
 
     async def take(self, partitions: Collection[int]) -> Taken:
         wanted = sorted(partitions)
@@ -70,13 +66,17 @@ class RedisOutcomes(Outcomes):
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
         deliveries: list[Delivery] = []
         lost: set[int] = set()
+        more: set[int] = set()
         for number, reply in zip(wanted, cast("list[list[Reply]]", replies), strict=True):
             if reply[0] == "other":
                 lost.add(number)
                 continue
             self._newest[number] = str(reply[1])
-            deliveries += [_delivery(number, entry) for entry in reply[2:]]
-        return Taken(deliveries, lost)
+            taken = [_delivery(number, entry) for entry in reply[2:]]
+            if len(taken) >= AT_ONCE or any(delivery.tries > 1 for delivery in taken):  # what is new comes after it
+                more.add(number)
+            deliveries += taken
+        return Taken(deliveries, lost, more)
 
     async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
         applied: dict[int, list[str]] = defaultdict(list)
@@ -109,29 +109,31 @@ class RedisOutcomes(Outcomes):
     def _reader(self, number: int) -> str:
         return self._line.reader_of(self._partitions[number])
 
-    async def news(self, partitions: Collection[int], seconds: float) -> None:
+    async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         if isinstance(self._redis, ClusterRedis):
-            await self._look_until_news(partitions, seconds)
-            return
-        streams = {self._partitions[number].outcomes: self._newest.get(number, "0-0") for number in sorted(partitions)}
+            return await self._look_until_news(partitions, seconds)
+        numbers = {self._partitions[number].outcomes: number for number in sorted(partitions)}
+        streams = {stream: self._newest.get(number, "0-0") for stream, number in numbers.items()}
         async with answering(seconds + _ANSWER_SECONDS):
-            await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
+            found = await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
+        return {numbers[stream] for stream, _ in found}
 
-    async def _look_until_news(self, partitions: Collection[int], seconds: float) -> None:
+    async def _look_until_news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         """On a cluster one command cannot wait for streams of many slots: look at each from time to time."""
         wanted = sorted(partitions)
         for _ in range(max(1, round(seconds / _LOOK_SECONDS))):
-            if await self._has_news(wanted):
-                return
+            if found := await self._have_news(wanted):
+                return found
             await asyncio.sleep(min(_LOOK_SECONDS, seconds))
+        return ()
 
-    async def _has_news(self, wanted: Sequence[int]) -> bool:
+    async def _have_news(self, wanted: Sequence[int]) -> Collection[int]:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for number in wanted:
                 pipe.xrevrange(self._partitions[number].outcomes, count=1)
             rows = cast("list[list[tuple[str, object]]]", await pipe.execute())
         pairs = zip(wanted, rows, strict=True)
-        return any(row and row[0][0] != self._newest.get(number) for number, row in pairs)
+        return {number for number, row in pairs if row and row[0][0] != self._newest.get(number)}
 
 
 def _delivery(partition: int, entry: Reply) -> Delivery:

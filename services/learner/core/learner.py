@@ -1,12 +1,12 @@
 """The learner: takes outcomes in order, learns from each once, and settles them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_in
-from services.learner.core.shares import fair_change
+from services.learner.core.shares import share_of
 from services.learner.ports.outcomes import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused, Taken
 from shared.domain import span_names as names
 from shared.ports.store import StoreUnavailable
@@ -26,13 +26,19 @@ class Counts:
 
 
 class Learner:
-    """One consumer. ``round`` and ``share`` may run side by side; partitions change hands only between rounds."""
+    """One consumer. ``round`` and ``share`` may run side by side; partitions change hands only between rounds.
+
+    A round looks only where something is expected: in what was just taken over, and where ``expect`` was told of news.
+    """
 
     def __init__(self, outcomes: Outcomes, memory: Memory, tracer: Tracer = NO_TRACER) -> None:
         self._tracer = tracer
         self._outcomes = outcomes
         self._memory = memory
-        self._held: frozenset[int] = frozenset()
+        self._share: frozenset[int] = frozenset()
+        self._others: set[int] = set()  # of its share, what another still reads
+        self._expected: set[int] = set()
+        self._seen: set[int] = set()
         self._between_rounds = asyncio.Lock()
         self.counts = Counts()
         self.shared = asyncio.Event()  # set once it knows what it should read
@@ -40,29 +46,39 @@ class Learner:
     @property
     def held(self) -> frozenset[int]:
         """The partitions it reads, as far as it knows."""
-        return self._held
+        return self._share - self._others
+
+    def expect(self, partitions: Collection[int]) -> None:
+        """Look there in the next round."""
+        self._expected.update(self._share.intersection(partitions))
+
+    def drain_seen(self) -> Collection[int]:
+        """Where something was taken since the last call."""
+        seen, self._seen = self._seen, set()
+        return seen
 
     async def share(self) -> None:
         """Take or give partitions, so that every living learner has its part."""
-        change = fair_change(await self._outcomes.roster())
+        share = share_of(await self._outcomes.roster())
         async with self._between_rounds:
-            if change.give:
-                await self._outcomes.give_up(change.give)
-            self._held = change.hold
+            if give := self._share - share:
+                await self._outcomes.give_up(give)
+            self._expected = (self._expected | (share - self._share) | self._others) & share
+            self._share, self._others = share, set()
         self.shared.set()
 
     async def leave(self) -> None:
         """Give everything to the others, once nothing is in hand."""
         async with self._between_rounds:
-            held, self._held = self._held, frozenset()
+            held, self._share, self._expected = self.held, frozenset(), set()
             await self._outcomes.give_up(held)
 
     async def round(self) -> int:
         """Take what is there, learn and settle it; how many events were in hand."""
         async with self._between_rounds:
-            held = sorted(self._held)
+            expected, self._expected = sorted(self._expected), set()
             async with asyncio.TaskGroup() as group:
-                lanes = [group.create_task(self._lane(held[first::_LANES])) for first in range(_LANES)]
+                lanes = [group.create_task(self._lane(expected[first::_LANES])) for first in range(_LANES)]
             found = [lane.result() for lane in lanes]
             for failure in found:
                 if isinstance(failure, StoreUnavailable):
@@ -73,19 +89,22 @@ class Learner:
         """A failing store does not cut the other lanes short."""
         try:
             taken = await self._outcomes.take(partitions) if partitions else Taken((), ())
-            self._held -= frozenset(taken.lost)
-            if taken.deliveries:
-                await self._learn(taken.deliveries)
+            self._others.update(taken.lost)
+            self._seen.update(delivery.partition for delivery in taken.deliveries)
+            self._expected.update(taken.more, await self._learn(taken.deliveries) if taken.deliveries else ())
         except StoreUnavailable as error:
+            self._expected.update(partitions)
             return error
         return len(taken.deliveries)
 
-    async def _learn(self, deliveries: Sequence[Delivery]) -> None:
+    async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:
+        """The partitions in which something of it is still to be settled."""
         readable, dead = _read_all(deliveries)
         with ExitStack() as spans:
             if self._tracer.is_on:
                 self._open_spans(spans, deliveries)
-            await self._learn_and_settle(readable, dead)
+            settled = await self._learn_and_settle(readable, dead)
+        return {delivery.partition for delivery in deliveries if _name(delivery) not in settled}
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
         """Each in its task's trace. They are learned together, so each one's span lasts as long as all took."""
@@ -94,7 +113,10 @@ class Learner:
                 span = spans.enter_context(self._tracer.continued(names.LEARN, SpanKind.CONSUMER, delivery.traceparent))
                 span.note({names.TRIES: delivery.tries})
 
-    async def _learn_and_settle(self, readable: list[tuple[Delivery, Lesson]], dead: list[DeadLetter]) -> None:
+    async def _learn_and_settle(
+        self, readable: list[tuple[Delivery, Lesson]], dead: list[DeadLetter]
+    ) -> Collection[tuple[int, str]]:
+        """What is settled now, by partition and entry."""
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
@@ -107,6 +129,11 @@ class Learner:
         self.counts.learned += new
         self.counts.known += len(done) - new
         self.counts.dead += len(dead)
+        return {_name(delivery) for delivery in (*done, *(letter.delivery for letter in dead))}
+
+
+def _name(delivery: Delivery) -> tuple[int, str]:
+    return delivery.partition, delivery.entry_id
 
 
 def _read_all(deliveries: Sequence[Delivery]) -> tuple[list[tuple[Delivery, Lesson]], list[DeadLetter]]:

@@ -1,21 +1,10 @@
-"""Which partitions a learner should read, so that all learners have about the same number."""
-
-from math import ceil
-from typing import NamedTuple
+"""Which partitions a learner reads, so that all learners have about the same number."""
 
 from services.learner.ports.outcomes import Roster
+from shared.domain.partition import PARTITIONS
 
 
-class Change(NamedTuple):
-    """``hold`` is what to read from now on; ``give`` what to leave to others."""
-
-    hold: frozenset[int]
-    give: frozenset[int]
-
-
-def fair_change(roster: Roster) -> Change:
-    """Keep or take a fair share of the partitions, from those that nobody else reads."""
-    fair = ceil(len(roster.readers) / max(1, roster.learners))
-    mine = sorted(partition for partition, reader in roster.readers.items() if reader == roster.me)
-    free = sorted(partition for partition, reader in roster.readers.items() if reader is None)
-    return Change(frozenset((mine + free)[:fair]), frozenset(mine[fair:]))
+def share_of(roster: Roster) -> frozenset[int]:
+    """Every partition is one learner's: those who see the same roster agree without asking each other."""
+    learners = sorted({*roster.learners, roster.me})
+    return frozenset(range(learners.index(roster.me), PARTITIONS, len(learners)))

@@ -11,6 +11,7 @@ from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5
 _NEWS_SECONDS = 1.0
+SWEEP_SECONDS = 30.0  # between two looks at everything, should news have been missed
 
 log = structlog.get_logger()
 
@@ -28,12 +29,18 @@ async def keep_share(learner: Learner, every_seconds: float) -> None:
 async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
     """Learn until asked to stop; what is in hand is finished first."""
     patience = min(_NEWS_SECONDS, every_seconds)
+    clock = asyncio.get_running_loop().time
+    swept = clock()
 
     async def learn() -> None:
+        nonlocal swept
         if await learner.round():
             return
-        if learner.held:
-            await outcomes.news(learner.held, patience)
+        if clock() > swept + SWEEP_SECONDS:
+            swept = clock()
+            learner.expect(learner.held)
+        elif learner.held:
+            learner.expect(await outcomes.news(learner.held, patience))
         else:
             await asyncio.sleep(patience)
 

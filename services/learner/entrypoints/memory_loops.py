@@ -10,10 +10,12 @@ from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.memory.rememberer import Crowded, Rememberer
+from services.learner.entrypoints.loops import SWEEP_SECONDS
 from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 0.25  # at what the learner has seen, in this process
+_DUE_SECONDS = 1.0  # at what is due in the store
 _STEP_ASIDE_SECONDS = 0.1
 
 log = structlog.get_logger()
@@ -22,9 +24,14 @@ log = structlog.get_logger()
 async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: asyncio.Event) -> None:
     """Remember until asked to stop; while the learner is busy, only now and then."""
     learned = -1
+    clock = asyncio.get_running_loop().time
+    swept = clock()
 
     async def remember() -> None:
-        nonlocal learned
+        nonlocal learned, swept
+        if clock() > swept + SWEEP_SECONDS:
+            swept = clock()
+            rememberer.expect_anywhere()
         before, learned = learned, learner.counts.learned
         if not await rememberer.round():
             await _pause(stop, _LOOK_SECONDS)
@@ -39,7 +46,7 @@ async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
 
     async def find() -> None:
         if not await worker.round(datetime.now(UTC)):
-            await _pause(stop, _LOOK_SECONDS)
+            await _pause(stop, _DUE_SECONDS)
 
     await _run_until_stopped(find, stop)
 
@@ -49,7 +56,7 @@ async def keep_forgetting(forgetter: Forgetter, stop: asyncio.Event) -> None:
 
     async def forget() -> None:
         if not await forgetter.round(datetime.now(UTC)):
-            await _pause(stop, _LOOK_SECONDS)
+            await _pause(stop, _DUE_SECONDS)
 
     await _run_until_stopped(forget, stop)
 

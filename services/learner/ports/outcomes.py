@@ -31,18 +31,21 @@ class DeadLetter(NamedTuple):
 
 
 class Roster(NamedTuple):
-    """Who reads what. ``readers`` has every partition; None where nobody reads."""
+    """The names of all learners that live."""
 
     me: str
-    learners: int
-    readers: Mapping[int, str | None]
+    learners: Collection[str]
 
 
 class Taken(NamedTuple):
-    """What was handed out, in order within each partition, and the partitions that turned out to be another's."""
+    """What was handed out, in order within each partition.
+
+    ``lost``: the partitions that turned out to be another's; ``more``: those in which something may be left to take.
+    """
 
     deliveries: Sequence[Delivery]
     lost: Collection[int]
+    more: Collection[int] = ()
 
 
 class Outcomes(Protocol):
@@ -67,8 +70,8 @@ class Outcomes(Protocol):
         """Stop being the reader of partitions, so that another can be at once."""
         ...
 
-    async def news(self, partitions: Collection[int], seconds: float) -> None:
-        """Return when something may be there that was not there when it was last taken; at the latest in that time."""
+    async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
+        """Wait until something is there that was not there when it was last taken, and where; nowhere in that time."""
         ...
 
 

@@ -22,6 +22,7 @@ from services.learner.entrypoints.memory_loops import keep_finding, keep_forgett
 from services.learner.memory_settings import MemorySettings
 from shared.domain.model_price import dearest
 from shared.infra.counted_model import CountedModel
+from shared.infra.late_model import ClosableModel, LateModel
 from shared.infra.model_prices import read_prices
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.meter import Meter, NoMeter
@@ -80,21 +81,26 @@ def memory_room(
 ) -> MemoryRoom:
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     wants_facts = settings.learn_knowledge == "on"
-    rememberer = Rememberer(outcomes, RedisLore(redis), lambda: learner.held, wants_facts=wants_facts)
+    lore = RedisLore(redis)
+    rememberer = Rememberer(outcomes, lore, lambda: learner.held, learner.drain_seen, wants_facts=wants_facts)
     forgetter = Forgetter(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
         return MemoryRoom(rememberer, forgetter)
 
-    from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
-
-    model = AnthropicModel(
-        tiers={Tier.HAIKU: settings.haiku_model},
-        api_key=settings.anthropic_api_key,
-        base_url=settings.anthropic_base_url or None,
-        limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
-    )
+    model = LateModel(lambda: _model(settings))
     prices = read_prices()
     counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
     purse = RedisPurse(redis, RedisTenantRecords(redis))
     return MemoryRoom(rememberer, forgetter, FactWorker(RedisFactBook(redis), finder, purse), model.close)
+
+
+def _model(settings: MemorySettings) -> ClosableModel:
+    from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
+
+    return AnthropicModel(
+        tiers={Tier.HAIKU: settings.haiku_model},
+        api_key=settings.anthropic_api_key,
+        base_url=settings.anthropic_base_url or None,
+        limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
+    )

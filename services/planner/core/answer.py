@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.outcomes import WriteState
 from services.planner.core.proposals import ProposedMove
-from services.planner.core.records import Fact, Record, number, own_id
+from services.planner.core.records import FactRecord, ToolFact, number, own_id
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.several import several
 from services.planner.core.situation import Situation, names
@@ -82,7 +82,7 @@ def _was_read(situation: Situation) -> bool:
     return any(_read_nouns(fact) & situation.stems for fact in situation.facts if isinstance(fact.result, list | dict))
 
 
-def _read_nouns(fact: Fact) -> frozenset[str]:
+def _read_nouns(fact: ToolFact) -> frozenset[str]:
     """What a read is of: by its tool's name and, as a search takes any words, by its arguments if it is none."""
     given = " ".join(map(str, fact.arguments.values()))
     return nouns(fact.tool) | (frozenset() if parts(fact.tool)[:1] in _SEARCHES else text_stems(given))
@@ -104,7 +104,7 @@ def as_list(situation: Situation) -> list[Json]:
     return values
 
 
-def _listed_field(record: Record, asked: str) -> str | None:
+def _listed_field(record: FactRecord, asked: str) -> str | None:
     """The field that a list is of: one whose words the task uses, else the record's identifier."""
     said = text_stems(asked)
     known = own_id(record)
@@ -118,7 +118,7 @@ def _listed_field(record: Record, asked: str) -> str | None:
     return others[0] if others else None
 
 
-def _in_order(chosen: list[tuple[Record, str]], text: str) -> list[tuple[Record, str]]:
+def _in_order(chosen: list[tuple[FactRecord, str]], text: str) -> list[tuple[FactRecord, str]]:
     match = re.search(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by (?:the )?(\w+)(.*)", text, re.I)
     down = re.search(r"descending|(?:highest|largest|newest|latest)(?: \w+)? first|most \w+ first", text, re.I)
     if match is None:
@@ -130,7 +130,7 @@ def _in_order(chosen: list[tuple[Record, str]], text: str) -> list[tuple[Record,
     return ordered[::-1] if down else ordered
 
 
-def _largest(text: str, chosen: list[tuple[Record, str]]) -> str | None:
+def _largest(text: str, chosen: list[tuple[FactRecord, str]]) -> str | None:
     if re.search(r"(?:highest|largest|lowest|smallest)(?: \w+)? first", text, re.I) and chosen:
         return amount_field(chosen[0][0], "amount")
     return None
@@ -185,13 +185,13 @@ def _question(question: str, situation: Situation) -> str:
     return f"The {_plain(field)} of {name} is {record.fields[field]}."
 
 
-def _is_asked_about(record: Record, question: str, situation: Situation) -> bool:
+def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> bool:
     """Whether a question speaks of a record: by its noun, by one of its values, or by nothing else that is known."""
     named = any(names(question, value) for value in record.fields.values() if isinstance(value, str))
     return named or bool(record.noun & text_stems(question)) or len(situation.reading.questions) == 1
 
 
-def _may_be_told(record: Record, asked: str, situation: Situation) -> bool:
+def _may_be_told(record: FactRecord, asked: str, situation: Situation) -> bool:
     """Whether a record is no person's, or the question names that person, itself or by a pronoun for one named."""
     if not _PERSONAL & {"_".join(parts(name)) for name in record.fields}:
         return True
@@ -200,7 +200,7 @@ def _may_be_told(record: Record, asked: str, situation: Situation) -> bool:
     return any(names(text, word) for value in of_person for word in (str(value), *str(value).split()))
 
 
-def _name_referred(record: Record, question: str, situation: Situation) -> str:
+def _name_referred(record: FactRecord, question: str, situation: Situation) -> str:
     """Who or what a record refers to, where that is the question and the other record is known."""
     said = text_stems(question)
     for name, value in record.fields.items():
@@ -212,7 +212,7 @@ def _name_referred(record: Record, question: str, situation: Situation) -> str:
     return ""
 
 
-def _asked_field(record: Record, question: str) -> str | None:
+def _asked_field(record: FactRecord, question: str) -> str | None:
     said = text_stems(question)
     fields = [name for name in record.fields if not is_identifier(name)]
     if re.match(r"\W*who\b", question, re.I):  # nobody is a day or a figure
@@ -222,7 +222,7 @@ def _asked_field(record: Record, question: str) -> str | None:
     return top[1] if top and top[0] else None
 
 
-def _describe_record(record: Record) -> str:
+def _describe_record(record: FactRecord) -> str:
     return ", ".join(f"{_plain(name)} {value}" for name, value in record.fields.items()) + "."
 
 

@@ -8,7 +8,7 @@ from services.planner.core.pages import is_paging
 from services.planner.core.references import CERTAIN, POSSIBLE, candidates, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import as_json, kind_of, scalar
-from services.planner.core.situation import Candidate, Situation
+from services.planner.core.situation import ArgumentCandidate, Situation
 from shared.domain.exact_json import JsonObject, dumps
 
 _MANY = 6
@@ -18,7 +18,7 @@ class BoundWay(NamedTuple):
     """A tool's arguments with their origins. ``missing``: required fields that nothing gives."""
 
     tool: ToolSpec
-    chosen: tuple[tuple[str, Candidate], ...]
+    chosen: tuple[tuple[str, ArgumentCandidate], ...]
     missing: tuple[str, ...] = ()
 
     @property
@@ -33,7 +33,7 @@ class BoundWay(NamedTuple):
     def key(self) -> str:
         return f"{self.tool.name} {dumps(self.arguments)}"
 
-    def candidate(self, name: str) -> Candidate | None:
+    def candidate(self, name: str) -> ArgumentCandidate | None:
         return next((found for field, found in self.chosen if field == name), None)
 
 
@@ -53,7 +53,7 @@ def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSS
     return [BoundWay(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
 
 
-def _values(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[Candidate]:
+def _values(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[ArgumentCandidate]:
     if is_reference(tool, name) and kind_of(tool.properties[name]) in ("string", "integer"):
         found = candidates(tool, name, situation, intent.clause)
         return [candidate for candidate in found if candidate.sure >= least]

@@ -6,11 +6,11 @@ from decimal import Decimal
 from itertools import pairwise
 
 from services.planner.core.differences import difference
-from services.planner.core.figures import Figure, Operand, operand
+from services.planner.core.figures import FigureOperand, PlannedFigure, operand
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import proper_names
 from services.planner.core.portions import piece, stated_percent, whole
-from services.planner.core.records import Record, own_id
+from services.planner.core.records import FactRecord, own_id
 from services.planner.core.selection import SUMS, amount_field, before_comparison, matching, numeric_fields
 from services.planner.core.situation import Situation, best, names, places_of, rank
 from services.planner.core.words import (
@@ -44,10 +44,10 @@ _BY = re.compile(r"\b(?P<verb>increas|rais|add|reduc|lower|decreas|cut)\w*\b.*?\
 _ONTO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+(?P<step>[$€£]?\d[\d.,]*(?:\s[A-Z]{3})?)\s+(?:to|from)\b", re.I)
 
 
-def figures(situation: Situation) -> list[Figure]:
+def figures(situation: Situation) -> list[PlannedFigure]:
     """Every figure that a question, a condition or an action of the task depends on; no name twice."""
     reading = situation.reading
-    found: list[Figure] = []
+    found: list[PlannedFigure] = []
     clauses, conditions = [i.clause for i in reading.actions], [i.condition for i in reading.actions]
     for text in (*reading.questions, *map(before_comparison, conditions), *clauses):
         found += stated_figures(text, situation)
@@ -55,13 +55,13 @@ def figures(situation: Situation) -> list[Figure]:
         left = text_stems(text) & (LEFT | _LIMIT if text in conditions else LEFT)
         figure = figure_left(text, situation) if left else None
         found += [figure] if figure else []
-    unique: dict[str, Figure] = {}
+    unique: dict[str, PlannedFigure] = {}
     for figure in found:
         unique.setdefault(figure.name, figure)
     return sorted(unique.values(), key=lambda figure: any(one.source == "value" for one, _ in figure.operands))
 
 
-def stated_figures(text: str, situation: Situation) -> list[Figure]:
+def stated_figures(text: str, situation: Situation) -> list[PlannedFigure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
     found = [
         figure
@@ -71,7 +71,7 @@ def stated_figures(text: str, situation: Situation) -> list[Figure]:
     return found or _portion(text, situation)
 
 
-def _portion(text: str, situation: Situation) -> list[Figure]:
+def _portion(text: str, situation: Situation) -> list[PlannedFigure]:
     """What is asked for in words alone; the figure itself first, then those that it rests on."""
     subject = subject_of(text, situation)
     linked = [record for record in situation.records if subject and _points(subject, record)]
@@ -79,7 +79,7 @@ def _portion(text: str, situation: Situation) -> list[Figure]:
     return whole(text, subject) or piece(text, subject) or stated_percent(text, subject, apart)
 
 
-def _aggregate(text: str, situation: Situation) -> Figure | None:
+def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if any(mention.kind is MentionKind.PERCENT for mention in find(text)):
         return None
     operation = next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), None)
@@ -88,14 +88,16 @@ def _aggregate(text: str, situation: Situation) -> Figure | None:
         return None
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
-        return Figure(_name(text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True)))
+        return PlannedFigure(
+            _name(text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True))
+        )
     if _HOW_MUCH.search(text) and _is_told(text, situation):
         return None
     if operation is None or not records or not any(record.noun & text_stems(text) for record in records):
         return None
     chosen = [(record, amount_field(record, text)) for record in records]
     found = tuple(operand(record, field) for record, field in chosen if field)
-    return Figure(_name(text, operation), operation, found) if found else None
+    return PlannedFigure(_name(text, operation), operation, found) if found else None
 
 
 def _is_told(text: str, situation: Situation) -> bool:
@@ -105,8 +107,8 @@ def _is_told(text: str, situation: Situation) -> bool:
     return any(field_stems(name) & said for record in known for name in numeric_fields(record))
 
 
-def _place(record: Record, field: str) -> tuple[Operand, Decimal]:
-    return Operand("result", record.fact.ref, record.path_of(field)), Decimal(1)
+def _place(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
+    return FigureOperand("result", record.fact.ref, record.path_of(field)), Decimal(1)
 
 
 def _name(text: str, operation: str) -> str:
@@ -118,15 +120,15 @@ def _name(text: str, operation: str) -> str:
     return "_".join([operation, *words[:4]])
 
 
-def _share(text: str, situation: Situation) -> Figure | None:
+def _share(text: str, situation: Situation) -> PlannedFigure | None:
     """``10% of the ...``."""
     percent = next((m for m in find(text) if m.kind is MentionKind.PERCENT), None)
     subject = _holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
     field = amount_field(subject, text[percent.end :]) if subject and percent else None
     if subject is None or field is None or percent is None or not _is_meant(field, text[percent.end :]):
         return None
-    share = (Operand("task", literal=percent.value), percent.number)
-    return Figure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
+    share = (FigureOperand("task", literal=percent.value), percent.number)
+    return PlannedFigure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
 
 
 def _is_meant(field: str, said: str) -> bool:
@@ -134,7 +136,7 @@ def _is_meant(field: str, said: str) -> bool:
     return bool(field_stems(field) & (text_stems(said) | SUMS))
 
 
-def _holder(text: str, situation: Situation) -> Record | None:
+def _holder(text: str, situation: Situation) -> FactRecord | None:
     """The record of the task that has the figure a text names in all its words."""
     said = text_stems(text)
     having = [
@@ -143,7 +145,7 @@ def _holder(text: str, situation: Situation) -> Record | None:
     return having[0] if len(having) == 1 else None
 
 
-def _change_figure(text: str, situation: Situation) -> Figure | None:
+def _change_figure(text: str, situation: Situation) -> PlannedFigure | None:
     """``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``."""
     match = _BY.search(text) or _ONTO.search(text)
     mention = (
@@ -155,12 +157,12 @@ def _change_figure(text: str, situation: Situation) -> Figure | None:
     field = amount_field(subject, text) if subject else None
     if match is None or mention is None or subject is None or field is None:
         return None
-    literal = (Operand("task", literal=mention.value), mention.number)
+    literal = (FigureOperand("task", literal=mention.value), mention.number)
     operation = "sum" if match["verb"].lower().startswith(("increas", "rais", "add")) else "difference"
-    return Figure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
+    return PlannedFigure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
 
 
-def figure_left_of_named(text: str, situation: Situation) -> Figure | None:
+def figure_left_of_named(text: str, situation: Situation) -> PlannedFigure | None:
     """What is left of the very limit that a text names; None if no record that was read is called so."""
     named, said = [name.lower() for name in proper_names(text)], _words_before_nouns(text)
     return figure_left(
@@ -181,7 +183,7 @@ def _words_before_nouns(text: str) -> list[tuple[str, str]]:
     return [(word, stem(noun)) for word, noun in pairwise(words) if word not in STOP and stem(word) not in LEFT]
 
 
-def _words_of(record: Record, situation: Situation) -> str:
+def _words_of(record: FactRecord, situation: Situation) -> str:
     """What a record says of itself, and what the records say to which it refers."""
     linked = [other for other in situation.records if _points(record, other)]
     return " ".join(
@@ -189,7 +191,9 @@ def _words_of(record: Record, situation: Situation) -> str:
     ).lower()
 
 
-def figure_left(text: str, situation: Situation, is_meant: Callable[[Record], bool] = lambda _: True) -> Figure | None:
+def figure_left(
+    text: str, situation: Situation, is_meant: Callable[[FactRecord], bool] = lambda _: True
+) -> PlannedFigure | None:
     """What is left of a limit: stated by a record, or its limit less all that was used of it."""
     for record in _find_budgets(text, situation, is_meant):
         fields = numeric_fields(record)
@@ -198,19 +202,21 @@ def figure_left(text: str, situation: Situation, is_meant: Callable[[Record], bo
         used = [name for name in fields if field_stems(name) & _USED]
         name = _left_name(record, text)
         if limits and used:
-            return Figure(name, "difference", (operand(record, limits[0]), *(operand(record, field) for field in used)))
+            return PlannedFigure(
+                name, "difference", (operand(record, limits[0]), *(operand(record, field) for field in used))
+            )
         if direct:
-            return Figure(name, "sum", (operand(record, direct[0]),))
+            return PlannedFigure(name, "sum", (operand(record, direct[0]),))
     return None
 
 
-def _left_name(record: Record, text: str) -> str:
+def _left_name(record: FactRecord, text: str) -> str:
     words = [word for word in re.findall(r"[a-z]+", text.lower()) if stem(word) in record.noun]
     holder = next((v for v in record.fields.values() if isinstance(v, str) and v.isalpha() and v[0].isupper()), "")
     return "_of_".join(filter(None, ["_".join(["remaining", *words[:1]]), holder.lower()]))
 
 
-def _find_budgets(text: str, situation: Situation, is_meant: Callable[[Record], bool]) -> list[Record]:
+def _find_budgets(text: str, situation: Situation, is_meant: Callable[[FactRecord], bool]) -> list[FactRecord]:
     """Records with something left, those the text or the task names first."""
     holders = [
         record
@@ -223,7 +229,7 @@ def _find_budgets(text: str, situation: Situation, is_meant: Callable[[Record], 
     return named if len(named) == 1 else linked or (fitting if len(fitting) == 1 else [])
 
 
-def _points(record: Record, target: Record) -> bool:
+def _points(record: FactRecord, target: FactRecord) -> bool:
     """Whether one record refers to another: they share a value that names or identifies the latter."""
     ours = {str(value) for name, value in record.fields.items() if isinstance(value, str)}
     return record is not target and any(
@@ -232,7 +238,7 @@ def _points(record: Record, target: Record) -> bool:
     )
 
 
-def subjects(situation: Situation) -> list[Record]:
+def subjects(situation: Situation) -> list[FactRecord]:
     """The records the task is about: the best known of each noun it speaks of."""
     nouns_known = {record.noun for record in situation.records}
     chosen = [
@@ -241,7 +247,7 @@ def subjects(situation: Situation) -> list[Record]:
     return sorted((r for found in chosen if len(found) == 1 for r in found), key=lambda r: -rank(r, situation))
 
 
-def subject_of(text: str, situation: Situation) -> Record | None:
+def subject_of(text: str, situation: Situation) -> FactRecord | None:
     """The record that a clause is about: one that it names, else the task's own with a noun of the clause."""
     named_here = [one.value for one in find(text) if one.kind is MentionKind.ID]
     of_these = [record for value in named_here for record, _ in places_of(value, situation) if not record.in_list]
@@ -257,5 +263,5 @@ def subject_of(text: str, situation: Situation) -> Record | None:
     return next(iter([*named, *nouned, *found]), None)
 
 
-def _compare_figures(text: str, situation: Situation) -> Figure | None:
+def _compare_figures(text: str, situation: Situation) -> PlannedFigure | None:
     return difference(text, subject_of(text, situation), situation)

@@ -5,10 +5,10 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import LEFT, figure_left_of_named, figures, stated_figures, subjects
-from services.planner.core.figures import Figure
+from services.planner.core.figures import PlannedFigure
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
-from services.planner.core.records import Record, own_id
+from services.planner.core.records import FactRecord, own_id
 from services.planner.core.selection import amount_field, in_major_units
 from services.planner.core.situation import Situation, names
 from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
@@ -27,17 +27,17 @@ _OF_SUMS = text_stems("amount total price cost value sum figure come whole full 
 _NOT = r"\b(?:not|no|n['’]t|never)\b"
 
 
-class Judged(NamedTuple):
+class JudgedCondition(NamedTuple):
     """``holds`` is None where it cannot be known; ``why`` says on what it rests, or what is missing."""
 
     holds: bool | None
     why: str
 
 
-def judge(intent: Intent, situation: Situation) -> Judged:
+def judge(intent: Intent, situation: Situation) -> JudgedCondition:
     """Whether an action may go ahead by its own condition; where it names several things, for all of them alike."""
     if not intent.condition:
-        return Judged(True, "")
+        return JudgedCondition(True, "")
     named = [m.value for m in find(intent.clause) if m.kind is MentionKind.ID and m.value not in intent.spared]
     if len(named) > 1:
         others = {value: "|".join(re.escape(other) for other in named if other != value) for value in named}
@@ -48,25 +48,25 @@ def judge(intent: Intent, situation: Situation) -> Judged:
         ]
         judged = [_judge(one, situation) for one in alone]
         if len({one.holds for one in judged}) > 1:
-            return Judged(None, f"it is not the same for all of {', '.join(others)}")
+            return JudgedCondition(None, f"it is not the same for all of {', '.join(others)}")
     return _judge(intent, situation)
 
 
-def _judge(intent: Intent, situation: Situation) -> Judged:
+def _judge(intent: Intent, situation: Situation) -> JudgedCondition:
     parts = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|{_OVER}|{_UNDER})", intent.condition)
     judged = [_condition(part, intent, situation) for part in parts]
     why = "; ".join(one.why for one in judged)
     if any(one.holds is None for one in judged):
-        return Judged(None, why)
-    return Judged(all(one.holds for one in judged) is intent.holds, why)
+        return JudgedCondition(None, why)
+    return JudgedCondition(all(one.holds for one in judged) is intent.holds, why)
 
 
-def judge_statement(text: str, situation: Situation) -> Judged:
+def judge_statement(text: str, situation: Situation) -> JudgedCondition:
     """Whether a statement that is no action's condition holds."""
     return _condition(text, Intent("", "", condition=text), situation)
 
 
-def _condition(text: str, intent: Intent, situation: Situation) -> Judged:
+def _condition(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
     for pattern, over in ((_OVER, True), (_UNDER, False), (_COVERS, None)):
         if match := re.search(pattern, text, re.I):
             left, right = text[: match.start()], text[match.end() :]
@@ -78,16 +78,16 @@ def _condition(text: str, intent: Intent, situation: Situation) -> Judged:
     return _state(text, situation)
 
 
-def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situation: Situation) -> Judged:
+def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situation: Situation) -> JudgedCondition:
     amount = _find_figure(left, right, intent, situation)
     limit = _limit(right, situation)
     if amount is None or limit is None:
         missing = "the amount" if amount is None else f'a figure for "{right.strip() or text}"'
-        return Judged(None, f"{missing} could not be found")
+        return JudgedCondition(None, f"{missing} could not be found")
     is_over = amount > limit or ("at least" in text and amount == limit)
     negated = bool(re.search(_NOT, text, re.I)) and "no more than" not in text.lower()
     relation = "is more than" if amount > limit else "is within"
-    return Judged(
+    return JudgedCondition(
         (is_over is over) is not negated,
         f"{_format_amount(amount)} {relation} {_format_amount(limit)} ({right.strip() or text})",
     )
@@ -136,7 +136,7 @@ def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     return in_major_units(about[0], str(amount_field(about[0], "amount total"))) if about else None
 
 
-def _find_subjects(intent: Intent, situation: Situation) -> list[Record]:
+def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
     """The one record that a clause names by its identifier, else those that the task is about."""
     named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
     own = [one for one in situation.records if (known := own_id(one)) and str(known[1]) in named]
@@ -170,14 +170,14 @@ def _limit(text: str, situation: Situation) -> Decimal | None:
     return None
 
 
-def _find_computed(text: str, situation: Situation) -> Figure | None:
+def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
     said = text_stems(text)
     scored = [(len(field_stems(figure.name) & said), figure) for figure in figures(situation)]
     top = max(scored, default=None, key=lambda item: item[0])
     return top[1] if top and top[0] else None
 
 
-def _state(text: str, situation: Situation) -> Judged:
+def _state(text: str, situation: Situation) -> JudgedCondition:
     """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
     match = _PREDICATE.match(text.strip())
     records = [record for record in subjects(situation) if match is None or _speaks_of(record, match["subject"])]
@@ -185,13 +185,13 @@ def _state(text: str, situation: Situation) -> Judged:
     negated = bool(re.search(_NOT, text, re.I))
     for record in records:
         if found := _value(record, match["state"] if match else text, said):
-            return Judged(not negated, f"it is {found}")
+            return JudgedCondition(not negated, f"it is {found}")
     if match and (other := _other_state(records, match["state"])):
-        return Judged(negated, f"it is {other}")
-    return Judged(None, f'whether "{text.strip()}" holds could not be found out')
+        return JudgedCondition(negated, f"it is {other}")
+    return JudgedCondition(None, f'whether "{text.strip()}" holds could not be found out')
 
 
-def _speaks_of(record: Record, subject: str) -> bool:
+def _speaks_of(record: FactRecord, subject: str) -> bool:
     """Whether the subject of a condition is the record: a pronoun, its noun, its identifier, or one of its fields."""
     known = own_id(record)
     if known and str(known[1]) in subject.split():
@@ -202,7 +202,7 @@ def _speaks_of(record: Record, subject: str) -> bool:
     return all(stem(word) in own or word.lower() in identifiers for word in words)
 
 
-def _value(record: Record, text: str, said: set[str]) -> str:
+def _value(record: FactRecord, text: str, said: set[str]) -> str:
     """A short word of the record that the condition uses."""
     for value in record.fields.values():
         if isinstance(value, str) and (names(text, value) or (value.isalpha() and stem(value) in said)):
@@ -210,7 +210,7 @@ def _value(record: Record, text: str, said: set[str]) -> str:
     return ""
 
 
-def _other_state(records: list[Record], state: str) -> str:
+def _other_state(records: list[FactRecord], state: str) -> str:
     """The state that the record is in instead, where the condition names a state as such: ``waiting``, ``paid``."""
     if not re.search(r"\b\w+(?:ed|ing|en|id)\b", f" {state}"):
         return ""

@@ -3,8 +3,8 @@
 import re
 from decimal import Decimal
 
-from services.planner.core.figures import Figure, Operand, operand
-from services.planner.core.records import Record, own_id
+from services.planner.core.figures import FigureOperand, PlannedFigure, operand
+from services.planner.core.records import FactRecord, own_id
 from services.planner.core.selection import amount_field
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import text_stems
@@ -15,22 +15,22 @@ _AGAINST = re.compile(
 )
 
 
-def difference(text: str, subject: Record | None, situation: Situation) -> Figure | None:
+def difference(text: str, subject: FactRecord | None, situation: Situation) -> PlannedFigure | None:
     """The figure that a text asks for; ``subject`` is the record that it is about. The first side less the second."""
     match = _BETWEEN.search(text) or _AGAINST.search(text)
     if match is None:
         return None
     sides = match["first"], match["second"]
     found = _of_two(sides, situation) or (_of_one(sides, subject) if subject else ())
-    return Figure("difference", "difference", found) if found else None
+    return PlannedFigure("difference", "difference", found) if found else None
 
 
-def _of_one(sides: tuple[str, str], subject: Record) -> tuple[tuple[Operand, Decimal], ...]:
+def _of_one(sides: tuple[str, str], subject: FactRecord) -> tuple[tuple[FigureOperand, Decimal], ...]:
     fields = [field for side in sides if (field := amount_field(subject, side))]
     return tuple(operand(subject, field) for field in fields) if len({*fields}) == len(sides) else ()
 
 
-def _of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[Operand, Decimal], ...]:
+def _of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[FigureOperand, Decimal], ...]:
     """Each side names one of two records of different kinds, of which one refers to the other."""
     pairs = [
         (one, other)
@@ -45,18 +45,18 @@ def _of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[Operand
     return found if len(found) == len(sides) else ()
 
 
-def _nearest(pairs: list[tuple[Record, Record]]) -> tuple[Record, Record]:
+def _nearest(pairs: list[tuple[FactRecord, FactRecord]]) -> tuple[FactRecord, FactRecord]:
     """The records as they were looked up, where they were listed as well."""
     return min(pairs, key=lambda pair: (pair[0].in_list, pair[1].in_list))
 
 
-def _records_meant(text: str, situation: Situation) -> list[Record]:
+def _records_meant(text: str, situation: Situation) -> list[FactRecord]:
     """The records whose noun a text uses; only the one that the task names, if it names one."""
     fitting = [record for record in situation.records if record.noun and record.noun <= text_stems(text)]
     named = best(fitting, situation)
     return named if len(named) == 1 else fitting
 
 
-def _refers(record: Record, target: Record) -> bool:
+def _refers(record: FactRecord, target: FactRecord) -> bool:
     known = own_id(target)
     return known is not None and record is not target and known[1] in record.fields.values()

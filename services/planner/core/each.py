@@ -7,10 +7,10 @@ from services.planner.core.intents import Intent, drop_spared
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import names_in, unknown_names
 from services.planner.core.pages import read_in_part
-from services.planner.core.records import Record, number, own_id
+from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.references import CERTAIN, is_reference, wanted_noun
 from services.planner.core.selection import matching
-from services.planner.core.situation import Candidate, Situation
+from services.planner.core.situation import ArgumentCandidate, Situation
 from services.planner.core.words import field_stems, nouns, stem, text_stems
 
 _EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)
@@ -31,7 +31,7 @@ def for_each(way: BoundWay, intent: Intent, situation: Situation) -> list[BoundW
         slots = [name for name in way.tool.required if is_reference(way.tool, name)]
         slots = [name for name in slots if wanted_noun(way.tool, name) & record.noun]
         if known and slots and str(known[1]) not in intent.spared:
-            one = Candidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
+            one = ArgumentCandidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
             chosen = dict(way.chosen) | {slots[0]: one}
             found.append(BoundWay(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
     return found
@@ -62,7 +62,7 @@ def _clause_with_subject(intent: Intent, situation: Situation) -> str:
     return intent.clause
 
 
-def _order_records(records: list[Record], clause: str) -> list[Record]:
+def _order_records(records: list[FactRecord], clause: str) -> list[FactRecord]:
     """By the field that the clause orders them by; as they were listed otherwise."""
     match = _ORDER.search(clause)
     said = text_stems(match["by"]) if match else frozenset()

@@ -7,7 +7,7 @@ from decimal import Decimal
 from services.planner.core.records import number
 from services.planner.core.request import CALL_NOTE, LOCAL, Request, objects
 from services.planner.core.toolset import Toolset, toolset_of
-from services.planner.core.turn import Call, Reply
+from services.planner.core.turn import Call, PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 NAMES = frozenset(
@@ -49,7 +49,7 @@ def is_hasty(request: Request, faults: Faults) -> bool:
     return "few_reads" in faults and faults["few_reads"].lower() in request.task.lower()
 
 
-def spoil(reply: Reply, request: Request, faults: Faults) -> Reply:
+def spoil(reply: PlannerReply, request: Request, faults: Faults) -> PlannerReply:
     """The reply with the faults that concern it. ``truncated`` is the transport's to apply."""
     if request.state == "COVERAGE" and "doubting_coverage" in faults:
         return _doubt_first_part(request)
@@ -58,8 +58,8 @@ def spoil(reply: Reply, request: Request, faults: Faults) -> Reply:
     toolset = toolset_of(request)
     writers = {tool.name for tool in toolset.writers}
     if any(name in writers for name, _ in reply.calls):
-        return Reply(calls=_spoil_calls(reply.calls, request, faults, toolset))
-    return Reply(calls=_read(reply.calls, request, faults, toolset)) if not request.turns else reply
+        return PlannerReply(calls=_spoil_calls(reply.calls, request, faults, toolset))
+    return PlannerReply(calls=_read(reply.calls, request, faults, toolset)) if not request.turns else reply
 
 
 def _read(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
@@ -134,8 +134,8 @@ def _stale(given: JsonObject) -> JsonObject:
     return {(name if name == CALL_NOTE else f"{name}_old"): value for name, value in given.items()}
 
 
-def _doubt_first_part(request: Request) -> Reply:
+def _doubt_first_part(request: Request) -> PlannerReply:
     """A check that objects to the first part that it is shown."""
     parts = objects(request.section("parts"))
     problems: list[Json] = [{"part": part.get("part"), "why": "it looks wrong"} for part in parts[:1]]
-    return Reply(dumps({"agrees": not problems, "problems": problems}))
+    return PlannerReply(dumps({"agrees": not problems, "problems": problems}))

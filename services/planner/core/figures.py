@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import NamedTuple
 
-from services.planner.core.records import Record, number
+from services.planner.core.records import FactRecord, number
 from shared.domain.exact_json import Json, JsonObject
 
 _RATIO = Decimal("0.000001")
 
 
-class Operand(NamedTuple):
+class FigureOperand(NamedTuple):
     source: str
     ref: str = ""
     path: str = ""
@@ -24,12 +24,12 @@ class Operand(NamedTuple):
         return f"{self.ref}{'' if self.path.startswith('[') else '.'}{self.path}"
 
 
-class Figure(NamedTuple):
+class PlannedFigure(NamedTuple):
     """One named value; ``operands`` carry the numbers that ``value`` was computed from."""
 
     name: str
     operation: str
-    operands: tuple[tuple[Operand, Decimal], ...]
+    operands: tuple[tuple[FigureOperand, Decimal], ...]
 
     @property
     def value(self) -> Decimal:
@@ -67,6 +67,6 @@ def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
                 raise ValueError(f"no operation {operation!r}")
 
 
-def operand(record: Record, field: str) -> tuple[Operand, Decimal]:
+def operand(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
     amount = number(record.fields[field])
-    return Operand("result", record.fact.ref, record.path_of(field)), amount if amount is not None else Decimal(0)
+    return FigureOperand("result", record.fact.ref, record.path_of(field)), amount if amount is not None else Decimal(0)

@@ -16,7 +16,7 @@ class NoFormula(ValueError):
     """There is none that is plain arithmetic over the names."""
 
 
-class Applied(NamedTuple):
+class AppliedSign(NamedTuple):
     """Two terms and the sign between them; a negative term is 0 less it."""
 
     one: "Terms"
@@ -24,7 +24,7 @@ class Applied(NamedTuple):
     other: "Terms"
 
 
-Terms: TypeAlias = Applied | Decimal | str  # a name is a text
+Terms: TypeAlias = AppliedSign | Decimal | str  # a name is a text
 
 
 def formula(text: str, names: Sequence[str]) -> Terms:
@@ -51,7 +51,7 @@ def compute_terms(terms: Terms, given: Mapping[str, Decimal]) -> Decimal:
             return given[terms]
         case Decimal():
             return terms
-        case Applied(one, sign, other):
+        case AppliedSign(one, sign, other):
             return _apply_sign(compute_terms(one, given), sign, compute_terms(other, given))
 
 
@@ -74,7 +74,7 @@ class _Reader:
             return self._read_signed()
         terms = self._sums(level + 1)
         while (sign := self._next("sign", _STRONGER[level])) is not None:
-            terms = Applied(terms, sign, self._sums(level + 1))
+            terms = AppliedSign(terms, sign, self._sums(level + 1))
         return terms
 
     def _read_signed(self) -> Terms:
@@ -85,11 +85,11 @@ class _Reader:
         sign = self._next("sign", ("-", "+"))
         if sign is not None:
             terms: Terms = self._read_signed()
-            terms = Applied(Decimal(0), "-", terms) if sign == "-" else terms
+            terms = AppliedSign(Decimal(0), "-", terms) if sign == "-" else terms
         else:
             terms = self._single()
             if self._next("sign", ("**", "^")) is not None:
-                terms = Applied(terms, "**", self._read_signed())
+                terms = AppliedSign(terms, "**", self._read_signed())
         self._depth -= 1
         return terms
 
@@ -137,5 +137,5 @@ def _write_terms(terms: Terms) -> str:
             return terms
         case Decimal():
             return f"{terms:f}" if terms == terms.to_integral_value() else f'Decimal("{terms:f}")'
-        case Applied(one, sign, other):
+        case AppliedSign(one, sign, other):
             return f"({_write_terms(one)} {sign} {_write_terms(other)})"

@@ -4,7 +4,7 @@ from services.planner.core.binding import BoundWay
 from services.planner.core.pages import is_paging
 from services.planner.core.references import LIKELY, candidates, is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import Candidate, Situation
+from services.planner.core.situation import ArgumentCandidate, Situation
 from services.planner.core.words import nouns, stem, text_stems, text_words
 
 _ALL = frozenset({"all", "every", "each"})
@@ -40,7 +40,7 @@ def _way(tool: ToolSpec, situation: Situation) -> BoundWay | None:
     return BoundWay(tool, tuple(chosen))
 
 
-def _choose_reference(tool: ToolSpec, name: str, situation: Situation) -> Candidate | None:
+def _choose_reference(tool: ToolSpec, name: str, situation: Situation) -> ArgumentCandidate | None:
     if is_paging(tool, name) or not is_reference(tool, name):
         return None
     found = [one for one in candidates(tool, name, situation, situation.text) if one.sure >= LIKELY]

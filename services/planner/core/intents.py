@@ -48,7 +48,7 @@ class Intent(NamedTuple):
         return self.family in NOTICES
 
 
-class Reading(NamedTuple):
+class TaskReading(NamedTuple):
     """A task as understood. ``actions`` change something, ``forbidden`` must not happen, ``questions`` ask.
 
     ``unnamed`` are clauses whose verb is no known one; beside actions they tell something, unless a tool has that verb.
@@ -186,7 +186,7 @@ _LEADS = frozenset(
 )
 
 
-def understand(text: str, things: frozenset[str] = frozenset()) -> Reading:
+def understand(text: str, things: frozenset[str] = frozenset()) -> TaskReading:
     """Read a task's text sentence by sentence. ``things``: the stems of all words that tools and records are called by.
 
     With them, a word before an identifier that is none of them, and no known verb, begins a clause of its own.
@@ -212,7 +212,7 @@ def understand(text: str, things: frozenset[str] = frozenset()) -> Reading:
         actions = [intent for intent in actions if not _is_statement(intent)]
     specific = _specific(actions)
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
-    return Reading(text, specific, forbidden, tuple(questions), unnamed)
+    return TaskReading(text, specific, forbidden, tuple(questions), unnamed)
 
 
 def _divide(intent: Intent, things: frozenset[str]) -> list[Intent]:

@@ -8,7 +8,7 @@ from services.planner.core.records import number
 from services.planner.core.references import CERTAIN, LIKELY, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import kind_of
-from services.planner.core.situation import MINOR, Candidate, Situation
+from services.planner.core.situation import MINOR, ArgumentCandidate, Situation
 from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
@@ -23,21 +23,23 @@ def fill_known(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(name for name in way.missing if name not in chosen))
 
 
-def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> Candidate | None:
+def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The value whose name stands in the clause with all its words, the longest name first."""
     said = text_stems(intent.clause)
     fitting = [value for value in situation.values if (own := field_stems(_name(value))) and own <= said]
     fitting.sort(key=lambda value: -len(field_stems(_name(value))))
     if not fitting:
         return None
-    return Candidate(as_field_type(str(fitting[0].get("value")), tool, name), "value", _name(fitting[0]), CERTAIN)
+    return ArgumentCandidate(
+        as_field_type(str(fitting[0].get("value")), tool, name), "value", _name(fitting[0]), CERTAIN
+    )
 
 
 def _name(value: JsonObject) -> str:
     return str(value.get("name"))
 
 
-def _find_announced(way: BoundWay, name: str, situation: Situation) -> Candidate | None:
+def _find_announced(way: BoundWay, name: str, situation: Situation) -> ArgumentCandidate | None:
     """``new_x`` for ``x``, of a record that speaks of the very things that the call names."""
     things = {str(found.value) for field, found in way.chosen if is_reference(way.tool, field)}
     for record in situation.records:
@@ -45,7 +47,7 @@ def _find_announced(way: BoundWay, name: str, situation: Situation) -> Candidate
         for field, value in record.fields.items():
             amount = number(value)
             if parts(field) == ("new", *parts(name)) and amount is not None and things and things <= known:
-                return Candidate(
+                return ArgumentCandidate(
                     as_field_type(format(amount, "f"), way.tool, name), "result", record.ref(field), LIKELY
                 )
     return None

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from services.planner.core.compute import subjects
-from services.planner.core.figures import Operand, operand
+from services.planner.core.figures import FigureOperand, operand
 from services.planner.core.request import CALCULATE, Request, ToolSpec
 from services.planner.core.selection import numeric_fields
 from services.planner.core.situation import Situation
@@ -20,7 +20,7 @@ _BRITISH = re.compile(r"is(?=e\b|ed\b|es\b|ing\b|ation\b)")
 
 
 class _Bound(NamedTuple):
-    operands: list[Operand]
+    operands: list[FigureOperand]
     text: str  # what is left to be read: no figure is taken for two arguments
 
 
@@ -52,10 +52,10 @@ def _formulas_named(text: str, known: dict[str, str]) -> list[str]:
     return sorted(named, key=lambda name: (-len(words[name] & said), len(words[name] - said), name))
 
 
-def _operands(signature: str, situation: Situation) -> list[Operand] | None:
+def _operands(signature: str, situation: Situation) -> list[FigureOperand] | None:
     """The operands in the order of the signature, those with the longest names looked for first."""
     names = [name.strip() for name in signature.split(",")]
-    found: dict[str, list[Operand]] = {}
+    found: dict[str, list[FigureOperand]] = {}
     text = situation.text
     for name in sorted(names, key=lambda name: (-len(_spoken_name(name)), name)):
         bound = _find_stated(name, text) or _find_recorded(name, text, situation)
@@ -84,7 +84,7 @@ def _find_stated(name: str, text: str) -> _Bound | None:
     if match is None or not figures:
         return None
     rest = text[: match.start()] + " ; " + text[match.end() :]
-    return _Bound([Operand("task", literal=figure) for figure in figures], rest)
+    return _Bound([FigureOperand("task", literal=figure) for figure in figures], rest)
 
 
 def _find_recorded(name: str, text: str, situation: Situation) -> _Bound | None:

@@ -5,10 +5,10 @@ import re
 from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
 from services.planner.core.named import NAME
-from services.planner.core.records import Record, own_id
+from services.planner.core.records import FactRecord, own_id
 from services.planner.core.references import CERTAIN, is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import Candidate, Made, Situation, about, names
+from services.planner.core.situation import ArgumentCandidate, MadeEntity, Situation, names, records_about
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_words
 from shared.domain.exact_json import JsonObject
 
@@ -25,14 +25,14 @@ def nouns_made_by(tool: ToolSpec) -> frozenset[str]:
     return own if creates and not is_about_one else frozenset()
 
 
-def making(bound: BoundWay, situation: Situation) -> tuple[Made, ...]:
+def making(bound: BoundWay, situation: Situation) -> tuple[MadeEntity, ...]:
     noun = nouns_made_by(bound.tool)
-    return (Made(noun, bound.key, id_field(noun, situation)),) if noun else ()
+    return (MadeEntity(noun, bound.key, id_field(noun, situation)),) if noun else ()
 
 
 def id_field(noun: frozenset[str], situation: Situation) -> str:
     """The field under which records of that noun show their identifier."""
-    known = (own_id(record) for record in about(situation, noun) if record.noun == noun)
+    known = (own_id(record) for record in records_about(situation, noun) if record.noun == noun)
     return next((found[0] for found in known if found), "id")
 
 
@@ -41,16 +41,18 @@ def as_new(way: BoundWay, situation: Situation) -> BoundWay:
     noun = nouns_made_by(way.tool)
     if not noun:
         return way
-    others = {record.ref(field): record for record in about(situation, noun) for field in record.fields}
+    others = {record.ref(field): record for record in records_about(situation, noun) for field in record.fields}
     chosen = {name: found for name, found in way.chosen if not _is_copied(way.tool, name, found, others, situation)}
     for name in way.tool.required:
         if name not in chosen and field_stems(name) - noun <= _NAMED and (said := _name_of(noun, situation.text)):
-            chosen[name] = Candidate(said, "task", "", CERTAIN)
+            chosen[name] = ArgumentCandidate(said, "task", "", CERTAIN)
     missing = tuple(name for name in way.tool.required if name not in chosen)
     return way._replace(chosen=tuple(chosen.items()), missing=missing)
 
 
-def _is_copied(tool: ToolSpec, name: str, found: Candidate, others: dict[str, Record], situation: Situation) -> bool:
+def _is_copied(
+    tool: ToolSpec, name: str, found: ArgumentCandidate, others: dict[str, FactRecord], situation: Situation
+) -> bool:
     from_other = found.source == "result" and found.ref in others and not is_reference(tool, name)
     return from_other and not names(situation.text, str(found.value))
 
@@ -72,16 +74,16 @@ def link_to_made(way: BoundWay, intent: Intent, situation: Situation) -> BoundWa
         thing = _find_meant(way, name, situation) if is_reference(way.tool, name) else None
         if thing and not _is_named(chosen.get(name), intent, situation):
             reference: JsonObject = {REF: f"{thing.key}.{thing.field}"}
-            chosen[name] = Candidate(reference, "result", "", CERTAIN)
+            chosen[name] = ArgumentCandidate(reference, "result", "", CERTAIN)
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one not in chosen))
 
 
-def _find_meant(way: BoundWay, name: str, situation: Situation) -> Made | None:
+def _find_meant(way: BoundWay, name: str, situation: Situation) -> MadeEntity | None:
     asked = name in way.tool.required or name in dict(way.chosen)
     return next((one for one in situation.made if asked and one.noun == wanted_noun(way.tool, name)), None)
 
 
-def _is_named(found: Candidate | None, intent: Intent, situation: Situation) -> bool:
+def _is_named(found: ArgumentCandidate | None, intent: Intent, situation: Situation) -> bool:
     if found is None:
         return False
     if found.source == "task":

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.records import Record, own_id
+from services.planner.core.records import FactRecord, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.words import STOP, nouns, stem, text_words
@@ -24,12 +24,12 @@ def names_in(text: str) -> list[str]:
     return proper_names(text)
 
 
-def bearers(name: str, situation: Situation) -> list[Record]:
+def bearers(name: str, situation: Situation) -> list[FactRecord]:
     """The records of which one field is this very name."""
     return [record for record in situation.records if name.lower() in _texts(record)]
 
 
-def owners(text: str, situation: Situation) -> list[Record]:
+def owners(text: str, situation: Situation) -> list[FactRecord]:
     """The records that a text names so, and that have an identifier."""
     return [record for name in names_in(text) for record in bearers(name, situation) if own_id(record)]
 
@@ -45,7 +45,7 @@ def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[
     ]
 
 
-def _texts(record: Record) -> list[str]:
+def _texts(record: FactRecord) -> list[str]:
     return [value.lower() for value in record.fields.values() if isinstance(value, str)]
 
 

@@ -3,7 +3,7 @@
 from services.planner.core.binding import BoundWay
 from services.planner.core.records import own_id
 from services.planner.core.references import LIKELY, is_reference
-from services.planner.core.situation import Candidate, Situation, names
+from services.planner.core.situation import ArgumentCandidate, Situation, names
 
 _MANY = 8
 
@@ -27,10 +27,10 @@ def _is_open(way: BoundWay, name: str) -> bool:
     return not is_reference(way.tool, name) and (found is None or found.source == "result")
 
 
-def _values(name: str, situation: Situation) -> list[Candidate]:
-    found: dict[str, Candidate] = {}
+def _values(name: str, situation: Situation) -> list[ArgumentCandidate]:
+    found: dict[str, ArgumentCandidate] = {}
     for record in situation.records:
         known, value = own_id(record), record.fields.get(name)
         if known and isinstance(value, str) and value and names(situation.text, str(known[1])):
-            found.setdefault(value, Candidate(value, "result", record.ref(name), LIKELY))
+            found.setdefault(value, ArgumentCandidate(value, "result", record.ref(name), LIKELY))
     return [*found.values()]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from services.planner.core.records import Fact
+from services.planner.core.records import ToolFact
 from services.planner.core.request import ToolSpec, objects
 from services.planner.core.words import family, parts
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -17,7 +17,7 @@ _TOTALS = frozenset("total count items results rows records entries number of al
 class Slice(NamedTuple):
     """One answer of a list tool: its rows, and what stands around them."""
 
-    fact: Fact
+    fact: ToolFact
     rows: int
     around: JsonObject
 
@@ -59,7 +59,7 @@ def is_paging(tool: ToolSpec, name: str) -> bool:
     return reads and name not in tool.required and bool(own & _PLACES or (own & _SIZES and _in_parts(tool)))
 
 
-def next_parts(facts: Iterable[Fact], tools: Iterable[ToolSpec]) -> Iterator[tuple[ToolSpec, JsonObject]]:
+def next_parts(facts: Iterable[ToolFact], tools: Iterable[ToolSpec]) -> Iterator[tuple[ToolSpec, JsonObject]]:
     """The calls that ask for what follows the lists read so far."""
     named = {tool.name: tool for tool in tools}
     for fact in facts:
@@ -68,7 +68,7 @@ def next_parts(facts: Iterable[Fact], tools: Iterable[ToolSpec]) -> Iterator[tup
             yield tool, {**fact.arguments, **further}
 
 
-def read_in_part(facts: tuple[Fact, ...]) -> tuple[str, ...]:
+def read_in_part(facts: tuple[ToolFact, ...]) -> tuple[str, ...]:
     """The tools of lists of which the end was not read."""
     ended: dict[str, bool] = {}
     for fact in facts:
@@ -78,7 +78,7 @@ def read_in_part(facts: tuple[Fact, ...]) -> tuple[str, ...]:
     return tuple(key.split()[0] for key, end in ended.items() if not end)
 
 
-def as_slice(fact: Fact) -> Slice | None:
+def as_slice(fact: ToolFact) -> Slice | None:
     """A result as part of a list; None if it holds no list of things."""
     around: JsonObject = {}
     rows = _rows(fact.result, around)

@@ -3,9 +3,9 @@
 import re
 from decimal import Decimal
 
-from services.planner.core.figures import Figure, Operand, operand
+from services.planner.core.figures import FigureOperand, PlannedFigure, operand
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.records import Record, number
+from services.planner.core.records import FactRecord, number
 from services.planner.core.selection import amount_field, numeric_fields
 from services.planner.core.words import field_stems, parts, stems, text_stems
 
@@ -19,25 +19,25 @@ _LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance",
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "charge"))
 
 
-def whole(text: str, subject: Record | None) -> list[Figure]:
+def whole(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     """``in full``: what is left of a record's amount if it says so, else its amount."""
     found = _amount(subject, text) if subject and _WHOLE.search(text) and not _states_figure(text) else None
-    return [Figure(f"full_{_plain(found[1])}", "sum", (operand(*found),))] if found else []
+    return [PlannedFigure(f"full_{_plain(found[1])}", "sum", (operand(*found),))] if found else []
 
 
-def piece(text: str, subject: Record | None) -> list[Figure]:
+def piece(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     """``half of ...``: the figure divided by as many as there are pieces; these are counted, so that all is traced."""
     pieces = next((count for count, pattern in _PIECES if pattern.search(text)), 0)
     found = _amount(subject, text) if subject and pieces and not _states_figure(text) else None
     if not found:
         return []
     base = operand(*found)
-    count = Figure(f"pieces_{pieces}", "count", ((base[0], Decimal(1)),) * pieces)
-    divisor = (Operand("value", ref=count.name), Decimal(pieces))
-    return [Figure(f"part_of_{_plain(found[1])}", "quotient", (base, divisor)), count]
+    count = PlannedFigure(f"pieces_{pieces}", "count", ((base[0], Decimal(1)),) * pieces)
+    divisor = (FigureOperand("value", ref=count.name), Decimal(pieces))
+    return [PlannedFigure(f"part_of_{_plain(found[1])}", "quotient", (base, divisor)), count]
 
 
-def stated_percent(text: str, subject: Record | None, linked: list[Record]) -> list[Figure]:
+def stated_percent(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
     """A word of the text of which a record states the percentage: that percentage of the record's one amount."""
     if subject is None or _states_figure(text):
         return []
@@ -50,14 +50,14 @@ def stated_percent(text: str, subject: Record | None, linked: list[Record]) -> l
     return []
 
 
-def _share_of(record: Record, field: str, words: set[str], linked: list[Record]) -> list[Figure]:
+def _share_of(record: FactRecord, field: str, words: set[str], linked: list[FactRecord]) -> list[PlannedFigure]:
     own = [(record, name) for name in _amounts(record)]
     own = own or [(holder, name) for holder in linked if holder is not record for name in _amounts(holder)]
     found = operand(*own[0]), operand(record, field)
-    return [Figure("_".join(sorted(words)), "percentage", found)] if len(own) == 1 else []
+    return [PlannedFigure("_".join(sorted(words)), "percentage", found)] if len(own) == 1 else []
 
 
-def _amount(record: Record, text: str) -> tuple[Record, str] | None:
+def _amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
     left = [name for name in numeric_fields(record) if _is_left(name)]
     field = left[0] if len(left) == 1 else amount_field(record, text)
     return (record, field) if field else None
@@ -68,7 +68,7 @@ def _is_left(name: str) -> bool:
     return bool(field_stems(name) & _LEFT) or name.endswith("able")
 
 
-def _amounts(record: Record) -> list[str]:
+def _amounts(record: FactRecord) -> list[str]:
     """The fields that hold money: named as a sum, or written with cents."""
     fields = [name for name in numeric_fields(record) if not any(map(_means_percent, parts(name)))]
     return [name for name in fields if field_stems(name) & _SUMS or _has_cents(record.fields[name])]

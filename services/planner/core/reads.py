@@ -11,7 +11,7 @@ from services.planner.core.pages import next_parts
 from services.planner.core.process import process_of
 from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, candidates, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
-from services.planner.core.situation import Candidate, Situation, about, best
+from services.planner.core.situation import ArgumentCandidate, Situation, best, records_about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import concept, is_identifier, nouns, parts, text_stems
 from shared.domain.exact_json import JsonObject, dumps
@@ -51,7 +51,9 @@ def next_reads(
 
 def _part(tool: ToolSpec, given: JsonObject) -> BoundWay:
     """The same list from another place on."""
-    return BoundWay(tool, tuple((name, Candidate(value, "result", "", CERTAIN)) for name, value in given.items()))
+    return BoundWay(
+        tool, tuple((name, ArgumentCandidate(value, "result", "", CERTAIN)) for name, value in given.items())
+    )
 
 
 def _whole(situation: Situation) -> Intent:
@@ -180,7 +182,7 @@ def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]
     own = nouns(tool.name)
     if own & identified:
         return False
-    named = best([record for record in about(situation, own) if not record.in_list], situation)
+    named = best([record for record in records_about(situation, own) if not record.in_list], situation)
     return len(named) != 1
 
 

@@ -15,7 +15,7 @@ _WRAPPERS = frozenset(
 )
 
 
-class Fact(NamedTuple):
+class ToolFact(NamedTuple):
     """A tool's result. ``ref`` is how a plan or a computation names it."""
 
     ref: str
@@ -24,10 +24,10 @@ class Fact(NamedTuple):
     result: Json
 
 
-class Record(NamedTuple):
+class FactRecord(NamedTuple):
     """One thing that a fact speaks of. ``path`` leads to it within the result; ``noun`` says what it is."""
 
-    fact: Fact
+    fact: ToolFact
     path: str
     noun: frozenset[str]
     fields: Mapping[str, Scalar]
@@ -41,12 +41,12 @@ class Record(NamedTuple):
         return f"{self.fact.ref}{path}" if path.startswith("[") else f"{self.fact.ref}.{path}"
 
 
-def records_of(facts: tuple[Fact, ...]) -> tuple[Record, ...]:
+def records_of(facts: tuple[ToolFact, ...]) -> tuple[FactRecord, ...]:
     """Every record of every fact, in order."""
     return tuple(record for fact in facts for record in _walk(fact, "", fact.result, nouns(fact.tool), False))
 
 
-def _walk(fact: Fact, path: str, value: Json, noun: frozenset[str], in_list: bool) -> Iterator[Record]:
+def _walk(fact: ToolFact, path: str, value: Json, noun: frozenset[str], in_list: bool) -> Iterator[FactRecord]:
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _walk(fact, f"{path}[{index}]", item, noun, True)
@@ -57,7 +57,7 @@ def _walk(fact: Fact, path: str, value: Json, noun: frozenset[str], in_list: boo
     if fields.get("error") or fields.get("found") is False:
         return
     if fields and not (_is_wrapping(nested) and not any(is_identifier(key) for key in fields)):
-        yield Record(fact, path, noun, fields, in_list)
+        yield FactRecord(fact, path, noun, fields, in_list)
     for key, item in nested.items():
         own = noun if key in _WRAPPERS else frozenset(field_stems(key))
         yield from _walk(fact, f"{path}.{key}" if path else key, item, own, in_list)
@@ -86,7 +86,7 @@ def number(value: Json) -> Decimal | None:
     return figure if figure.is_finite() else None
 
 
-def own_id(record: Record) -> tuple[str, Scalar] | None:
+def own_id(record: FactRecord) -> tuple[str, Scalar] | None:
     """The field that identifies a record: ``id``, or its own noun with ``id``; else the first identifier field.
 
     Where all that are called identifiers name other things, the only other field that looks like one goes before them.
@@ -106,7 +106,7 @@ def _identifier_names(noun: frozenset[str], fields: tuple[str, ...]) -> tuple[tu
     return named, (*exact, *own)
 
 
-def _find_odd_identifier(record: Record) -> list[str]:
+def _find_odd_identifier(record: FactRecord) -> list[str]:
     """The field that holds an identifier under a name that does not say of what, if there is just one."""
     found = [name for name, value in record.fields.items() if not _names_another(name) and _looks_like_an_id(value)]
     return found if len(found) == 1 else []
@@ -121,7 +121,7 @@ def _looks_like_an_id(value: Scalar) -> bool:
     return isinstance(value, str) and any(one.kind is MentionKind.ID and one.value == value for one in find(value))
 
 
-def identifies(record: Record, wanted: frozenset[str]) -> list[str]:
+def identifies(record: FactRecord, wanted: frozenset[str]) -> list[str]:
     """The record's fields that hold an identifier (or the name) of what is wanted."""
     found = _fields_of(record.noun, tuple(record.fields), wanted)
     return [name for name in found if is_identifier(name) or number(record.fields[name]) is None]

@@ -4,10 +4,10 @@ import re
 from functools import lru_cache
 
 from services.planner.core.mentions import Mention, MentionKind
-from services.planner.core.records import Record, Scalar, identifies, own_id
+from services.planner.core.records import FactRecord, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
-from services.planner.core.situation import Candidate, Situation, about, best, places_of, rank
+from services.planner.core.situation import ArgumentCandidate, Situation, best, places_of, rank, records_about
 from services.planner.core.words import (
     NOTICES,
     concept,
@@ -37,11 +37,11 @@ def is_reference(tool: ToolSpec, name: str) -> bool:
     return is_identifier(name) or bool(_examples(tool, name))
 
 
-def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[Candidate]:
+def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[ArgumentCandidate]:
     """Identifiers for one field, the surest first, no value twice. A clause's own identifiers come before the rest."""
     noun = wanted_noun(tool, name)
     found = [
-        Candidate(mention.value, "task", "", sure)
+        ArgumentCandidate(mention.value, "task", "", sure)
         for mention in situation.of_kind(MentionKind.ID)
         if (sure := _sure(mention, noun, tool, name, situation))
     ]
@@ -50,7 +50,7 @@ def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> 
         sorted(own, key=_doubt) + sorted(found, key=_doubt) + _from_records(noun, situation, _examples(tool, name))
     )
     shapes = {_shape(example) for example in _examples(tool, name)}
-    unique: dict[str, Candidate] = {}
+    unique: dict[str, ArgumentCandidate] = {}
     for candidate in ordered:
         if shapes and _shape(str(candidate.value)) not in shapes:
             continue
@@ -58,7 +58,7 @@ def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> 
     return sorted(unique.values(), key=_doubt)
 
 
-def _doubt(candidate: Candidate) -> int:
+def _doubt(candidate: ArgumentCandidate) -> int:
     return -candidate.sure
 
 
@@ -144,17 +144,17 @@ def _subsequence(letters: str, word: str) -> bool:
     return word[:1] == letters[:1] and all(letter in rest for letter in letters)
 
 
-def _from_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[Candidate]:
+def _from_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[ArgumentCandidate]:
     key = f"{sorted(noun)} {examples}"
     if key not in situation.memo.held:
         situation.memo.held[key] = _held_by_records(noun, situation, examples)
     return situation.memo.held[key]
 
 
-def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[Candidate]:
+def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[ArgumentCandidate]:
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
-    found: list[Candidate] = []
-    own = best([record for record in about(situation, noun) if noun <= record.noun], situation)
+    found: list[ArgumentCandidate] = []
+    own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
     if len(own) == 1 and (known := own_id(own[0])) and concept(known[0], own[0].noun) & noun:
         found.append(_candidate(own[0], known[0], CERTAIN))
     found += _only_one(noun, situation) if not own else []
@@ -164,7 +164,7 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
     return found or _one_step_on(noun, situation)
 
 
-def _one_step_on(noun: frozenset[str], situation: Situation) -> list[Candidate]:
+def _one_step_on(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
     """What the records refer to that the task's own records refer to, if all say the same."""
     pointed = {
         str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
@@ -174,7 +174,7 @@ def _one_step_on(noun: frozenset[str], situation: Situation) -> list[Candidate]:
     return found[:1] if len({str(one.value) for one in found}) == 1 else []
 
 
-def _only_one(noun: frozenset[str], situation: Situation) -> list[Candidate]:
+def _only_one(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
     """The one listed thing that agrees with everything the task says: who it belongs to, its state, its figures."""
     fitting = {record.ref(""): record for record in matching(situation.text, situation) if record.noun == noun}
     narrowed = len({str(own_id(record)) for record in situation.records if record.noun == noun}) > len(fitting)
@@ -182,25 +182,27 @@ def _only_one(noun: frozenset[str], situation: Situation) -> list[Candidate]:
     return [_candidate(record, known[0], LIKELY) for record in chosen if (known := own_id(record))]
 
 
-def _subjects(situation: Situation) -> list[Record]:
+def _subjects(situation: Situation) -> list[FactRecord]:
     if situation.memo.subjects is None:
         situation.memo.subjects = _most_spoken_of(situation)
     return situation.memo.subjects
 
 
-def _most_spoken_of(situation: Situation) -> list[Record]:
+def _most_spoken_of(situation: Situation) -> list[FactRecord]:
     """The few records that the task speaks of most, of every noun; many that fit equally are nobody's subject."""
-    groups: dict[frozenset[str], list[Record]] = {}
+    groups: dict[frozenset[str], list[FactRecord]] = {}
     for record in situation.records:
         groups.setdefault(record.noun, []).append(record)
     chosen = [found for group in groups.values() if len(found := best(group, situation)) <= _FEW]
     return sorted((record for found in chosen for record in found), key=lambda record: -rank(record, situation))
 
 
-def _is_alike(record: Record, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
+def _is_alike(record: FactRecord, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
     """Fields the task asks about whose value has the shape of what is wanted, whatever their name."""
     shapes = {_shape(example) for example in examples} | {
-        _shape(str(other.fields[field])) for other in about(situation, noun) for field in identifies(other, noun)
+        _shape(str(other.fields[field]))
+        for other in records_about(situation, noun)
+        for field in identifies(other, noun)
     }
     known = own_id(record)
     others = [name for name in record.fields if is_identifier(name) and not (known and name == known[0])]
@@ -208,11 +210,11 @@ def _is_alike(record: Record, noun: frozenset[str], examples: list[str], situati
         name
         for name in others
         if (noun_asked := concept(name, record.noun)) & situation.stems
-        and not about(situation, noun_asked)
+        and not records_about(situation, noun_asked)
         and _shape(str(record.fields[name])) in shapes
     ]
 
 
-def _candidate(record: Record, field: str, sure: int) -> Candidate:
+def _candidate(record: FactRecord, field: str, sure: int) -> ArgumentCandidate:
     value: Scalar = record.fields[field]
-    return Candidate(value, "result", record.ref(field), sure)
+    return ArgumentCandidate(value, "result", record.ref(field), sure)

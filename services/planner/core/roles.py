@@ -17,7 +17,7 @@ from services.planner.core import (
 from services.planner.core.artifact import artifact
 from services.planner.core.request import Request
 from services.planner.core.situation import observe
-from services.planner.core.turn import Reply, next_reply
+from services.planner.core.turn import PlannerReply, next_reply
 from shared.domain.exact_json import JsonObject, dumps
 
 _STRUCTURED: Mapping[str, Callable[[Request], JsonObject]] = {
@@ -39,12 +39,12 @@ _TEXTS: Mapping[str, Callable[[Request], str]] = {
 }
 
 
-def reply(request: Request, heedless: bool = False, hasty: bool = False) -> Reply:
+def reply(request: Request, heedless: bool = False, hasty: bool = False) -> PlannerReply:
     """The planner's reply; it depends on the request alone. The faults are those of ``next_reply``."""
     if request.state in _STRUCTURED:
-        return Reply(dumps(_STRUCTURED[request.state](request)))
+        return PlannerReply(dumps(_STRUCTURED[request.state](request)))
     if request.state in _TEXTS:
-        return Reply(_TEXTS[request.state](request))
+        return PlannerReply(_TEXTS[request.state](request))
     if request.state or request.schema is not None:
-        return Reply(general.fill(request))
+        return PlannerReply(general.fill(request))
     return next_reply(request, heedless, hasty)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
-from services.planner.core.records import Record, number, own_id
+from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.references import CERTAIN, is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
-from services.planner.core.situation import Candidate, Situation
+from services.planner.core.situation import ArgumentCandidate, Situation
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
 _AGES = stems(("age", "aging", "overdue", "past"))
@@ -40,7 +40,7 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
     return Routed(tuple(calls), tuple(left_out))
 
 
-def _age(record: Record) -> Decimal | None:
+def _age(record: FactRecord) -> Decimal | None:
     """The one figure of a record that counts how old or how overdue it is."""
     fields = [name for name in record.fields if field_stems(name) & _AGES and not is_identifier(name)]
     ages = [age for name in fields if (age := number(record.fields[name])) is not None]
@@ -56,26 +56,26 @@ def _way(age: Decimal, situation: Situation) -> str:
     return ""
 
 
-def _tool(way: str, record: Record, writers: Sequence[ToolSpec]) -> ToolSpec | None:
+def _tool(way: str, record: FactRecord, writers: Sequence[ToolSpec]) -> ToolSpec | None:
     """The tool that takes the thing and of which all words but the verb stand in the way; the one with most of them."""
     said = text_stems(way)
     fitting = [tool for tool in writers if nouns(tool.name) and nouns(tool.name) <= said and _slot(tool, record)]
     return max(fitting, key=lambda tool: (len(nouns(tool.name)), tool.name), default=None)
 
 
-def _slot(tool: ToolSpec, record: Record) -> str:
+def _slot(tool: ToolSpec, record: FactRecord) -> str:
     """The tool's one required field, if it identifies the thing."""
     slots = [name for name in tool.required if is_reference(tool, name) and wanted_noun(tool, name) & record.noun]
     return slots[0] if len(slots) == 1 == len(tool.required) else ""
 
 
-def _stands(record: Record, tool: ToolSpec) -> str:
+def _stands(record: FactRecord, tool: ToolSpec) -> str:
     """The state of a record that the tool would lead to."""
     own = nouns(tool.name)
     return next((value for value in record.fields.values() if isinstance(value, str) and stem(value) in own), "")
 
 
-def _bind_record(tool: ToolSpec, record: Record, field: str) -> BoundWay:
+def _bind_record(tool: ToolSpec, record: FactRecord, field: str) -> BoundWay:
     return BoundWay(
-        tool, ((_slot(tool, record), Candidate(record.fields[field], "result", record.ref(field), CERTAIN)),)
+        tool, ((_slot(tool, record), ArgumentCandidate(record.fields[field], "result", record.ref(field), CERTAIN)),)
     )

@@ -8,7 +8,7 @@ from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.named import NAME, proper_names
 from services.planner.core.references import CERTAIN, LIKELY
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import MINOR, Candidate, Situation, best, names
+from services.planner.core.situation import MINOR, ArgumentCandidate, Situation, best, names
 from services.planner.core.words import STOP, field_stems, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject
 
@@ -35,7 +35,7 @@ def kind_of(schema: JsonObject) -> str:
     return str(given or "string")
 
 
-def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> Candidate | None:
+def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> ArgumentCandidate | None:
     """The value of one field that is no identifier, or None if the task does not give it."""
     schema = tool.properties[name]
     required = name in tool.required
@@ -61,30 +61,30 @@ def _choices(schema: JsonObject) -> list[str]:
     return [str(word) for word in listed if word is not None] if isinstance(listed, list) else []
 
 
-def _choose(choices: list[str], name: str, intent: Intent, situation: Situation) -> Candidate | None:
+def _choose(choices: list[str], name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
     named = [choice for choice in choices if names(intent.clause, choice)]
     if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
-        return Candidate(named[0], "task", "", CERTAIN)
+        return ArgumentCandidate(named[0], "task", "", CERTAIN)
     if not intent.verb:
         done = {stem(one.verb) for one in situation.reading.actions}
         choices = [choice for choice in choices if stem(choice) not in done]  # what a task makes is not what it seeks
         said = frozenset(re.findall(r"\w+", situation.text.lower()))
         exact = [choice for choice in choices if parts(choice) and said >= {*parts(choice)}]
-        return Candidate(exact[0], "task", "", CERTAIN) if len(exact) == 1 else None
+        return ArgumentCandidate(exact[0], "task", "", CERTAIN) if len(exact) == 1 else None
     own = text_stems(intent.clause) | {stem(intent.verb)}
     for words in (own, situation.stems):
         fits = [choice for choice in choices if stems(parts(choice)) and stems(parts(choice)) <= words]
         if len(fits) == 1:
-            return Candidate(fits[0], "task", "", CERTAIN)
+            return ArgumentCandidate(fits[0], "task", "", CERTAIN)
         if fits and (after := find_stated(name, intent)):
             said = text_stems(str(after.value))
             fits = [choice for choice in fits if stems(parts(choice)) <= said]
-            return Candidate(fits[0], "task", "", CERTAIN) if len(fits) == 1 else None
+            return ArgumentCandidate(fits[0], "task", "", CERTAIN) if len(fits) == 1 else None
     return None
 
 
-def _number(name: str, kind: str, intent: Intent, situation: Situation) -> Candidate | None:
+def _number(name: str, kind: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     said = find_stated(name, intent)
     mention = next(iter(find(str(said.value))), None) if said else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
@@ -93,7 +93,7 @@ def _number(name: str, kind: str, intent: Intent, situation: Situation) -> Candi
         return None
     amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
     whole = kind == "integer" and amount == amount.to_integral_value()
-    return Candidate(int(amount) if whole else amount, "task", "", CERTAIN)
+    return ArgumentCandidate(int(amount) if whole else amount, "task", "", CERTAIN)
 
 
 def _figure_near(name: str, text: str) -> Mention | None:
@@ -114,12 +114,12 @@ def _figure_near(name: str, text: str) -> Mention | None:
     return None
 
 
-def _flag(name: str, intent: Intent) -> Candidate | None:
+def _flag(name: str, intent: Intent) -> ArgumentCandidate | None:
     own = field_stems(name)
-    return Candidate(True, "task", "", LIKELY) if own and own <= text_stems(intent.clause) else None
+    return ArgumentCandidate(True, "task", "", LIKELY) if own and own <= text_stems(intent.clause) else None
 
 
-def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: Intent) -> Candidate | None:
+def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: Intent) -> ArgumentCandidate | None:
     own = parts(name)
     shape = f"{schema.get('format', '')} {' '.join(own)}"
     for kind, words in (
@@ -129,13 +129,13 @@ def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: 
     ):
         if any(word in shape.split() for word in words):
             found = [m for m in find(intent.clause) if m.kind is kind] or situation.of_kind(kind)
-            return Candidate(found[0].value, "task", "", CERTAIN) if found else None
+            return ArgumentCandidate(found[0].value, "task", "", CERTAIN) if found else None
     if field_stems(name) & _SUMS:
         near = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
-        return Candidate(_decimal_text(near.number), "task", "", CERTAIN) if near else None
+        return ArgumentCandidate(_decimal_text(near.number), "task", "", CERTAIN) if near else None
     if "currency" in own:
         found = [m for m in situation.of_kind(MentionKind.MONEY) if m.currency]
-        return Candidate(found[0].currency, "task", "", CERTAIN) if found else None
+        return ArgumentCandidate(found[0].currency, "task", "", CERTAIN) if found else None
     return None
 
 
@@ -144,7 +144,7 @@ def _decimal_text(amount: Decimal) -> str:
     return format(amount, "f") if isinstance(exponent, int) and exponent <= -2 else format(amount, ".2f")
 
 
-def find_stated(name: str, intent: Intent) -> Candidate | None:
+def find_stated(name: str, intent: Intent) -> ArgumentCandidate | None:
     """``set the FIELD of ... to VALUE``, ``FIELD: VALUE``, ``with FIELD VALUE``."""
     words = [re.escape(word) for word in parts(name)]
     spelled = r"[\s_-]*".join(words)
@@ -156,7 +156,7 @@ def find_stated(name: str, intent: Intent) -> Candidate | None:
     value = _first_value(match["v"])
     if value.lower() in STOP or _FORM.search(value) or _COMPUTED.match(value):
         return None
-    return Candidate(value, "task", "", CERTAIN) if value else None
+    return ArgumentCandidate(value, "task", "", CERTAIN) if value else None
 
 
 def _first_value(text: str) -> str:
@@ -166,7 +166,7 @@ def _first_value(text: str) -> str:
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
 
 
-def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
+def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> ArgumentCandidate | None:
     own = field_stems(name)
     if own & _WHY or described.lower().startswith("why "):
         stated = _find_remark(intent.clause) or _find_ground(intent, situation) if required else ""
@@ -189,8 +189,8 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
     )
 
 
-def _as_candidate(text: str) -> Candidate | None:
-    return Candidate(text, "task", "", CERTAIN) if text else None
+def _as_candidate(text: str) -> ArgumentCandidate | None:
+    return ArgumentCandidate(text, "task", "", CERTAIN) if text else None
 
 
 def _news(intent: Intent, situation: Situation) -> str:
@@ -252,36 +252,40 @@ def _find_example(schema: JsonObject, situation: Situation) -> str:
     return fits[0] if len(fits) == 1 else ""
 
 
-def _from_field(name: str, situation: Situation) -> Candidate | None:
+def _from_field(name: str, situation: Situation) -> ArgumentCandidate | None:
     """The same field of a record that the task speaks of; a value that stands in the task first."""
     holders = [record for record in situation.records for field in record.fields if field == name]
     named = [record for record in holders if names(situation.text, str(record.fields[name]))]
     chosen = best(named or holders, situation)
     values = {str(record.fields[name]) for record in chosen}
-    return Candidate(chosen[0].fields[name], "result", chosen[0].ref(name), LIKELY) if len(values) == 1 else None
+    return (
+        ArgumentCandidate(chosen[0].fields[name], "result", chosen[0].ref(name), LIKELY) if len(values) == 1 else None
+    )
 
 
-def _of_records(name: str, intent: Intent, situation: Situation) -> Candidate | None:
+def _of_records(name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The one value of this field of some record that the clause names."""
     holders = [record for record in situation.records if names(intent.clause, str(record.fields.get(name, "")))]
     values = {str(record.fields[name]) for record in holders}
-    return Candidate(holders[0].fields[name], "result", holders[0].ref(name), LIKELY) if len(values) == 1 else None
+    return (
+        ArgumentCandidate(holders[0].fields[name], "result", holders[0].ref(name), LIKELY) if len(values) == 1 else None
+    )
 
 
-def _find_proper_name(own: frozenset[str], situation: Situation) -> Candidate | None:
+def _find_proper_name(own: frozenset[str], situation: Situation) -> ArgumentCandidate | None:
     """``the Alpha fleet`` and ``fleet Alpha`` for a field called fleet."""
     for match in NAME.finditer(situation.text):
         name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
         before = [stem(word) for word in text_words(situation.text[: match.start()])][-2:]
         after = [stem(word) for word in text_words(situation.text[match.end() :])][:1]
         if name and own and (own <= {*after} or own <= {*before}):
-            return Candidate(re.sub(r"['’]s$", "", name), "task", "", LIKELY)
+            return ArgumentCandidate(re.sub(r"['’]s$", "", name), "task", "", LIKELY)
     return None
 
 
-def _search_words(situation: Situation, intent: Intent) -> Candidate | None:
+def _search_words(situation: Situation, intent: Intent) -> ArgumentCandidate | None:
     found = _find_quotation(intent.clause) or next(iter(proper_names(situation.text)), "")
-    return Candidate(found, "task", "", LIKELY) if found else None
+    return ArgumentCandidate(found, "task", "", LIKELY) if found else None
 
 
 def as_json(value: Json, kind: str) -> Json:

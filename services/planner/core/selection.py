@@ -8,21 +8,21 @@ from typing import NamedTuple
 
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import owners
-from services.planner.core.records import Record, number, own_id
+from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.situation import MINOR, Situation, names
 from services.planner.core.words import ID_WORDS, STOP, field_stems, nouns, parts, stem, stems, text_stems, text_words
 
 SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
 
 
-def matching(text: str, situation: Situation) -> list[Record]:
+def matching(text: str, situation: Situation) -> list[FactRecord]:
     found = situation.memo.matches.get(text)
     if found is None:
         found = situation.memo.matches[text] = _matching(text, situation)
     return found
 
 
-def _matching(text: str, situation: Situation) -> list[Record]:
+def _matching(text: str, situation: Situation) -> list[FactRecord]:
     """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
     said = text_stems(text)
     listed = [record for record in situation.records if record.in_list and record.noun & said]
@@ -40,7 +40,7 @@ def _matching(text: str, situation: Situation) -> list[Record]:
     return _drop_repeats(kept)
 
 
-def _of_the_list_named(listed: Sequence[Record], said: frozenset[str]) -> list[Record]:
+def _of_the_list_named(listed: Sequence[FactRecord], said: frozenset[str]) -> list[FactRecord]:
     """Without those of a list whose name says less of what is said than that of another list does."""
     told = {own for record in listed if (own := nouns(record.fact.tool)) <= said}
     return [record for record in listed if not any(nouns(record.fact.tool) < own for own in told)]
@@ -75,7 +75,7 @@ _PREDICATE = re.compile(
 )
 
 
-def _in_shown_words(text: str, listed: Sequence[Record]) -> str:
+def _in_shown_words(text: str, listed: Sequence[FactRecord]) -> str:
     """The text with the word that the records have for a state of which it uses another: ``open`` for ``pending``."""
     shown = {value for record in listed for value in record.fields.values() if isinstance(value, str)}
     for words in _SAME_STATE:
@@ -85,7 +85,7 @@ def _in_shown_words(text: str, listed: Sequence[Record]) -> str:
     return text
 
 
-def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
+def _asks_for_unknown(text: str, listed: Sequence[FactRecord]) -> bool:
     """Whether a question asks for a state that no record shows and that no list was narrowed by: nothing fits."""
     match = _PREDICATE.search(text)
     if match is None or not listed:
@@ -95,8 +95,8 @@ def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
     return stem(match["state"]) not in shown
 
 
-def _drop_repeats(records: Sequence[Record]) -> list[Record]:
-    unique: dict[str, Record] = {}
+def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:
+    unique: dict[str, FactRecord] = {}
     for record in records:
         known = own_id(record)
         unique.setdefault(f"{sorted(record.noun)} {known[1] if known else record.ref('')}", record)
@@ -106,7 +106,7 @@ def _drop_repeats(records: Sequence[Record]) -> list[Record]:
 Criteria = dict[str, set[str]]
 
 
-def _criteria(text: str, kind: frozenset[str], listed: Sequence[Record]) -> Criteria:
+def _criteria(text: str, kind: frozenset[str], listed: Sequence[FactRecord]) -> Criteria:
     """For each column of one kind's records those of its values that the text names, where it names one.
 
     A word that stands in records of another kind says nothing about this one.
@@ -121,7 +121,7 @@ def _criteria(text: str, kind: frozenset[str], listed: Sequence[Record]) -> Crit
     return {name: found for name, found in spoken.items() if found}
 
 
-def _fits(record: Record, text: str, criteria: Criteria, meant: "_Meant") -> bool:
+def _fits(record: FactRecord, text: str, criteria: Criteria, meant: "_Meant") -> bool:
     """Whether a record agrees with every criterion: a value of some column that the text names, and its figures."""
     if any(str(record.fields.get(column)) not in values for column, values in criteria.items()):
         return False
@@ -163,14 +163,14 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
     return _Meant(named, known, columns)
 
 
-def _is_meant(record: Record, meant: _Meant) -> bool:
+def _is_meant(record: FactRecord, meant: _Meant) -> bool:
     """Whether a record refers to each identifier that the text means, and to one of the owners, if it can."""
     others = {value for noun, value in meant.owners if noun != record.noun}
     owned = not others or any(_agrees(record, value, meant) for value in others)
     return owned and all(_agrees(record, value, meant) for value in meant.named)
 
 
-def _agrees(record: Record, value: str, meant: _Meant) -> bool:
+def _agrees(record: FactRecord, value: str, meant: _Meant) -> bool:
     """Whether a record's columns that can hold an identifier of this shape hold this one, or there is none."""
     shape = _shape(value)
     columns = meant.columns[shape]
@@ -200,7 +200,7 @@ def before_comparison(text: str) -> str:
     return text[: min(places)] if places else text
 
 
-def compares(record: Record, text: str) -> bool | None:
+def compares(record: FactRecord, text: str) -> bool | None:
     """Whether a record's amount satisfies a stated comparison; None if none is stated or it has no amount."""
     for words, holds in _COMPARED:
         match = re.search(rf"\b{words}\s+(?:than\s+)?(.{{1,24}})", text, re.I)
@@ -216,7 +216,7 @@ def compares(record: Record, text: str) -> bool | None:
     return None
 
 
-def numeric_fields(record: Record) -> list[str]:
+def numeric_fields(record: FactRecord) -> list[str]:
     skip = ID_WORDS | {"year", "version", "phone"}
     return [
         name
@@ -227,7 +227,7 @@ def numeric_fields(record: Record) -> list[str]:
     ]
 
 
-def amount_field(record: Record, text: str) -> str | None:
+def amount_field(record: FactRecord, text: str) -> str | None:
     """The figure of a record that a text means: the field with most of its words, else its amount, or its only one."""
     fields = numeric_fields(record)
     said = text_stems(text)
@@ -239,7 +239,7 @@ def amount_field(record: Record, text: str) -> str | None:
     return sums[0] if sums else fields[0] if len(fields) == 1 else None
 
 
-def in_major_units(record: Record, field: str) -> Decimal | None:
+def in_major_units(record: FactRecord, field: str) -> Decimal | None:
     """A field's figure in major units."""
     amount = number(record.fields[field])
     return amount / 100 if amount is not None and MINOR.intersection(parts(field)) else amount

@@ -2,7 +2,7 @@
 
 import re
 
-from services.planner.core.records import Record, own_id
+from services.planner.core.records import FactRecord, own_id
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.situation import Situation
 from services.planner.core.words import parts, text_stems
@@ -27,7 +27,7 @@ def _was_listed(question: str, situation: Situation) -> bool:
     return any(record.in_list and record.noun & said for record in situation.records)
 
 
-def _record_name(record: Record) -> str:
+def _record_name(record: FactRecord) -> str:
     known = own_id(record)
     if known is None:
         return ""

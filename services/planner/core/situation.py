@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.planner.core.foreign import in_english
-from services.planner.core.intents import Reading, understand
+from services.planner.core.intents import TaskReading, understand
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.process import process_of
-from services.planner.core.records import Fact, Record, Scalar, number, own_id, records_of
+from services.planner.core.records import FactRecord, Scalar, ToolFact, number, own_id, records_of
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, objects
 from services.planner.core.words import STOP, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, loads
@@ -18,7 +18,7 @@ from shared.domain.exact_json import Json, JsonObject, loads
 MINOR = frozenset({"cents", "minor", "pence", "cent"})
 
 
-class Candidate(NamedTuple):
+class ArgumentCandidate(NamedTuple):
     """A value for an argument, where it comes from, and how sure that is."""
 
     value: Json
@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
     sure: int
 
 
-class Made(NamedTuple):
+class MadeEntity(NamedTuple):
     """A new thing, the call that makes it (by its key, as no call has a number yet), and its result's identifier."""
 
     noun: frozenset[str]
@@ -40,10 +40,10 @@ class SituationMemo:
 
     def __init__(self) -> None:
         self.ranks: dict[str, int] = {}
-        self.matches: dict[str, list[Record]] = {}
-        self.subjects: list[Record] | None = None
-        self.held: dict[str, list[Candidate]] = {}
-        self.places: dict[str, list[tuple[Record, str]]] | None = None
+        self.matches: dict[str, list[FactRecord]] = {}
+        self.subjects: list[FactRecord] | None = None
+        self.held: dict[str, list[ArgumentCandidate]] = {}
+        self.places: dict[str, list[tuple[FactRecord, str]]] | None = None
 
 
 class Situation(NamedTuple):
@@ -52,12 +52,12 @@ class Situation(NamedTuple):
     ``original`` is the task as it was said, whose ``text`` is read in English.
     """
 
-    reading: Reading
+    reading: TaskReading
     mentions: tuple[Mention, ...]
-    facts: tuple[Fact, ...]
-    records: tuple[Record, ...]
+    facts: tuple[ToolFact, ...]
+    records: tuple[FactRecord, ...]
     values: tuple[JsonObject, ...] = ()
-    made: tuple[Made, ...] = ()
+    made: tuple[MadeEntity, ...] = ()
     routes: tuple[JsonObject, ...] = ()  # the ways of the process, by age
     memo: SituationMemo = SituationMemo()  # of a situation without records; every other one gets its own
     original: str = ""
@@ -106,7 +106,7 @@ def _things_of(request: Request) -> frozenset[str]:
     return frozenset().union(*(text_stems(one.replace("_", " ")) for one in told)) if told else frozenset()
 
 
-def _without_documents(reading: Reading, documents: str) -> Reading:
+def _without_documents(reading: TaskReading, documents: str) -> TaskReading:
     """The reading in which to write a document is no action, where the request says who writes it: it asks instead."""
     listed = loads(documents) if documents else []
     asked = [str(words).casefold() for words in listed] if isinstance(listed, list) else []
@@ -119,16 +119,16 @@ def _without_documents(reading: Reading, documents: str) -> Reading:
     return reading._replace(actions=left, unnamed=unnamed, questions=questions)
 
 
-def facts_of(request: Request, writers: Iterable[str]) -> tuple[Fact, ...]:
+def facts_of(request: Request, writers: Iterable[str]) -> tuple[ToolFact, ...]:
     """What was read: the results of calls that did not fail, with what was looked at of long ones."""
     given = [
-        Fact(str(item.get("ref")), str(item.get("tool")), as_object(item.get("arguments")), item.get("result"))
+        ToolFact(str(item.get("ref")), str(item.get("tool")), as_object(item.get("arguments")), item.get("result"))
         for item in objects(request.section("facts"))
     ]
     others = {*writers, *LOCAL}
     read = [call for call in request.calls if call.tool not in others and not call.failed]
     looked = {str(call.arguments.get("ref")): call for call in request.calls if call.tool == LOOK and not call.failed}
-    return (*given, *(Fact(call.ref, call.tool, call.arguments, whole_of(call, looked)) for call in read))
+    return (*given, *(ToolFact(call.ref, call.tool, call.arguments, whole_of(call, looked)) for call in read))
 
 
 def whole_of(call: Called, looked: Mapping[str, Called]) -> Json:
@@ -167,7 +167,7 @@ def _value(call: Called) -> JsonObject:
     return {"name": str(known.get("name") or call.arguments.get("name")), "value": str(value), "asked": call.key}
 
 
-def rank(record: Record, situation: Situation) -> int:
+def rank(record: FactRecord, situation: Situation) -> int:
     """How strongly a task speaks of a record: its identifiers, figures, names and words that stand in the text."""
     key = record.ref("")
     if key not in situation.memo.ranks:
@@ -205,10 +205,10 @@ def _content(value: str) -> frozenset[str]:
     return frozenset(stem(word) for word in text_words(value) if word not in STOP and len(word) > 2)
 
 
-def places_of(value: str, situation: Situation) -> list[tuple[Record, str]]:
+def places_of(value: str, situation: Situation) -> list[tuple[FactRecord, str]]:
     """Every record and field that hold a value, whatever its case."""
     if situation.memo.places is None:
-        places: dict[str, list[tuple[Record, str]]] = {}
+        places: dict[str, list[tuple[FactRecord, str]]] = {}
         for record in situation.records:
             for field, held in record.fields.items():
                 places.setdefault(str(held).lower(), []).append((record, field))
@@ -216,11 +216,11 @@ def places_of(value: str, situation: Situation) -> list[tuple[Record, str]]:
     return situation.memo.places.get(value.lower(), [])
 
 
-def best(records: Iterable[Record], situation: Situation) -> list[Record]:
+def best(records: Iterable[FactRecord], situation: Situation) -> list[FactRecord]:
     """The records the task speaks of most, one for each identifier; empty if it speaks of none."""
     ranked = [(rank(record, situation), record) for record in records]
     top = max((score for score, _ in ranked), default=0)
-    chosen: dict[object, Record] = {}
+    chosen: dict[object, FactRecord] = {}
     for score, record in ranked:
         if score == top and top > 0:
             known = own_id(record)
@@ -228,6 +228,6 @@ def best(records: Iterable[Record], situation: Situation) -> list[Record]:
     return list(chosen.values())
 
 
-def about(situation: Situation, noun: frozenset[str]) -> list[Record]:
+def records_about(situation: Situation, noun: frozenset[str]) -> list[FactRecord]:
     """The records of one noun; a tool's ``noun list`` and a nested ``noun`` both count."""
     return [record for record in situation.records if noun & record.noun]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.planner.core.clock_words import interval, last_moment
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tending import Call, Row, is_told, rows_of
+from services.planner.core.tending import Call, ReadRow, is_told, rows_of
 from services.planner.core.words import is_identifier, parts, text_stems, text_words
 from shared.domain.exact_json import JsonObject
 
@@ -82,7 +82,7 @@ def _speaks_plainly(tool: ToolSpec, sentence: str) -> bool:
     )
 
 
-def _is_marked(row: Row, tended: Sequence[Call]) -> bool:
+def _is_marked(row: ReadRow, tended: Sequence[Call]) -> bool:
     """Starred or flagged, now or by this plan."""
     if any(row.fields.get(name) is True for name in ("is_starred", "starred", "is_flagged", "flagged")):
         return True
@@ -90,7 +90,7 @@ def _is_marked(row: Row, tended: Sequence[Call]) -> bool:
     return any(row.name in given.values() for given in marking)
 
 
-def _row_title(row: Row) -> str:
+def _row_title(row: ReadRow) -> str:
     title = next(
         (str(row.fields[name]) for name in ("subject", "title", "body") if row.fields.get(name)), str(row.name)
     )
@@ -117,14 +117,14 @@ def _of_event(who: str, what: str, situation: Situation, writers: Sequence[ToolS
     return (tool.name, given), ""
 
 
-def _rows_from(who: str, situation: Situation) -> Iterator[Row]:
+def _rows_from(who: str, situation: Situation) -> Iterator[ReadRow]:
     names = text_words(who)
     for row in rows_of(situation):
         if row.sender and row.fields.get("folder") != "sent" and all(name in row.sender for name in names):
             yield row
 
 
-def _rows_meant(what: str, who: str, situation: Situation) -> list[Row]:
+def _rows_meant(what: str, who: str, situation: Situation) -> list[ReadRow]:
     """The entries with a beginning that are most like those words, and then most about that person; all that tie."""
     wanted, names = text_stems(what), text_stems(who)
     entries = [(text_stems(row.text), row) for row in rows_of(situation) if "start" in row.fields]
@@ -133,11 +133,11 @@ def _rows_meant(what: str, who: str, situation: Situation) -> list[Row]:
     return [row for count, row in found if count == most]
 
 
-def _answers(row: Row, asked: Sequence[Row]) -> bool:
+def _answers(row: ReadRow, asked: Sequence[ReadRow]) -> bool:
     return any(row.fields.get("in_reply_to") == one.name for one in asked)
 
 
-def _answers_with_words(tool: ToolSpec, row: Row) -> bool:
+def _answers_with_words(tool: ToolSpec, row: ReadRow) -> bool:
     if not is_told(tool) or row.key not in tool.required or len(tool.required) != 2:
         return False
     return not any(is_identifier(name) for name in tool.required if name != row.key)

@@ -18,7 +18,7 @@ _READ_TEXT = 4_000  # characters of one row
 Call = tuple[str, JsonObject]
 
 
-class Row(NamedTuple):
+class ReadRow(NamedTuple):
     """One thing that was read. ``key``: the field that identifies it; ``noun``: what its reader calls it."""
 
     key: str
@@ -69,7 +69,7 @@ def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
     return Tended(tuple(calls), tuple(dict.fromkeys(left)), tuple(clauses))
 
 
-def rows_of(situation: Situation) -> Iterator[Row]:
+def rows_of(situation: Situation) -> Iterator[ReadRow]:
     """The rows of every list that was read, each once by its identifier."""
     seen: set[str] = set()
     for fact in situation.facts:
@@ -79,7 +79,7 @@ def rows_of(situation: Situation) -> Iterator[Row]:
             for place, row in enumerate(rows):
                 if key in row and f"{key} {row[key]}" not in seen:
                     seen.add(f"{key} {row[key]}")
-                    yield Row(key, row, frozenset(noun), f"{fact.ref}.{name}[{place}].{key}")
+                    yield ReadRow(key, row, frozenset(noun), f"{fact.ref}.{name}[{place}].{key}")
 
 
 def _lists(result: Json) -> Iterator[tuple[str, list[JsonObject]]]:
@@ -105,17 +105,17 @@ def _key(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
     return max(found)[3] if found else ""
 
 
-def _rows_arrived(situation: Situation) -> list[Row]:
+def _rows_arrived(situation: Situation) -> list[ReadRow]:
     """What lies where things arrive: the user's own words and what was put away already are not tended."""
     rows = [row for row in rows_of(situation) if row.sender]
     return [row for row in rows if row.fields.get("folder") in ("inbox", None) and not _is_own(row)]
 
 
-def _is_own(row: Row) -> bool:
+def _is_own(row: ReadRow) -> bool:
     return row.fields.get("direction") == "outgoing" or row.fields.get("role") == "assistant"
 
 
-def _speaks_of(rule: TendedStanding, row: Row) -> bool:
+def _speaks_of(rule: TendedStanding, row: ReadRow) -> bool:
     if rule.sender and not all(word in row.sender for word in text_words(rule.sender)):
         return False
     return not rule.signs or any(_shows(sign, row.text) for sign in rule.signs)
@@ -125,7 +125,7 @@ def _shows(sign: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(sign.casefold())}", text) is not None
 
 
-def _call(step: TendingStep, row: Row, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:
+def _call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:
     """The call that does a step to a row, or why there is none; neither where it is done already."""
     suiting = [tool for tool in writers if _suits(tool, step, row)]
     if not suiting:
@@ -143,7 +143,7 @@ def _call(step: TendingStep, row: Row, writers: Sequence[ToolSpec]) -> tuple[Cal
     return (tool.name, given), ""
 
 
-def _suits(tool: ToolSpec, step: TendingStep, row: Row) -> bool:
+def _suits(tool: ToolSpec, step: TendingStep, row: ReadRow) -> bool:
     """Its verb is the step's, it takes the row's identifier and a text at most, and its name says nothing else."""
     verb, said = parts(tool.name)[0], text_stems(step.clause)
     same = stem(verb) == stem(step.verb)
@@ -152,7 +152,7 @@ def _suits(tool: ToolSpec, step: TendingStep, row: Row) -> bool:
     return _state_words(tool, row) <= said
 
 
-def _state_words(tool: ToolSpec, row: Row) -> frozenset[str]:
+def _state_words(tool: ToolSpec, row: ReadRow) -> frozenset[str]:
     """What the name says beside verb and kind of row: ``mark_..._read`` says read."""
     return frozenset(stem(word) for word in parts(tool.name)[1:]) - row.noun
 
@@ -166,7 +166,7 @@ def _value(step: TendingStep) -> str | None:
     return named[-1] if named else None
 
 
-def _is_done(tool: ToolSpec, given: JsonObject, row: Row) -> bool:
+def _is_done(tool: ToolSpec, given: JsonObject, row: ReadRow) -> bool:
     verb = stem(parts(tool.name)[0])
     values = [value for name, value in given.items() if name != row.key]
     for name, known in row.fields.items():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 
 from services.planner.core.compute import subjects
-from services.planner.core.figures import Operand
+from services.planner.core.figures import FigureOperand
 from services.planner.core.figures import operand as operand_of
 from services.planner.core.formula import NoFormula, as_function, compute_terms, formula
 from services.planner.core.general import NEEDS_A_MODEL
@@ -98,12 +98,12 @@ def _inputs(number: int) -> Iterator[tuple[str, ...]]:
         yield tuple(_SIZES[(start + 3 * place) % len(_SIZES)] for place in range(number))
 
 
-def _find_operand(name: str, situation: Situation) -> Operand | None:
+def _find_operand(name: str, situation: Situation) -> FigureOperand | None:
     """The figure that the task states for a name (``cost is 800``), else the one field of that name."""
     words = re.escape(name).replace("_", r"[\s_-]")
     stated = re.search(rf"\b{words}\s*(?:is|are|was|of|at|being|=|:)?\s*{_FIGURE}", situation.text, re.IGNORECASE)
     if stated:
-        return Operand("task", literal=stated["figure"])
+        return FigureOperand("task", literal=stated["figure"])
     having = [
         operand_of(record, field)[0]
         for record in subjects(situation)

@@ -35,14 +35,14 @@ from shared.domain.exact_json import JsonObject
 Call = tuple[str, JsonObject]
 
 
-class Reply(NamedTuple):
+class PlannerReply(NamedTuple):
     """Text, or calls to make."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
 
 
-def next_reply(request: Request, heedless: bool = False, hasty: bool = False) -> Reply:
+def next_reply(request: Request, heedless: bool = False, hasty: bool = False) -> PlannerReply:
     """What a model would answer now; it depends on the request alone.
 
     ``heedless`` and ``hasty`` are faults: conditions are not heeded, and nothing is read after the first reply.
@@ -51,7 +51,7 @@ def next_reply(request: Request, heedless: bool = False, hasty: bool = False) ->
     return said._replace(calls=through_search(said.calls, request))
 
 
-def _next_reply(request: Request, heedless: bool, hasty: bool) -> Reply:
+def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     toolset = toolset_of(request)
     outdated = last_outdated(request, toolset.writers)
     request = drop_outdated(request, outdated, toolset.writers)
@@ -63,9 +63,9 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> Reply:
     reads = [] if has_written or (hasty and request.turns) else _reads(request, situation, toolset)
     hunts = () if has_written else searches(request, situation, toolset.writers)
     if calls := (*_understanding(request, situation, toolset), *hunts, *reads):
-        return Reply(calls=calls)
+        return PlannerReply(calls=calls)
     if calls := calculations(request, situation, toolset):
-        return Reply(calls=calls)
+        return PlannerReply(calls=calls)
     situation = with_figures(situation, figures(situation))
     steps = _steps(request, situation, toolset)
     moves = moves_of(steps, request)
@@ -73,19 +73,19 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> Reply:
     numbers = [number_of(move.step.intent, request, situation, toolset.writers) for move in coming]
     left = departures(request, situation, steps, toolset)
     if calls := (*left, *as_calls(coming, numbers, toolset.guarded)):
-        return Reply(calls=calls)
-    return Reply(_last_words(request, situation, steps, moves))
+        return PlannerReply(calls=calls)
+    return PlannerReply(_last_words(request, situation, steps, moves))
 
 
-def _tending(request: Request, situation: Situation, toolset: Toolset) -> Reply:
+def _tending(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
     lists = lists_to_read(request, situation, toolset)
     if calls := (*_understanding(request, situation, toolset), *lists):
-        return Reply(calls=calls)
+        return PlannerReply(calls=calls)
     due_now = due(request, situation, toolset)
     fresh = () if request.has_called(toolset.writers) else calls_due(request, situation, toolset, due_now)
     if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
-        return Reply(calls=calls)
-    return Reply(account(request, due_now))
+        return PlannerReply(calls=calls)
+    return PlannerReply(account(request, due_now))
 
 
 def _understanding(request: Request, situation: Situation, toolset: Toolset) -> tuple[Call, ...]:

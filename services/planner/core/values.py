@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from services.planner.core.compute import figures
-from services.planner.core.figures import Figure
+from services.planner.core.figures import PlannedFigure
 from services.planner.core.known_formulas import calculations as known_calculations
 from services.planner.core.request import CALCULATE, Request
 from services.planner.core.situation import Situation
@@ -27,14 +27,14 @@ def calculations(request: Request, situation: Situation, toolset: Toolset) -> tu
     return tuple((CALCULATE, one) for one in ready)
 
 
-def with_figures(situation: Situation, found: Sequence[Figure]) -> Situation:
+def with_figures(situation: Situation, found: Sequence[PlannedFigure]) -> Situation:
     """The situation with the figures that nobody has worked out yet."""
     known = {str(value.get("name")) for value in situation.values}
     own = tuple(figure.as_json() for figure in found if figure.name not in known)
     return situation._replace(values=(*situation.values, *own))
 
 
-def _as_request(figure: Figure) -> JsonObject:
+def _as_request(figure: PlannedFigure) -> JsonObject:
     operands: list[Json] = [operand.written for operand, _ in figure.operands]
     return {"name": figure.name, "operation": figure.operation, "operands": operands}
 

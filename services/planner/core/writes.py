@@ -16,7 +16,7 @@ from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.routes import route_listed
-from services.planner.core.situation import Candidate, Situation, about, places_of
+from services.planner.core.situation import ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
@@ -220,7 +220,7 @@ def _with_values(way: BoundWay, intent: Intent, situation: Situation) -> BoundWa
     if not values or slot is None:
         return way
     name, value = str(values[0].get("name")), str(values[0].get("value"))
-    found = Candidate(as_field_type(value, way.tool, slot), "value", name, CERTAIN)
+    found = ArgumentCandidate(as_field_type(value, way.tool, slot), "value", name, CERTAIN)
     chosen = dict(way.chosen) | {slot: found}
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one != slot))
 
@@ -286,7 +286,7 @@ def _why_settled(way: BoundWay, intent: Intent, situation: Situation) -> str:
     """``approve`` what is approved already: nothing to do."""
     ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
     done = stem(intent.verb)
-    for record in about(situation, frozenset().union(*(wanted_noun(way.tool, name) for name, _ in way.chosen))):
+    for record in records_about(situation, frozenset().union(*(wanted_noun(way.tool, name) for name, _ in way.chosen))):
         known = own_id(record)
         own = {str(known[1])} if known else set()
         states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]

@@ -3,7 +3,7 @@
 import re
 
 from services.planner.core.request import objects
-from services.planner.entrypoints.refusals import Refused
+from services.planner.entrypoints.refusals import RequestRefused
 from shared.domain.exact_json import Json, JsonObject
 
 _SAMPLING = ("temperature", "top_p", "top_k")
@@ -33,7 +33,7 @@ def check(body: JsonObject, model: str, counting: bool = False) -> None:
     """Refuse what the API refuses. ``counting``: ``max_tokens`` is not needed to count tokens."""
     _fields(body, counting)
     if body["model"] != model:
-        raise Refused(f"model: {body['model']}", 404)
+        raise RequestRefused(f"model: {body['model']}", 404)
     _messages(objects(body["messages"]))
     _tools(body.get("tools"))
     _choice(body.get("tool_choice"))
@@ -43,34 +43,34 @@ def check(body: JsonObject, model: str, counting: bool = False) -> None:
 def _fields(body: JsonObject, counting: bool) -> None:
     for name in ("model", "messages") if counting else ("model", "messages", "max_tokens"):
         if name not in body:
-            raise Refused(f"{name}: Field required")
+            raise RequestRefused(f"{name}: Field required")
     for name in _SAMPLING:
         if name in body:
-            raise Refused(f"`{name}` is not supported by this model.")
+            raise RequestRefused(f"`{name}` is not supported by this model.")
     for name, value in body.items():
         if name not in _FIELDS:
-            raise Refused(f"{name}: Extra inputs are not permitted")
+            raise RequestRefused(f"{name}: Extra inputs are not permitted")
         _check_type(name, value)
     limit = body.get("max_tokens", 1)
     if isinstance(limit, int) and limit < 1:
-        raise Refused("max_tokens: Input should be greater than or equal to 1")
+        raise RequestRefused("max_tokens: Input should be greater than or equal to 1")
 
 
 def _check_type(name: str, value: Json) -> None:
     kinds = _TYPES.get(name)
     if kinds and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
-        raise Refused(f"{name}: Input should be a valid {' or '.join(kind.__name__ for kind in kinds)}")
+        raise RequestRefused(f"{name}: Input should be a valid {' or '.join(kind.__name__ for kind in kinds)}")
 
 
 def _messages(messages: list[JsonObject]) -> None:
     if not messages:
-        raise Refused("messages: at least one message is required")
+        raise RequestRefused("messages: at least one message is required")
     for index, message in enumerate(messages):
         _message(index, message)
     if messages[0]["role"] != "user":
-        raise Refused('messages: first message must use the "user" role')
+        raise RequestRefused('messages: first message must use the "user" role')
     if messages[-1]["role"] == "assistant":
-        raise Refused(
+        raise RequestRefused(
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
     for index, message in enumerate(messages):
@@ -80,16 +80,16 @@ def _messages(messages: list[JsonObject]) -> None:
 def _message(index: int, message: JsonObject) -> None:
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant"):
-        raise Refused(f"messages.{index}.role: Input should be 'user' or 'assistant'")
+        raise RequestRefused(f"messages.{index}.role: Input should be 'user' or 'assistant'")
     if not isinstance(content, str | list):
-        raise Refused(f"messages.{index}.content: Input should be a valid string or list")
+        raise RequestRefused(f"messages.{index}.content: Input should be a valid string or list")
     if not content:
-        raise Refused(f"messages.{index}: all messages must have non-empty content")
+        raise RequestRefused(f"messages.{index}: all messages must have non-empty content")
     for place, block in enumerate(objects(content)):
         if block.get("type") not in _BLOCKS[str(role)]:
-            raise Refused(f"messages.{index}.content.{place}.type: {block.get('type')!r} is not expected here")
+            raise RequestRefused(f"messages.{index}.content.{place}.type: {block.get('type')!r} is not expected here")
         if block.get("type") == "text" and not block.get("text"):
-            raise Refused(f"messages.{index}.content.{place}: text content blocks must be non-empty")
+            raise RequestRefused(f"messages.{index}.content.{place}: text content blocks must be non-empty")
 
 
 def _ids(message: JsonObject, kind: str, field: str) -> list[str]:
@@ -101,7 +101,7 @@ def _check_answered(index: int, message: JsonObject, following: JsonObject) -> N
     asked, given = _ids(message, "tool_use", "id"), _ids(following, "tool_result", "tool_use_id")
     missing = [use for use in asked if use not in given]
     if missing:
-        raise Refused(
+        raise RequestRefused(
             f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: "
             f"{', '.join(missing)}. "
             "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
@@ -110,7 +110,7 @@ def _check_answered(index: int, message: JsonObject, following: JsonObject) -> N
         _ids(message, "tool_result", "tool_use_id") if index == 0 else []
     )
     if stray:
-        raise Refused(
+        raise RequestRefused(
             f"messages.{index + 1}: unexpected `tool_use_id` found in `tool_result` blocks: {', '.join(stray)}."
         )
 
@@ -119,29 +119,29 @@ def _tools(tools: Json) -> None:
     names = [tool.get("name") for tool in objects(tools)]
     for index, tool in enumerate(objects(tools)):
         if not isinstance(tool.get("name"), str) or not _TOOL_NAME.fullmatch(str(tool["name"])):
-            raise Refused(f"tools.{index}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
+            raise RequestRefused(f"tools.{index}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
         schema = tool.get("input_schema")
         if not isinstance(schema, dict) or schema.get("type") != "object":
-            raise Refused(f"tools.{index}.input_schema.type: Field required, and it must be 'object'")
+            raise RequestRefused(f"tools.{index}.input_schema.type: Field required, and it must be 'object'")
         if tool.get("strict") is True:
             _check_closed(schema, f"tools.{index}.input_schema")
     if len(names) != len(set(map(str, names))):
-        raise Refused("tools: Tool names must be unique.")
+        raise RequestRefused("tools: Tool names must be unique.")
 
 
 def _choice(choice: Json) -> None:
     if isinstance(choice, dict) and choice.get("type") not in ("auto", "none"):
-        raise Refused(f"tool_choice: forced tool use ({choice.get('type')!r}) is not supported by this model.")
+        raise RequestRefused(f"tool_choice: forced tool use ({choice.get('type')!r}) is not supported by this model.")
 
 
 def _format(config: Json) -> None:
     form, effort = (config.get("format"), config.get("effort")) if isinstance(config, dict) else (None, None)
     if effort is not None and effort not in _EFFORTS:
-        raise Refused(f"output_config.effort: Input should be one of {', '.join(_EFFORTS)}")
+        raise RequestRefused(f"output_config.effort: Input should be one of {', '.join(_EFFORTS)}")
     if form is None:
         return
     if not isinstance(form, dict) or form.get("type") != "json_schema" or not isinstance(form.get("schema"), dict):
-        raise Refused("output_config.format: Input should be an object of type 'json_schema' with a schema")
+        raise RequestRefused("output_config.format: Input should be an object of type 'json_schema' with a schema")
     _check_closed(form["schema"], "output_config.format.schema")
 
 
@@ -153,7 +153,7 @@ def _check_closed(schema: Json, where: str) -> None:
     if not isinstance(schema, dict):
         return
     if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
-        raise Refused(f"{where}: For 'object' type, 'additionalProperties' must be explicitly set to false")
+        raise RequestRefused(f"{where}: For 'object' type, 'additionalProperties' must be explicitly set to false")
     properties = schema.get("properties")
     inner = [*(properties.values() if isinstance(properties, dict) else ()), schema.get("items"), schema.get("anyOf")]
     for item in inner:

@@ -14,7 +14,7 @@ from services.planner.core.request import parse
 from services.planner.core.roles import reply
 from services.planner.entrypoints import messages
 from services.planner.entrypoints.checks import check
-from services.planner.entrypoints.refusals import Refused, answer_refused, error_body
+from services.planner.entrypoints.refusals import RequestRefused, answer_refused, error_body
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 _log = structlog.get_logger("planner")
@@ -58,7 +58,7 @@ class Served:
 def application(served: Served) -> FastAPI:
     """The planner as an ASGI application."""
     app = FastAPI(title="Purple Agent planner (rule-based, not an LLM)", docs_url=None, redoc_url=None)
-    app.add_exception_handler(Refused, answer_refused)
+    app.add_exception_handler(RequestRefused, answer_refused)
     app.add_exception_handler(HTTPException, _answer_http)
     _add_messages(app, served)
     _add_about(app, served)
@@ -101,7 +101,7 @@ def _add_about(app: FastAPI, served: Served) -> None:
     @app.get("/v1/models/{model}")
     async def one(model: str) -> JSONResponse:
         if model != served.model:
-            raise Refused(f"model: {model}", 404)
+            raise RequestRefused(f"model: {model}", 404)
         return JSONResponse(about)
 
     @app.get("/health")
@@ -126,7 +126,7 @@ def _add_faults(app: FastAPI, served: Served) -> None:
         return JSONResponse({"faults": served.faults, "latency_ms": served.latency_ms})
 
 
-def _make_answer(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.Made:
+def _make_answer(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.FinishedMessage:
     asked = parse(body)
     said = reply(asked, "ignored_policy" in faults, faulty.is_hasty(asked, faults))
     said = faulty.spoil(said, asked, faults)
@@ -135,7 +135,7 @@ def _make_answer(body: JsonObject, served: Served, faults: dict[str, str]) -> me
     return done
 
 
-async def _stream(done: messages.Made) -> AsyncIterator[str]:
+async def _stream(done: messages.FinishedMessage) -> AsyncIterator[str]:
     for event in messages.events(done):
         yield event
 
@@ -149,9 +149,9 @@ async def _wait(request: Request, served: Served) -> None:
 
 async def _body(request: Request, served: Served) -> JsonObject:
     if not request.headers.get("x-api-key") and not request.headers.get("authorization"):
-        raise Refused("x-api-key header is required", 401)
+        raise RequestRefused("x-api-key header is required", 401)
     if not request.headers.get("anthropic-version"):
-        raise Refused("anthropic-version: header is required")
+        raise RequestRefused("anthropic-version: header is required")
     return await _object(request, served.max_body)
 
 
@@ -160,18 +160,18 @@ async def _object(request: Request, max_body: int) -> JsonObject:
     async for chunk in request.stream():
         raw += chunk
         if len(raw) > max_body:
-            raise Refused(f"Request exceeds the maximum size of {max_body} bytes", 413)
+            raise RequestRefused(f"Request exceeds the maximum size of {max_body} bytes", 413)
     try:
         return loads_object(bytes(raw))
     except (ValueError, RecursionError) as error:
-        raise Refused(f"The request body is not valid JSON: {error}") from error
+        raise RequestRefused(f"The request body is not valid JSON: {error}") from error
 
 
 def _parse_faults(text: str) -> dict[str, str]:
     try:
         return faulty.parse(text)
     except faulty.UnknownFault as error:
-        raise Refused(str(error)) from error
+        raise RequestRefused(str(error)) from error
 
 
 async def _answer_http(_: Request, error: Exception) -> JSONResponse:

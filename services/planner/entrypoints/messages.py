@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from services.planner.core.request import objects
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
 CHARACTERS_A_TOKEN = 4
 
 
-class Made(NamedTuple):
+class FinishedMessage(NamedTuple):
     """A finished message."""
 
     message: JsonObject
@@ -68,7 +68,7 @@ def _blocks_of(content: Json) -> list[JsonObject]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
-def make_message(body: JsonObject, reply: Reply, cached: tuple[int, int], truncated: bool) -> Made:
+def make_message(body: JsonObject, reply: PlannerReply, cached: tuple[int, int], truncated: bool) -> FinishedMessage:
     """The message for a body. ``cached``: tokens read from and written to the cache."""
     name = digest({"body": body})[:24]
     blocks = _blocks(name, reply)
@@ -92,10 +92,10 @@ def make_message(body: JsonObject, reply: Reply, cached: tuple[int, int], trunca
         "stop_sequence": None,
         "usage": usage,
     }
-    return Made(message, tuple(fitting))
+    return FinishedMessage(message, tuple(fitting))
 
 
-def _blocks(name: str, reply: Reply) -> list[JsonObject]:
+def _blocks(name: str, reply: PlannerReply) -> list[JsonObject]:
     text: list[JsonObject] = [{"type": "text", "text": reply.text}] if reply.text else []
     return text + [
         {"type": "tool_use", "id": f"toolu_{name[:20]}{index:02d}", "name": tool, "input": arguments}
@@ -121,7 +121,7 @@ def _cut_to(blocks: list[JsonObject], limit: int, truncated: bool) -> tuple[list
     return kept, False
 
 
-def events(done: Made) -> Iterator[str]:
+def events(done: FinishedMessage) -> Iterator[str]:
     """The same message as server-sent events."""
     start = {**done.message, "content": [], "stop_reason": None}
     yield _event("message_start", {"message": start})

@@ -12,7 +12,7 @@ _TYPES = {
 }
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not served; ``status`` decides the error's type."""
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -27,5 +27,5 @@ def error_body(status: int, message: str) -> dict[str, object]:
 
 
 async def answer_refused(_: Request, error: Exception) -> JSONResponse:
-    refused = error if isinstance(error, Refused) else Refused("Internal server error", 500)
+    refused = error if isinstance(error, RequestRefused) else RequestRefused("Internal server error", 500)
     return JSONResponse(error_body(refused.status, refused.message), refused.status)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from services.policy.core.evaluate import MAX_WORK
-from services.policy.core.prepared import Prepared, ReadyPolicy, TooMuch
-from services.policy.core.session_calls import Earlier, past, preconditions, reaches, used_up
+from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch
+from services.policy.core.session_calls import Earlier, count_used, past, preconditions, reaches
 from services.policy.core.tool_rules import ReadyToolRule, is_left_out, why_left_out
 from shared.contracts.allowance import (
     AllowanceRequest,
@@ -21,7 +21,7 @@ from shared.contracts.policy import Confirmation, ToolRuleKind
 _Say: TypeAlias = Bar | None  # None: it depends on the call
 
 
-def allowances(request: AllowanceRequest, prepared: Prepared) -> Allowances:
+def allowances(request: AllowanceRequest, prepared: ReadyPolicies) -> Allowances:
     """What holds for each tool that is under a rule. Raises ``TooMuch`` for a request over the service's bounds."""
     _refuse_too_much(request, prepared)
     earlier = past(request.history)
@@ -81,7 +81,7 @@ def _limit(ready: ReadyToolRule, bar: Bar, earlier: Sequence[Earlier]) -> CallLi
     """Several tools may share a limit, and calls be told apart by their arguments: then each call is asked for."""
     if ready.per or "*" in ready.rule.tool:
         return None
-    remaining = max(0, ready.limit - used_up(ready, earlier, {}))
+    remaining = max(0, ready.limit - count_used(ready, earlier, {}))
     return CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
 
 
@@ -101,7 +101,7 @@ def _confirmation(ready: ReadyToolRule, bar: Bar, tool: str, given: Sequence[Con
         yield None
 
 
-def _refuse_too_much(request: AllowanceRequest, prepared: Prepared) -> None:
+def _refuse_too_much(request: AllowanceRequest, prepared: ReadyPolicies) -> None:
     looks = prepared.looks_back * len(request.history) + len(request.confirmations) * prepared.rules_about_tools
     work = (prepared.rules_about_tools + looks // 2) * len(request.tools)
     if work > MAX_WORK:

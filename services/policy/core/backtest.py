@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
@@ -35,23 +35,23 @@ class Backtested(NamedTuple):
         return self.before != self.after or bool(self.why)
 
 
-def decided(task: ArchivedTask) -> tuple[Decided, ...]:
+def decided_plans(task: ArchivedTask) -> tuple[Decided, ...]:
     """Each plan of the task, those that were refused and planned again too.
 
     Empty for a task that planned no writes, or that was archived before plans were noted. A read that was decided by
     itself is no plan: it was judged by the rules about tools alone.
     """
     noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_NOTED)]
-    found = [_decided(task, note) for note in noted if "request" in note and "verdict" in note]
+    found = [_read_plan(task, note) for note in noted if "request" in note and "verdict" in note]
     return tuple({plan.request.plan_hash: plan for plan in found if plan.request.plan_hash is not None}.values())
 
 
-def _decided(task: ArchivedTask, note: JsonObject) -> Decided:
+def _read_plan(task: ArchivedTask, note: JsonObject) -> Decided:
     request = EvaluateRequest.from_json(dumps(note["request"]))
     return Decided(task.record.task_id, task.record.request.text, request, Verdict.from_json(dumps(note["verdict"])))
 
 
-def backtested(known: Decided, changed: Sequence[Policy], conditions: Conditions) -> Backtested:
+def backtest_plan(known: Decided, changed: Sequence[Policy], conditions: ConditionCache) -> Backtested:
     """The plan decided again, the changed policies in the place of those of the same id, new ones beside them."""
     ids = {policy.id for policy in changed}
     policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)

@@ -8,7 +8,16 @@ from typing import NamedTuple, TypeAlias, cast
 
 from services.policy.core.memory import BoundedMemory
 from services.policy.core.parser import parse
-from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
+from services.policy.core.tree import (
+    ComparisonNode,
+    Conjunction,
+    Constant,
+    Disjunction,
+    FieldReference,
+    Membership,
+    Node,
+    Not,
+)
 from services.policy.core.tree import parts as parts_of
 from services.policy.core.values import (
     UNKNOWN,
@@ -16,7 +25,7 @@ from services.policy.core.values import (
     Context,
     Truth,
     TypeClash,
-    Unknown,
+    UnknownTruth,
     Value,
     equal,
     identical,
@@ -38,14 +47,14 @@ class Condition(NamedTuple):
     """``decide`` answers true, false or unknown for a context, or raises ``ConditionError``."""
 
     tree: Node
-    fields: tuple[Reference, ...]  # each once, in the order of the text
+    fields: tuple[FieldReference, ...]  # each once, in the order of the text
     cost: int  # of holding and of deciding it
     decide: Decide
 
     def values(self, context: Context) -> dict[str, ContextValue]:
         """The fields that the condition reads and the context has."""
         found = {field.name: value_at(context, field.path) for field in self.fields}
-        return {name: value for name, value in found.items() if not isinstance(value, Unknown)}
+        return {name: value for name, value in found.items() if not isinstance(value, UnknownTruth)}
 
     def missing(self, context: Context) -> tuple[str, ...]:
         """The fields that kept the condition from being decided: absent, or null."""
@@ -53,7 +62,7 @@ class Condition(NamedTuple):
         return tuple(field.name for field in self.fields if known.get(field.name) is None)
 
 
-class Conditions(BoundedMemory[str, Condition]):
+class ConditionCache(BoundedMemory[str, Condition]):
     """Parses each text once."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:
@@ -63,16 +72,16 @@ class Conditions(BoundedMemory[str, Condition]):
         """The condition of that text; raises ``ConditionError``."""
         condition = self.find(text)
         if condition is None:
-            condition = parsed(text)
+            condition = parse_condition(text)
             self.keep(text, condition, condition.cost)
         return condition
 
 
-def parsed(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """Parse a condition and build its closures; raises ``ConditionError``."""
     tree = parse(text)
     parts = tuple(parts_of(tree))
-    fields = tuple(dict.fromkeys(part for part in parts if isinstance(part, Reference)))
+    fields = tuple(dict.fromkeys(part for part in parts if isinstance(part, FieldReference)))
     return Condition(tree, fields, len(parts) + len(text) // 32, decider(tree))
 
 
@@ -83,17 +92,17 @@ def decider(node: Node) -> Decide:
             return _junction(tuple(map(decider, terms)), settles=False)
         case Disjunction(terms):
             return _junction(tuple(map(decider, terms)), settles=True)
-        case Reference((name,)):
+        case FieldReference((name,)):
             return _plain_flag(name, _flag(node), negated=False)
-        case Not(Reference((name,)) as field):
+        case Not(FieldReference((name,)) as field):
             return _plain_flag(name, _opposite(_flag(field)), negated=True)
         case Not(operand):
             return _opposite(decider(operand))
-        case Comparison():
+        case ComparisonNode():
             return _comparison(node)
         case Membership(tested, choices):
-            return _located(_reader(tested), _choices_reader(choices), member, node.position)
-        case Constant() | Reference():
+            return _locate_clash(_reader(tested), _choices_reader(choices), member, node.position)
+        case Constant() | FieldReference():
             return _flag(node)
 
 
@@ -134,7 +143,7 @@ def _opposite(decide: Decide) -> Decide:
     return opposite
 
 
-def _flag(node: Constant | Reference) -> Decide:
+def _flag(node: Constant | FieldReference) -> Decide:
     read, position = _reader(node), node.position
 
     def is_true(context: Context) -> Truth:
@@ -157,15 +166,15 @@ def _plain_flag(name: str, general: Decide, *, negated: bool) -> Decide:
     return is_set
 
 
-def _comparison(node: Comparison) -> Decide:
+def _comparison(node: ComparisonNode) -> Decide:
     """A plain field against a literal number or text has a short way, which leaves all else to the general one."""
-    general = _located(_reader(node.left), _reader(node.right), _compare(node.operator), node.position)
+    general = _locate_clash(_reader(node.left), _reader(node.right), _compare(node.operator), node.position)
     match node:
-        case Comparison(">" | "<=" as sign, Reference((name,)), Constant(Decimal() as limit)):
+        case ComparisonNode(">" | "<=" as sign, FieldReference((name,)), Constant(Decimal() as limit)):
             return _exceeds(name, _whole(limit), general, wanted=sign == ">")
-        case Comparison(">=" | "<" as sign, Reference((name,)), Constant(Decimal() as limit)):
+        case ComparisonNode(">=" | "<" as sign, FieldReference((name,)), Constant(Decimal() as limit)):
             return _reaches(name, _whole(limit), general, wanted=sign == ">=")
-        case Comparison("==" | "===" | "!=" | "!==" as sign, Reference((name,)), Constant(str(text))):
+        case ComparisonNode("==" | "===" | "!=" | "!==" as sign, FieldReference((name,)), Constant(str(text))):
             return _is_text(name, text, general, wanted=sign[0] == "=")
         case _:
             return general
@@ -228,18 +237,18 @@ def _is_text(name: str, text: str, general: Decide, *, wanted: bool) -> Decide:
     return is_text
 
 
-def _located(left: _Read, right: _Read, compare: _Compare, position: int) -> Decide:
-    def located(context: Context) -> Truth:
+def _locate_clash(left: _Read, right: _Read, compare: _Compare, position: int) -> Decide:
+    def compare_or_locate(context: Context) -> Truth:
         try:
             return compare(left(context), right(context))
         except TypeClash as clash:
             raise ConditionError(str(clash), position) from clash
 
-    return located
+    return compare_or_locate
 
 
-def _choices_reader(choices: tuple[Constant, ...] | Reference) -> _Read:
-    if isinstance(choices, Reference):
+def _choices_reader(choices: tuple[Constant, ...] | FieldReference) -> _Read:
+    if isinstance(choices, FieldReference):
         return _reader(choices)
     literals: list[Scalar] = [choice.value for choice in choices]
     return lambda _: literals
@@ -249,9 +258,9 @@ def _reader(node: Node) -> _Read:
     match node:
         case Constant(value):
             return lambda _: value
-        case Reference((name,)):
+        case FieldReference((name,)):
             return lambda context: context.get(name, UNKNOWN)
-        case Reference(path):
+        case FieldReference(path):
             return lambda context: value_at(context, path)
         case _:
             return decider(node)

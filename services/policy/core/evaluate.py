@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from services.policy.core.conditions import Conditions
-from services.policy.core.findings import Finding, Reported, Undecided, findings, rules_call
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.findings import Finding, ReportedFinding, Undecided, findings, rules_call
 from services.policy.core.plan_findings import plan_findings
-from services.policy.core.prepared import Prepared, ReadyPolicy, TooMuch, prepare
-from services.policy.core.scenes import Scene, scenes
+from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch, prepare
+from services.policy.core.scenes import CallScene, scenes
 from services.policy.core.text_rules import TextFindings, text_findings
 from shared.contracts.policy import (
     CallContext,
@@ -29,7 +29,7 @@ MAX_SEARCHES = 40_000_000  # the same over all patterns
 MAX_WORDS = 20_000_000  # keywords times characters of the text
 
 
-def evaluate(request: EvaluateRequest, conditions: Conditions) -> Verdict:
+def evaluate(request: EvaluateRequest, conditions: ConditionCache) -> Verdict:
     """Decide a request.
 
     A rule that cannot be parsed or evaluated is a problem in the verdict, which then does not pass. Raises
@@ -38,7 +38,7 @@ def evaluate(request: EvaluateRequest, conditions: Conditions) -> Verdict:
     return decide(request, prepare(request.policies, conditions))
 
 
-def decide(request: EvaluateRequest, prepared: Prepared) -> Verdict:
+def decide(request: EvaluateRequest, prepared: ReadyPolicies) -> Verdict:
     """As ``evaluate``, where the policies were prepared before; the request's own are not looked at."""
     _refuse_too_much_work(request, prepared)
     _refuse_too_much_searching(request.text, prepared)
@@ -51,7 +51,7 @@ def decide(request: EvaluateRequest, prepared: Prepared) -> Verdict:
     return _verdict(request, prepared, found, text, ruled)
 
 
-def _rulers_of(number: int, pairs: Sequence[tuple[ReadyPolicy, Sequence[Scene]]]) -> tuple[str, ...]:
+def _rulers_of(number: int, pairs: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]]) -> tuple[str, ...]:
     """The policies of which a rule applies to the call of that number."""
     return tuple(
         ready.policy.id
@@ -63,15 +63,15 @@ def _rulers_of(number: int, pairs: Sequence[tuple[ReadyPolicy, Sequence[Scene]]]
 
 def _verdict(
     request: EvaluateRequest,
-    prepared: Prepared,
+    prepared: ReadyPolicies,
     found: Sequence[Finding],
     text: TextFindings,
     ruled: dict[str, tuple[str, ...]],
 ) -> Verdict:
     triggered = [*_those(TriggeredRule, found), *text.triggered]
-    problems = tuple(_once([*prepared.problems, *_those(PolicyProblem, found), *text.problems]))
+    problems = tuple(_each_problem_once([*prepared.problems, *_those(PolicyProblem, found), *text.problems]))
     undecided = [*(one.rule_id for one in _those(Undecided, found)), *text.undecided]
-    reported = [one.found for one in _those(Reported, found)]
+    reported = [one.found for one in _those(ReportedFinding, found)]
     refusals = tuple(_those(CallRefusal, found))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
@@ -107,14 +107,14 @@ def _highest(triggered: Iterable[TriggeredRule]) -> str | None:
     return max(levels).word if levels else None
 
 
-def _once(problems: Iterable[PolicyProblem]) -> Iterable[PolicyProblem]:
+def _each_problem_once(problems: Iterable[PolicyProblem]) -> Iterable[PolicyProblem]:
     """A rule that fails alike for every call is one problem."""
     return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
 
 
 def _context_hash(request: EvaluateRequest) -> str:
     """Changes when a fact, what is known of its origin, the task's text or a planned call changes."""
-    calls: list[Json] = [_planned(call) for call in request.calls]
+    calls: list[Json] = [_call_as_json(call) for call in request.calls]
     texts: list[Json] = [] if request.text is None else [request.text]
     return digest([plain(request.context), calls, *texts])
 
@@ -128,14 +128,14 @@ def _history_hash(request: EvaluateRequest) -> str | None:
     return digest([calls, yeses])
 
 
-def _planned(call: CallContext) -> Json:
+def _call_as_json(call: CallContext) -> Json:
     unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
     recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
     unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
     return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *unknown]
 
 
-def _refuse_too_much_work(request: EvaluateRequest, prepared: Prepared) -> None:
+def _refuse_too_much_work(request: EvaluateRequest, prepared: ReadyPolicies) -> None:
     """Raise ``TooMuch`` where rules times calls would keep the service from its other callers."""
     if (work := _work(request, prepared)) > MAX_WORK:
         calls = max(1, len(request.calls))
@@ -143,7 +143,7 @@ def _refuse_too_much_work(request: EvaluateRequest, prepared: Prepared) -> None:
         raise TooMuch(sentence, "calls")
 
 
-def _refuse_too_much_searching(text: str | None, prepared: Prepared) -> None:
+def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> None:
     """Raise ``TooMuch`` for a text that is too long for the patterns that would search it."""
     if not text or not (prepared.pattern_sizes or prepared.keywords):
         return
@@ -154,7 +154,7 @@ def _refuse_too_much_searching(text: str | None, prepared: Prepared) -> None:
         raise TooMuch(f"a text of {len(text)} characters is too long for {prepared.keywords} keywords", "text")
 
 
-def _work(request: EvaluateRequest, prepared: Prepared) -> int:
+def _work(request: EvaluateRequest, prepared: ReadyPolicies) -> int:
     calls = max(1, len(request.calls))
     names = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)

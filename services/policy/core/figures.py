@@ -33,15 +33,15 @@ def missing_figures(wanted: Sequence[Decimal], said: Sequence[str]) -> list[str]
     if all(abs(number) in _FREE for number in wanted):
         return []
     known = set(_FREE)
-    for number in _said(said):
+    for number in _numbers_in(said):
         known |= {number, number / 100}
     return [format(abs(number), "f") for number in wanted if abs(number) not in known]
 
 
-def _said(said: Sequence[str]) -> Iterator[Decimal]:
+def _numbers_in(said: Sequence[str]) -> Iterator[Decimal]:
     before: Decimal | None = None
     for word in said:
-        number = _spoken(word)
+        number = _number_of(word)
         if number is not None:
             yield number
         if before is not None and word in _SCALES:
@@ -49,7 +49,7 @@ def _said(said: Sequence[str]) -> Iterator[Decimal]:
         before = number
 
 
-def _spoken(word: str) -> Decimal | None:
+def _number_of(word: str) -> Decimal | None:
     if word in _WORDS:
         return _WORDS[word]
     scale = _ENDINGS.get(word[-1:], 1) if word[:1].isdigit() else 1

@@ -11,11 +11,11 @@ from services.policy.core.rules import ReadyRule, RuleIndex, problem
 from services.policy.core.scenes import (
     RESTS_ON_THE_REQUEST,
     SAID_BY_THE_RECORD,
-    Scene,
+    CallScene,
     cannot_be_decided,
     shown_values,
 )
-from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, Unknown
+from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
 from shared.contracts.policy import CallNeed, CallRefusal, PolicyProblem, TriggeredRule
 from shared.domain.words import Level, RuleAction
 
@@ -29,16 +29,16 @@ class Undecided(NamedTuple):
     rule_id: str
 
 
-class Reported(NamedTuple):
+class ReportedFinding(NamedTuple):
     """What a report-only rule would have done."""
 
     found: TriggeredRule | CallRefusal
 
 
-Finding: TypeAlias = TriggeredRule | CallRefusal | CallNeed | Reported | Undecided | PolicyProblem
+Finding: TypeAlias = TriggeredRule | CallRefusal | CallNeed | ReportedFinding | Undecided | PolicyProblem
 
 
-def findings(rules: RuleIndex, scene: Scene) -> Iterator[Finding]:
+def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
     """Everything that is not a plain "does not apply"."""
     for ready in _candidates(rules, scene):
         if _has_none_of_its_fields(ready, scene):
@@ -50,12 +50,12 @@ def findings(rules: RuleIndex, scene: Scene) -> Iterator[Finding]:
             if decision is not False:
                 yield _finding(ready, decision, scene)
             if decision is not True:
-                yield from _further(ready, decision, scene)
+                yield from _find_more(ready, decision, scene)
         except ConditionError as error:
             yield problem(ready.policy_id, ready.rule.id, error.cause, error.position)
 
 
-def rules_call(rules: RuleIndex, scene: Scene) -> bool:
+def rules_call(rules: RuleIndex, scene: CallScene) -> bool:
     """Whether a rule that has an effect applies to the scene's call, whatever it finds."""
     looked_at = rules.all if scene.unknown is None else _candidates(rules, scene)
     return any(_is_in_force(ready, scene) and _applies(ready, scene) for ready in looked_at)
@@ -69,17 +69,17 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
         return False
 
 
-def _candidates(rules: RuleIndex, scene: Scene) -> Sequence[ReadyRule]:
+def _candidates(rules: RuleIndex, scene: CallScene) -> Sequence[ReadyRule]:
     """All rules but those that are false for the scene's tool, whatever the fields are."""
     return rules.of_tool(scene.tool) if scene.has_certain_tool else rules.all
 
 
-def _has_none_of_its_fields(ready: ReadyRule, scene: Scene) -> bool:
+def _has_none_of_its_fields(ready: ReadyRule, scene: CallScene) -> bool:
     """Whether the rule has nothing to do with the scene, and comes to what it does without any field."""
     return ready.reads is not None and scene.fields is not None and ready.reads.isdisjoint(scene.fields)
 
 
-def _applies(ready: ReadyRule, scene: Scene) -> bool:
+def _applies(ready: ReadyRule, scene: CallScene) -> bool:
     """Whether the rule has to do with the scene's call; of a call whose sender does not tell, every rule has."""
     if scene.unknown is None:
         return True
@@ -93,23 +93,23 @@ def _applies(ready: ReadyRule, scene: Scene) -> bool:
         return True
 
 
-def _has(scene: Scene, name: str, path: Sequence[str]) -> bool:
-    return name in (scene.unknown or ()) or not isinstance(value_at(scene.own, path), Unknown)
+def _has(scene: CallScene, name: str, path: Sequence[str]) -> bool:
+    return name in (scene.unknown or ()) or not isinstance(value_at(scene.own, path), UnknownTruth)
 
 
-def _is_in_force(ready: ReadyRule, scene: Scene) -> bool:
+def _is_in_force(ready: ReadyRule, scene: CallScene) -> bool:
     """A rule that only reports has no effect, nor has one that acts only on known fields where they are not."""
     if ready.rule.report_only:
         return False
     try:
-        return not (ready.rule.if_known and isinstance(ready.condition.decide(scene.context), Unknown))
+        return not (ready.rule.if_known and isinstance(ready.condition.decide(scene.context), UnknownTruth))
     except ConditionError:  # it is a problem of the verdict
         return False
 
 
-def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
+def _finding(ready: ReadyRule, decision: Truth, scene: CallScene) -> Finding:
     if decision is True:
-        return _triggered(ready, scene)
+        return _trigger_rule(ready, scene)
     if scene.binding and not ready.rule.if_known and _asks_of(ready, scene):
         because = cannot_be_decided(ready.condition.missing(scene.context))
         if _forbids_to_all(ready, scene):
@@ -118,28 +118,28 @@ def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
     return Undecided(ready.rule.id)
 
 
-def _forbids_to_all(ready: ReadyRule, scene: Scene) -> bool:
+def _forbids_to_all(ready: ReadyRule, scene: CallScene) -> bool:
     """Whether nobody may let pass what the rule may forbid: it names no level, and surely has to do with the call."""
     return ready.action is RuleAction.BLOCK and ready.level is None and scene.unknown is not None
 
 
-def _asks_of(ready: ReadyRule, scene: Scene) -> bool:
+def _asks_of(ready: ReadyRule, scene: CallScene) -> bool:
     """Whether the call waits for what is not known; a notice does so only for a rule that names it."""
     return _applies(ready, scene) and (scene.unknown is None or scene.changes or ready.states_calls)
 
 
-def _further(ready: ReadyRule, decision: Truth, scene: Scene) -> Iterator[Finding]:
+def _find_more(ready: ReadyRule, decision: Truth, scene: CallScene) -> Iterator[Finding]:
     """What a rule finds that the call, as it stands, does not set off."""
-    missing = isinstance(decision, Unknown) and not ready.rule.if_known
+    missing = isinstance(decision, UnknownTruth) and not ready.rule.if_known
     looked_at = scene.recorded if scene.judges_records or missing else ()
     acting = next((one for one in looked_at if ready.condition.decide(one) is True), None)
     if acting is not None:
-        yield _triggered(ready, scene._replace(context=acting), SAID_BY_THE_RECORD)
+        yield _trigger_rule(ready, scene._replace(context=acting), SAID_BY_THE_RECORD)
     elif scene.proven is not None and _rests_on_a_word(ready, decision, scene):
         yield _in_doubt(ready, scene, RESTS_ON_THE_REQUEST)
 
 
-def _rests_on_a_word(ready: ReadyRule, decision: Truth, scene: Scene) -> bool:
+def _rests_on_a_word(ready: ReadyRule, decision: Truth, scene: CallScene) -> bool:
     """Whether only the request keeps the rule from acting; one that acts on what is known acts on no gap either."""
     if ready.rule.if_known:
         known = (scene.proven or {}, *scene.proven_by_record)
@@ -147,24 +147,24 @@ def _rests_on_a_word(ready: ReadyRule, decision: Truth, scene: Scene) -> bool:
     return decision is False and not is_proven(ready.condition, scene.proven or {}, expected=False)
 
 
-def _triggered(ready: ReadyRule, scene: Scene, because: str | None = None) -> TriggeredRule | Reported:
+def _trigger_rule(ready: ReadyRule, scene: CallScene, because: str | None = None) -> TriggeredRule | ReportedFinding:
     return _acts(ready, scene, ready.action, ready.level.word if ready.level else None, because)
 
 
-def _in_doubt(ready: ReadyRule, scene: Scene, because: str) -> TriggeredRule | Reported:
+def _in_doubt(ready: ReadyRule, scene: CallScene, because: str) -> TriggeredRule | ReportedFinding:
     level = (ready.level or Level.MANAGER).word
     return _acts(ready, scene, RuleAction.ESCALATE, level, because, indeterminate=True)
 
 
 def _acts(
     ready: ReadyRule,
-    scene: Scene,
+    scene: CallScene,
     action: RuleAction,
     level: str | None,
     because: str | None,
     *,
     indeterminate: bool = False,
-) -> TriggeredRule | Reported:
+) -> TriggeredRule | ReportedFinding:
     found = TriggeredRule(
         rule_id=ready.rule.id,
         policy_id=ready.policy_id,
@@ -176,4 +176,4 @@ def _acts(
         values=shown_values(ready.condition, scene.context),
         indeterminate=indeterminate,
     )
-    return Reported(found) if ready.rule.report_only else found
+    return ReportedFinding(found) if ready.rule.report_only else found

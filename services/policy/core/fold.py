@@ -18,7 +18,7 @@ class FoldedText(NamedTuple):
     plain: str
 
 
-def folded(text: str) -> FoldedText:
+def fold_text(text: str) -> FoldedText:
     plain = unicodedata.normalize("NFKC", text)
     return FoldedText(folded_words(plain), plain)
 
@@ -29,11 +29,11 @@ def folded_words(text: str) -> str:
     Compatibility forms (NFKC), case, what nobody sees (category Cf) and runs of white space are folded. Empty for a
     text without any sign.
     """
-    parts = list(_parts(_folded(text)))
+    parts = list(_parts(_fold_characters(text)))
     return f"{_BETWEEN}{_BETWEEN.join(parts)}{_BETWEEN}" if parts else ""
 
 
-def _folded(text: str) -> str:
+def _fold_characters(text: str) -> str:
     if not text.isascii():
         text = "".join(character for character in text if not _is_unseen(character))
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

@@ -3,8 +3,17 @@
 from collections.abc import Callable
 from decimal import Decimal
 
-from services.policy.core.tokens import Kind, Token, tokens
-from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
+from services.policy.core.tokens import Token, TokenKind, tokens
+from services.policy.core.tree import (
+    ComparisonNode,
+    Conjunction,
+    Constant,
+    Disjunction,
+    FieldReference,
+    Membership,
+    Node,
+    Not,
+)
 from services.policy.core.values import ConditionError
 
 MAX_DEPTH = 50
@@ -35,7 +44,7 @@ class _Parser:
             raise ConditionError("the condition is empty", 0)
         node = self._disjunction()
         if not self._at_end():
-            raise self._unexpected("an operator or the end")
+            raise self._unexpected_token("an operator or the end")
         return node
 
     def _disjunction(self) -> Node:
@@ -57,25 +66,25 @@ class _Parser:
             return left
         self._advance()
         node: Node
-        if token.kind is Kind.NAME:
+        if token.kind is TokenKind.NAME:
             node = Membership(left, self._choices(), token.position)
         else:
-            node = Comparison(token.text, left, self._operand(), token.position)
+            node = ComparisonNode(token.text, left, self._operand(), token.position)
         if self._compares():
             raise ConditionError(f"{self._token}: comparisons do not chain; join them with &&", self._token.position)
         return node
 
     def _compares(self) -> bool:
         token = self._token
-        return token.text in _COMPARISONS if token.kind is Kind.SIGN else token[:2] == (Kind.NAME, "in")
+        return token.text in _COMPARISONS if token.kind is TokenKind.SIGN else token[:2] == (TokenKind.NAME, "in")
 
     def _operand(self) -> Node:
         if self._is_sign("!") or self._is_sign("("):
-            return self._nested(self._token)
+            return self._parse_nested(self._token)
         self._count()
-        return self._named() if self._token.kind is Kind.NAME else self._literal()
+        return self._parse_name() if self._token.kind is TokenKind.NAME else self._literal()
 
-    def _nested(self, token: Token) -> Node:
+    def _parse_nested(self, token: Token) -> Node:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ConditionError(f"nested deeper than {MAX_DEPTH}", token.position)
@@ -88,19 +97,19 @@ class _Parser:
         self._depth -= 1
         return node
 
-    def _named(self) -> Constant | Reference:
+    def _parse_name(self) -> Constant | FieldReference:
         token = self._token
         if token.text in _WORDS:
             self._advance()
             return Constant(_WORDS[token.text], token.position)
         return self._reference()
 
-    def _reference(self) -> Reference:
+    def _reference(self) -> FieldReference:
         token = self._token
         if hint := _FOREIGN.get(token.text.lower()):
             raise ConditionError(f"{token} is no word of the language here; write {hint}", token.position)
         self._advance()
-        return Reference(tuple(token.text.split(".")), token.position)
+        return FieldReference(tuple(token.text.split(".")), token.position)
 
     def _literal(self) -> Constant:
         first = self._token
@@ -108,17 +117,17 @@ class _Parser:
         if negative:
             self._advance()
         token = self._token
-        if token.kind is Kind.NUMBER:
+        if token.kind is TokenKind.NUMBER:
             self._advance()
             number = Decimal(token.text)
             return Constant(number.copy_negate() if negative else number, first.position)
-        if token.kind is Kind.TEXT and not negative:
+        if token.kind is TokenKind.TEXT and not negative:
             self._advance()
             return Constant(token.text, first.position)
-        raise self._unexpected("a number" if negative else "a field or a value")
+        raise self._unexpected_token("a number" if negative else "a field or a value")
 
-    def _choices(self) -> tuple[Constant, ...] | Reference:
-        if self._token.kind is Kind.NAME and self._token.text not in _WORDS:
+    def _choices(self) -> tuple[Constant, ...] | FieldReference:
+        if self._token.kind is TokenKind.NAME and self._token.text not in _WORDS:
             self._count()
             return self._reference()
         self._expect("[")
@@ -132,8 +141,8 @@ class _Parser:
 
     def _choice(self) -> Constant:
         token = self._token
-        choice = self._named() if token.kind is Kind.NAME else self._literal()
-        if isinstance(choice, Reference):
+        choice = self._parse_name() if token.kind is TokenKind.NAME else self._literal()
+        if isinstance(choice, FieldReference):
             raise ConditionError(f"a list holds values; put {choice.name!r} in quotes", token.position)
         return choice
 
@@ -143,20 +152,20 @@ class _Parser:
             raise ConditionError(f"more than {MAX_TERMS} terms", self._token.position)
 
     def _at_end(self) -> bool:
-        return self._token.kind is Kind.END
+        return self._token.kind is TokenKind.END
 
     def _is_sign(self, text: str) -> bool:
-        return self._token.kind is Kind.SIGN and self._token.text == text
+        return self._token.kind is TokenKind.SIGN and self._token.text == text
 
     def _expect(self, sign: str) -> None:
         if not self._is_sign(sign):
-            raise self._unexpected(repr(sign))
+            raise self._unexpected_token(repr(sign))
         self._advance()
 
     def _advance(self) -> None:
         self._token = next(self._tokens)
 
-    def _unexpected(self, wanted: str) -> ConditionError:
+    def _unexpected_token(self, wanted: str) -> ConditionError:
         token = self._token
-        hint = _FOREIGN.get(token.text.lower()) if token.kind is Kind.NAME else None
+        hint = _FOREIGN.get(token.text.lower()) if token.kind is TokenKind.NAME else None
         return ConditionError(f"expected {wanted}, found {token}" + (f"; write {hint}" if hint else ""), token.position)

@@ -17,7 +17,7 @@ class _Compiled(Protocol):
     def search(self, text: str) -> object | None: ...
 
 
-class Pattern(NamedTuple):
+class TextPattern(NamedTuple):
     """``size`` times the bytes of a text bounds the work of a search."""
 
     compiled: _Compiled
@@ -27,16 +27,16 @@ class Pattern(NamedTuple):
         return self.compiled.search(text) is not None
 
 
-def pattern(text: str) -> Pattern:
+def pattern(text: str) -> TextPattern:
     """The compiled pattern, blind to case; ``ValueError`` for one that cannot be used."""
-    made = _made(text)
+    made = _compile_pattern(text)
     if isinstance(made, str):
         raise ValueError(f"the pattern cannot be used: {made}")
     return made
 
 
 @lru_cache(_REMEMBERED)
-def _made(text: str) -> Pattern | str:
+def _compile_pattern(text: str) -> TextPattern | str:
     if len(text) > MAX_PATTERN:
         return f"it has {len(text)} characters; the limit is {MAX_PATTERN}"
     if text.lower().count("\\p") > MAX_CLASSES:
@@ -45,7 +45,7 @@ def _made(text: str) -> Pattern | str:
         compiled = cast(_Compiled, re2.compile(text, _options()))
     except re2.error as error:
         return f"{_cause(error)} (look-around and back references do not exist here)"
-    return Pattern(compiled, compiled.programsize)
+    return TextPattern(compiled, compiled.programsize)
 
 
 def _options() -> object:

@@ -4,13 +4,21 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import value_at
-from services.policy.core.findings import Finding, Reported, Undecided, is_proven
+from services.policy.core.findings import Finding, ReportedFinding, Undecided, is_proven
 from services.policy.core.prepared import ReadyPolicy
 from services.policy.core.rules import problem
-from services.policy.core.scenes import RESTS_ON_THE_REQUEST, Scene, cannot_be_decided, shown, shown_values
-from services.policy.core.session_calls import Before, Earlier, is_confirmed, missing_of, past, preconditions, used_up
+from services.policy.core.scenes import RESTS_ON_THE_REQUEST, CallScene, cannot_be_decided, shorten_value, shown_values
+from services.policy.core.session_calls import (
+    Before,
+    Earlier,
+    count_used,
+    is_confirmed,
+    missing_of,
+    past,
+    preconditions,
+)
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_left_out, why_left_out
-from services.policy.core.values import ConditionError, Unknown
+from services.policy.core.values import ConditionError, UnknownTruth
 from shared.contracts.policy import (
     CallContext,
     CallNeed,
@@ -28,7 +36,7 @@ _OfRule: TypeAlias = CallRefusal | CallNeed | TriggeredRule | Undecided | Policy
 
 
 def plan_findings(
-    ready: Sequence[ReadyPolicy], scenes: Sequence[Sequence[Scene]], request: EvaluateRequest
+    ready: Sequence[ReadyPolicy], scenes: Sequence[Sequence[CallScene]], request: EvaluateRequest
 ) -> list[Finding]:
     """``scenes``: for each policy, the scenes of the calls."""
     found: list[Finding] = []
@@ -45,7 +53,7 @@ def plan_findings(
     return found
 
 
-def _of_call(policy: ReadyPolicy, call: CallContext, scene: Scene, before: Before) -> Iterator[Finding]:
+def _of_call(policy: ReadyPolicy, call: CallContext, scene: CallScene, before: Before) -> Iterator[Finding]:
     if is_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
         yield CallRefusal(
             call_id=call.call_id,
@@ -60,14 +68,14 @@ def _of_call(policy: ReadyPolicy, call: CallContext, scene: Scene, before: Befor
         if not ready.rule.report_only or isinstance(found, Undecided | PolicyProblem):
             yield from [found] if found else []
         elif isinstance(found, CallRefusal | TriggeredRule):
-            yield Reported(found)
+            yield ReportedFinding(found)
 
 
 class _ToolRuleCheck(NamedTuple):
     """One rule, and the call that it is about."""
 
     ready: ReadyToolRule
-    scene: Scene
+    scene: CallScene
     before: Before
 
     def finding(self) -> _OfRule | None:
@@ -90,7 +98,7 @@ class _ToolRuleCheck(NamedTuple):
                 return None
 
     def _check_limit(self) -> CallRefusal | None:
-        used = used_up(self.ready, self.before.calls, self.scene.context)
+        used = count_used(self.ready, self.before.calls, self.scene.context)
         return self._refusal({**self._distinguishing_values(), "calls": used}) if used >= self.ready.limit else None
 
     def _check_order(self) -> CallRefusal | CallNeed | None:
@@ -116,7 +124,7 @@ class _ToolRuleCheck(NamedTuple):
             decision = ready.condition.decide(scene.context)
         except ConditionError as error:
             return problem(ready.policy_id, ready.rule.id, error.cause, error.position)
-        if isinstance(decision, Unknown):
+        if isinstance(decision, UnknownTruth):
             return self._doubt(ready.condition.missing(scene.context))
         values = shown_values(ready.condition, scene.context)
         if not decision:
@@ -157,4 +165,4 @@ class _ToolRuleCheck(NamedTuple):
 
     def _distinguishing_values(self) -> dict[str, ContextValue]:
         found = {".".join(path): value_at(self.scene.context, path) for path in self.ready.per}
-        return {name: shown(value) for name, value in found.items() if not isinstance(value, Unknown)}
+        return {name: shorten_value(value) for name, value in found.items() if not isinstance(value, UnknownTruth)}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.memory import BoundedMemory
 from services.policy.core.rules import RuleIndex, problem, ready_rule, word_of
 from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule
@@ -34,7 +34,7 @@ class ReadyPolicy(NamedTuple):
     texts: ReadyTexts
 
 
-class Prepared(NamedTuple):
+class ReadyPolicies(NamedTuple):
     """What a request's policies mean, whatever else the request asks."""
 
     ready: tuple[ReadyPolicy, ...]
@@ -51,18 +51,18 @@ class Prepared(NamedTuple):
 class PreparedPolicies:
     """Policies by their hash, each prepared once for all requests that name it or bring it."""
 
-    def __init__(self, conditions: Conditions, limit: int = REMEMBERED) -> None:
+    def __init__(self, conditions: ConditionCache, limit: int = REMEMBERED) -> None:
         self._conditions = conditions
-        self._held = BoundedMemory[str, Prepared](limit)
+        self._held = BoundedMemory[str, ReadyPolicies](limit)
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def find(self, named: str) -> Prepared | None:
+    def find(self, named: str) -> ReadyPolicies | None:
         """What was prepared under that hash, as long as it is remembered."""
         return self._held.find(named)
 
-    def prepare(self, policies: Sequence[Policy]) -> Prepared:
+    def prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
         """Raises ``TooMuch`` for more text than the service takes."""
         named = policy_hash(policies)
         prepared = self._held.find(named)
@@ -72,7 +72,7 @@ class PreparedPolicies:
         return prepared
 
 
-def prepare(policies: Sequence[Policy], conditions: Conditions, named: str | None = None) -> Prepared:
+def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str | None = None) -> ReadyPolicies:
     """``named``: their hash, where it is at hand. Raises ``TooMuch`` for more text than the service takes."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
@@ -80,7 +80,7 @@ def prepare(policies: Sequence[Policy], conditions: Conditions, named: str | Non
     conditional = [rule for policy in ready for rule in policy.rules.all]
     about_tools = [rule for policy in ready for rule in policy.tool_rules]
     about_text = [rule for policy in ready for rule in policy.texts.rules]
-    return Prepared(
+    return ReadyPolicies(
         ready=ready,
         problems=tuple(problems),
         hash=named or policy_hash(policies),
@@ -102,8 +102,8 @@ def refuse_too_much_text(policies: Sequence[Policy]) -> None:
         raise TooMuch(f"the patterns have {patterns} characters; the limit is {MAX_PATTERNS}", "policies")
 
 
-def _ready(policy: Policy, conditions: Conditions, problems: list[PolicyProblem]) -> ReadyPolicy:
-    def understood(rule_id: str, make: Callable[..., _T], *given: object) -> list[_T]:
+def _ready(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
+    def make_or_report(rule_id: str, make: Callable[..., _T], *given: object) -> list[_T]:
         """What ``make`` makes, or nothing and a problem."""
         try:
             return [make(*given)]
@@ -113,13 +113,19 @@ def _ready(policy: Policy, conditions: Conditions, problems: list[PolicyProblem]
             problems.append(problem(policy.id, rule_id, str(error)))
         return []
 
-    rules = [made for rule in policy.rules for made in understood(rule.id, ready_rule, policy, rule, conditions)]
+    rules = [made for rule in policy.rules for made in make_or_report(rule.id, ready_rule, policy, rule, conditions)]
     tool_rules = [
-        made for rule in policy.tool_rules for made in understood(rule.id, ready_tool_rule, policy, rule, conditions)
+        made
+        for rule in policy.tool_rules
+        for made in make_or_report(rule.id, ready_tool_rule, policy, rule, conditions)
     ]
-    [for_tools] = understood("toolDefault", word_of, ToolDefault, "default", policy.tool_default) or [ToolDefault.DENY]
-    texts = [made for rule in policy.text_rules for made in understood(rule.id, ready_text_rule, rule)]
-    [for_texts] = understood("textDefault", word_of, TextDefault, "default", policy.text_default) or [TextDefault.DENY]
+    [for_tools] = make_or_report("toolDefault", word_of, ToolDefault, "default", policy.tool_default) or [
+        ToolDefault.DENY
+    ]
+    texts = [made for rule in policy.text_rules for made in make_or_report(rule.id, ready_text_rule, rule)]
+    [for_texts] = make_or_report("textDefault", word_of, TextDefault, "default", policy.text_default) or [
+        TextDefault.DENY
+    ]
     first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if for_texts == "deny" else None
     about_text = ReadyTexts(policy.id, tuple(texts), for_texts, first_id)
     return ReadyPolicy(policy, RuleIndex(rules), tuple(tool_rules), for_tools, about_text)

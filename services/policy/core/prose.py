@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.policy.core.conditions import Condition, Conditions
+from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.figures import figures_of, missing_figures
 from services.policy.core.prepared import TooMuch, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import ready_rule
 from services.policy.core.tool_rules import matching, ready_tool_rule
-from services.policy.core.tree import Comparison, Constant, Membership, Node, Reference, parts
+from services.policy.core.tree import ComparisonNode, Constant, FieldReference, Membership, Node, parts
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
@@ -25,7 +25,7 @@ _OWN = ("tool", "call_id")  # every call has these
 _NOBODY = Policy(id="prose")
 
 
-def check(request: ProseRequest, conditions: Conditions) -> ProseAnswer:
+def check(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
     """The accepted rules as a policy, the refused ones with their cause, and what nobody translated.
 
     Raises ``TooMuch`` for a request over the service's bounds.
@@ -37,12 +37,12 @@ def check(request: ProseRequest, conditions: Conditions) -> ProseAnswer:
     for index, candidate in enumerate(request.candidates):
         rule = candidate.rule or candidate.tool_rule
         rule_id = rule.id if rule else ""
-        if cause := checking.against(candidate, rule, rule_id in accepted):
+        if cause := checking.find_objection(candidate, rule, rule_id in accepted):
             refused.append(RefusedCandidate(index=index, rule_id=rule_id, cause=cause))
         elif rule:
             accepted[rule_id] = rule.model_copy(update={"quote": candidate.quote})
     policy = _policy_of([*accepted.values()], request.source)
-    return ProseAnswer(policy=policy, refused=tuple(refused), untranslated=tuple(checking.quotes.uncovered()))
+    return ProseAnswer(policy=policy, refused=tuple(refused), untranslated=tuple(checking.quotes.uncovered_sentences()))
 
 
 class _Vocabulary:
@@ -80,9 +80,9 @@ class _Vocabulary:
 class _Checking(NamedTuple):
     quotes: Quotes
     vocabulary: _Vocabulary
-    conditions: Conditions
+    conditions: ConditionCache
 
-    def against(self, candidate: Candidate, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
+    def find_objection(self, candidate: Candidate, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
         """What speaks against the candidate; if nothing does, its quote is marked in the source."""
         if rule is None or (candidate.rule and candidate.tool_rule):
             return "a candidate holds either a rule or a toolRule"
@@ -120,7 +120,7 @@ def _refuse_too_much(request: ProseRequest) -> None:
 
 
 def _refuse_unknown(
-    rule: Rule | ToolRule, said: Sequence[str], vocabulary: _Vocabulary, conditions: Conditions
+    rule: Rule | ToolRule, said: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
 ) -> None:
     """Raise ``ValueError`` or ``ConditionError`` for a rule that cannot be accepted; ``said`` are its quote's words."""
     _refuse_loosening(rule, said)
@@ -163,15 +163,15 @@ def _refuse_figures(figures: Sequence[Decimal], said: Sequence[str]) -> None:
 
 
 def _tools_named(condition: Condition) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_named_in(condition.tree)))
+    return tuple(dict.fromkeys(_tool_names_in(condition.tree)))
 
 
-def _named_in(tree: Node) -> Iterator[str]:
+def _tool_names_in(tree: Node) -> Iterator[str]:
     for part in parts(tree):
         match part:
-            case Comparison(left=Reference(path=("tool",)), right=Constant(str(name))):
+            case ComparisonNode(left=FieldReference(path=("tool",)), right=Constant(str(name))):
                 yield name
-            case Comparison(left=Constant(str(name)), right=Reference(path=("tool",))):
+            case ComparisonNode(left=Constant(str(name)), right=FieldReference(path=("tool",))):
                 yield name
-            case Membership(Reference(path=("tool",)), tuple(choices)):
+            case Membership(FieldReference(path=("tool",)), tuple(choices)):
                 yield from (choice.value for choice in choices if isinstance(choice.value, str))

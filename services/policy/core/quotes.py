@@ -21,7 +21,7 @@ _WORD = re.compile(
 )
 
 
-class Word(NamedTuple):
+class SourceWord(NamedTuple):
     """``text`` is folded."""
 
     text: str
@@ -34,9 +34,9 @@ class Sentence(NamedTuple):
     end: int
 
 
-def words(source: str) -> tuple[Word, ...]:
+def words(source: str) -> tuple[SourceWord, ...]:
     """Numbers with their commas, names with their underscores, and all else that is written together."""
-    return tuple(Word(found[0].casefold().replace("’", "'"), found.start()) for found in _WORD.finditer(source))
+    return tuple(SourceWord(found[0].casefold().replace("’", "'"), found.start()) for found in _WORD.finditer(source))
 
 
 def sentences(source: str) -> tuple[Sentence, ...]:
@@ -85,7 +85,7 @@ class Quotes:
         self._source = source
         self._words = words(source)
         texts = [word.text for word in self._words]
-        self._joined = _joined(texts)
+        self._joined = _join_texts(texts)
         self._offsets = list(accumulate((len(text) + 1 for text in texts), initial=0))  # of the words in it
         self._marked: set[int] = set()
 
@@ -96,20 +96,20 @@ class Quotes:
         said = tuple(word.text for word in words(quote))
         if len(said) < _FEWEST_WORDS:
             raise ValueError(f"the quote is too short: it has {len(said)} words, and {_FEWEST_WORDS} are needed")
-        if _joined(said) not in self._joined:
+        if _join_texts(said) not in self._joined:
             raise ValueError("the quote is not in the text")
         return said
 
     def mark(self, said: Sequence[str]) -> None:
         """Count the words as quoted, wherever they stand."""
-        sought = _joined(said)
+        sought = _join_texts(said)
         at = self._joined.find(sought)
         while at >= 0:
             place = bisect_left(self._offsets, at)
             self._marked.update(range(place, place + len(said)))
             at = self._joined.find(sought, at + len(sought) - 1)
 
-    def uncovered(self) -> Iterator[str]:
+    def uncovered_sentences(self) -> Iterator[str]:
         """The sentences of which less than half of the words are quoted."""
         place = 0
         for sentence in sentences(self._source):
@@ -123,5 +123,5 @@ class Quotes:
                 yield sentence.text
 
 
-def _joined(texts: Sequence[str]) -> str:
+def _join_texts(texts: Sequence[str]) -> str:
     return f"{_BETWEEN}{_BETWEEN.join(texts)}{_BETWEEN}"

@@ -6,8 +6,8 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import Condition, Conditions
-from services.policy.core.tree import Reference, tools_named
+from services.policy.core.conditions import Condition, ConditionCache
+from services.policy.core.tree import FieldReference, tools_named
 from services.policy.core.values import ConditionError, Truth
 from shared.contracts.policy import Policy, PolicyProblem, Rule
 from shared.domain.words import Level, RuleAction
@@ -28,7 +28,7 @@ class ReadyRule(NamedTuple):
     level: Level | None  # set for all but a block that names none
     condition: Condition
     states_calls: bool  # it is about no call but those of the tools or the process that it names
-    looks_at: tuple[Reference, ...]  # the fields by which it decides, but for those that every call has
+    looks_at: tuple[FieldReference, ...]  # the fields by which it decides, but for those that every call has
     without_fields: Truth  # what it comes to without any of them
     reads: frozenset[str] | None
 
@@ -63,7 +63,7 @@ class RuleIndex:
         return [rule for _, rule in placed]
 
 
-def ready_rule(policy: Policy, rule: Rule, conditions: Conditions) -> ReadyRule:
+def ready_rule(policy: Policy, rule: Rule, conditions: ConditionCache) -> ReadyRule:
     """Raises ``ConditionError`` for its condition and ``ValueError`` for a word that nobody knows."""
     action = word_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)

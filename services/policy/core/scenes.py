@@ -17,7 +17,7 @@ _CHARACTERS = 200
 _ITEMS = 8
 
 
-class Scene(NamedTuple):
+class CallScene(NamedTuple):
     """``proven``: the same without what only the request gives; None where everything is known from elsewhere too.
 
     ``recorded``: the same with what a record says instead, for each that says something else; ``judges_records``:
@@ -50,18 +50,18 @@ class Scene(NamedTuple):
         return self.call_id is not None and (self.proven is None or "tool" in self.proven)
 
 
-def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
+def scenes(policy: Policy, request: EvaluateRequest) -> tuple[CallScene, ...]:
     """A scene for each planned call, in the order of the plan; one without a call where there are none.
 
     Where several know a field: the policy's own facts, then the request's, then the call's fields, then its true tool.
     """
     context = {**policy.context, **request.context}
     if not request.calls:
-        return (Scene(None, "", context, request.binding, fields=None if request.binding else frozenset(context)),)
+        return (CallScene(None, "", context, request.binding, fields=None if request.binding else frozenset(context)),)
     return tuple(_scene(policy, context, call, request.binding) for call in request.calls)
 
 
-def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -> Scene:
+def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -> CallScene:
     known: Context = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
     records = [{name: one[name] for name in one if name not in _CALLS_OWN} for one in call.recorded if binding]
     proven, instead = None, list[Context]()
@@ -69,7 +69,7 @@ def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -
         proven = {name: value for name, value in known.items() if name not in call.unproven}
         instead = [{**proven, **{name: one[name] for name in one if name in call.unproven}} for one in records]
     is_untold = binding and call.unknown_fields is None
-    return Scene(
+    return CallScene(
         call.call_id,
         call.tool,
         known,
@@ -87,18 +87,18 @@ def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -
 
 def shown_values(condition: Condition, context: Context) -> dict[str, ContextValue]:
     """The fields that a condition read."""
-    return {name: shown(value) for name, value in condition.values(context).items()}
+    return {name: shorten_value(value) for name, value in condition.values(context).items()}
 
 
-def shown(value: ContextValue) -> ContextValue:
+def shorten_value(value: ContextValue) -> ContextValue:
     """A value as a verdict repeats it: short, whatever the rule saw."""
     match value:
         case dict():
             return f"an object of {len(value)} fields"
         case list():
-            return [_clipped(item) for item in value[:_ITEMS]]
+            return [_clip_text(item) for item in value[:_ITEMS]]
         case _:
-            return _clipped(value)
+            return _clip_text(value)
 
 
 def cannot_be_decided(missing: Sequence[str]) -> str:
@@ -106,7 +106,7 @@ def cannot_be_decided(missing: Sequence[str]) -> str:
     return f"cannot be decided: {', '.join(missing)} missing or null"
 
 
-def _clipped(value: Scalar) -> Scalar:
+def _clip_text(value: Scalar) -> Scalar:
     if isinstance(value, str) and len(value) > _CHARACTERS:
         return value[: _CHARACTERS - 1] + "…"
     return value

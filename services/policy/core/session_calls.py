@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import value_at
 from services.policy.core.tool_rules import ReadyToolRule
-from services.policy.core.values import Context, TypeClash, Unknown, equal
+from services.policy.core.values import Context, TypeClash, UnknownTruth, equal
 from shared.contracts.allowance import counts
 from shared.contracts.policy import CallOutcome, Confirmation, ContextValue, PastCall
 from shared.domain.words import Level
@@ -38,7 +38,7 @@ def missing_of(per: Paths, context: Context) -> tuple[str, ...]:
     return tuple(".".join(path) for path in per if not _is_known(value_at(context, path)))
 
 
-def used_up(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> int:
+def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> int:
     """How many calls count against the rule's limit; one that lacks a field by which calls are told apart counts."""
     return sum(
         1
@@ -71,13 +71,13 @@ def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -
         if not _is_known(value):
             if not if_missing:
                 return False
-        elif isinstance(value, Unknown) or isinstance(wanted, Unknown) or not same(value, wanted):
+        elif isinstance(value, UnknownTruth) or isinstance(wanted, UnknownTruth) or not same(value, wanted):
             return False
     return True
 
 
 def _is_known(value: object) -> bool:
-    return not (value is None or isinstance(value, Unknown | list | dict))
+    return not (value is None or isinstance(value, UnknownTruth | list | dict))
 
 
 def is_confirmed(tool: str, call_id: str, context: Context, level: Level | None, given: Iterable[Confirmation]) -> bool:

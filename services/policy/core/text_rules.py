@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.policy.core.fold import FoldedText, folded, folded_words
-from services.policy.core.patterns import Pattern, pattern
+from services.policy.core.fold import FoldedText, fold_text, folded_words
+from services.policy.core.patterns import TextPattern, pattern
 from services.policy.core.rules import problem, word_of
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
@@ -28,7 +28,7 @@ class ReadyTextRule(NamedTuple):
     rule: TextRule
     type: TextRuleType
     words: tuple[str, ...]  # folded
-    pattern: Pattern | None
+    pattern: TextPattern | None
 
     def match(self, text: FoldedText) -> str | None:
         """What of the rule is in the text, in words for people; None if nothing is."""
@@ -86,7 +86,7 @@ def text_findings(
     if not concerned:
         return TextFindings()
     if request.text is not None:
-        return _of_text([texts for texts, _ in concerned], invalid, folded(request.text))
+        return _of_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
     if not request.binding:
         return TextFindings(undecided=[first for _, first in concerned])
     cause = "it is about the task's text, and the request has none"
@@ -98,7 +98,7 @@ def _of_text(policies: Sequence[ReadyTexts], invalid: Sequence[PolicyProblem], t
     for texts in policies:
         found = [(ready, ready.match(text)) for ready in texts.rules]
         applied += [ready.rule.id for ready, match in found if match or ready.type is TextRuleType.REQUIRE]
-        violated = [(ready.rule.id, reason) for ready, match in found if (reason := _violated(ready, match))]
+        violated = [(ready.rule.id, reason) for ready, match in found if (reason := _find_violation(ready, match))]
         allowed = texts.default is TextDefault.ALLOW
         if not (allowed or any(match for ready, match in found if ready.type is TextRuleType.ALLOW)):
             violated.append(("textDefault", "no rule allows this text"))
@@ -113,7 +113,7 @@ def _of_text(policies: Sequence[ReadyTexts], invalid: Sequence[PolicyProblem], t
     )
 
 
-def _violated(ready: ReadyTextRule, found: str | None) -> str | None:
+def _find_violation(ready: ReadyTextRule, found: str | None) -> str | None:
     match ready.type:
         case TextRuleType.DENY if found is not None:
             why = found

@@ -10,7 +10,7 @@ from services.policy.core.values import ConditionError
 MAX_LENGTH = 20_000  # characters; a longer condition is refused before a single one is read
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     NUMBER = "number"
     TEXT = "text"
     NAME = "name"
@@ -19,12 +19,12 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    kind: Kind
+    kind: TokenKind
     text: str  # a number without its commas, a text without quotes and escapes, a path without spaces
     position: int
 
     def __str__(self) -> str:
-        return self.kind.value if self.kind is Kind.END else repr(self.text)
+        return self.kind.value if self.kind is TokenKind.END else repr(self.text)
 
 
 # Every alternative is linear. The digit groups of `5,000` are read only outside brackets: in a list a comma separates.
@@ -60,9 +60,9 @@ def tokens(text: str) -> Iterator[Token]:
             raise _unknown_sign(text, end)
         end, token = found.end(), _token(found)
         yield token
-        if token.kind is Kind.END:
+        if token.kind is TokenKind.END:
             return
-        brackets += (token.text == "[") - (token.text == "]") if token.kind is Kind.SIGN else 0
+        brackets += (token.text == "[") - (token.text == "]") if token.kind is TokenKind.SIGN else 0
 
 
 def _token(found: re.Match[str]) -> Token:
@@ -70,14 +70,14 @@ def _token(found: re.Match[str]) -> Token:
     body, start = found[name], found.start(name)
     match name:
         case "NAME":
-            return Token(Kind.NAME, "".join(body.split()), start)
+            return Token(TokenKind.NAME, "".join(body.split()), start)
         case "TEXT" | "QUOTED":
-            return Token(Kind.TEXT, _unescape(body, start), start - 1)
+            return Token(TokenKind.TEXT, _unescape(body, start), start - 1)
         case "NUMBER":
             _check_number(found.string, body, start)
-            return Token(Kind.NUMBER, body.replace(",", ""), start)
+            return Token(TokenKind.NUMBER, body.replace(",", ""), start)
         case _:
-            return Token(Kind[name], body, start)
+            return Token(TokenKind[name], body, start)
 
 
 def _check_number(text: str, number: str, start: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.policy.core.conditions import Condition, Conditions
+from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.rules import word_of
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
 from shared.domain.words import Level, ToolClass
@@ -75,7 +75,7 @@ class ReadyToolRule(NamedTuple):
                 return "must not be called"
 
 
-def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: Conditions) -> ReadyToolRule:
+def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) -> ReadyToolRule:
     """Raises ``ConditionError`` for its condition and ``ValueError`` for anything else that cannot be meant."""
     kind = word_of(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
@@ -155,7 +155,7 @@ def _paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
     return paths
 
 
-def _condition(rule: ToolRule, kind: ToolRuleKind, conditions: Conditions) -> Condition | None:
+def _condition(rule: ToolRule, kind: ToolRuleKind, conditions: ConditionCache) -> Condition | None:
     if kind is not ToolRuleKind.ONLY_WHEN:
         return None
     if rule.condition is None:

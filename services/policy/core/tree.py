@@ -15,7 +15,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class FieldReference:
     """A field of the context, by its path."""
 
     path: tuple[str, ...]
@@ -46,7 +46,7 @@ class Disjunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonNode:
     operator: str
     left: "Node"
     right: "Node"
@@ -58,11 +58,11 @@ class Membership:
     """``member in choices``, where the choices are literals or a field that holds a list."""
 
     member: "Node"
-    choices: tuple[Constant, ...] | Reference
+    choices: tuple[Constant, ...] | FieldReference
     position: int = field(default=0, compare=False)
 
 
-Node: TypeAlias = Constant | Reference | Not | Conjunction | Disjunction | Comparison | Membership
+Node: TypeAlias = Constant | FieldReference | Not | Conjunction | Disjunction | ComparisonNode | Membership
 
 
 def parts(node: Node) -> Iterator[Node]:
@@ -78,10 +78,10 @@ def _inner(node: Node) -> tuple[Node, ...]:
             return (operand,)
         case Conjunction(terms) | Disjunction(terms):
             return terms
-        case Comparison(left=left, right=right):
+        case ComparisonNode(left=left, right=right):
             return (left, right)
         case Membership(member, choices):
-            return (member, choices) if isinstance(choices, Reference) else (member, *choices)
+            return (member, choices) if isinstance(choices, FieldReference) else (member, *choices)
         case _:
             return ()
 
@@ -92,9 +92,11 @@ def tools_named(node: Node) -> frozenset[str] | None:
     None where it does not begin with a tool.
     """
     match node:
-        case Comparison("==" | "===", Reference(("tool",)), Constant(str(name))):
+        case ComparisonNode("==" | "===", FieldReference(("tool",)), Constant(str(name))):
             return frozenset({name})
-        case Membership(Reference(("tool",)), tuple(choices)) if all(isinstance(one.value, str) for one in choices):
+        case Membership(FieldReference(("tool",)), tuple(choices)) if all(
+            isinstance(one.value, str) for one in choices
+        ):
             return frozenset(str(one.value) for one in choices)
         case Conjunction(terms):
             return tools_named(terms[0])

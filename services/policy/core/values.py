@@ -9,16 +9,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from shared.contracts.policy import ContextValue
 
 
-class Unknown(Enum):
+class UnknownTruth(Enum):
     """The third truth value: a field that decides is missing, or null where a value is needed."""
 
     UNKNOWN = "unknown"
 
 
-UNKNOWN: Final[Literal[Unknown.UNKNOWN]] = Unknown.UNKNOWN
+UNKNOWN: Final[Literal[UnknownTruth.UNKNOWN]] = UnknownTruth.UNKNOWN
 Context: TypeAlias = Mapping[str, ContextValue]
-Value: TypeAlias = ContextValue | Unknown
-Truth: TypeAlias = bool | Unknown
+Value: TypeAlias = ContextValue | UnknownTruth
+Truth: TypeAlias = bool | UnknownTruth
 
 
 class ConditionError(Exception):
@@ -76,20 +76,20 @@ def truth(value: Value) -> Truth:
     """A value where true or false is needed: booleans as they are, null and missing unknown, all else a clash."""
     if value is True or value is False:
         return value
-    if value is None or isinstance(value, Unknown):
+    if value is None or isinstance(value, UnknownTruth):
         return UNKNOWN
-    raise TypeClash(f"expected true or false, found {_shown(value)}")
+    raise TypeClash(f"expected true or false, found {_kind_in_words(value)}")
 
 
 def in_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
     """``< <= > >=``: two numbers by value, two plain texts by character; else unknown, or a clash."""
-    if left is None or right is None or isinstance(left, Unknown) or isinstance(right, Unknown):
+    if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     if isinstance(left, str) and isinstance(right, str):
         return holds(*_ordered_texts(left, right))
     first, second = _number(left), _number(right)
     if first is None or second is None:
-        raise TypeClash(f"cannot order {_shown(left)} against {_shown(right)}")
+        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}")
     return holds(first, second)
 
 
@@ -98,15 +98,17 @@ def _ordered_texts(left: str, right: str) -> tuple[Decimal, Decimal] | tuple[str
     if first is None and second is None:
         return left, right
     if first is None or second is None:
-        raise TypeClash(f"cannot order {_shown(left)} against {_shown(right)}: one is a number, the other is not")
+        raise TypeClash(
+            f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}: one is a number, the other is not"
+        )
     if first.currency and second.currency and first.currency != second.currency:
-        raise TypeClash(f"cannot order {_shown(left)} against {_shown(right)}: two currencies")
+        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}: two currencies")
     return first.number, second.number
 
 
 def equal(left: Value, right: Value) -> Truth:
     """``==``: numbers by value, a text equals a number that it spells, other types are never equal."""
-    if isinstance(left, Unknown) or isinstance(right, Unknown):
+    if isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     if left is None or right is None:
         return left is right
@@ -120,12 +122,12 @@ def equal(left: Value, right: Value) -> Truth:
 
 
 def negate(value: Truth) -> Truth:
-    return value if isinstance(value, Unknown) else not value
+    return value if isinstance(value, UnknownTruth) else not value
 
 
 def identical(left: Value, right: Value) -> Truth:
     """``===``: the same type and the same value; ``3 === 3.0`` holds, for both are numbers."""
-    if isinstance(left, Unknown) or isinstance(right, Unknown):
+    if isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     if left is None or right is None:
         return left is right
@@ -135,7 +137,7 @@ def identical(left: Value, right: Value) -> Truth:
 
 def member(value: Value, choices: Value) -> Truth:
     """``in``: whether the value equals (as ``==`` does) one of a list."""
-    if isinstance(value, Unknown) or choices is None or isinstance(choices, Unknown):
+    if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
     if not isinstance(choices, list):
         raise TypeClash("the right side of 'in' is no list")
@@ -153,10 +155,12 @@ def _number(value: ContextValue) -> int | Decimal | None:
 
 def _refuse_collections(left: ContextValue, right: ContextValue) -> None:
     if isinstance(left, list | dict) or isinstance(right, list | dict):
-        raise TypeClash(f"cannot compare {_shown(left)} with {_shown(right)}: a list is asked with 'in'")
+        raise TypeClash(
+            f"cannot compare {_kind_in_words(left)} with {_kind_in_words(right)}: a list is asked with 'in'"
+        )
 
 
-def _shown(value: ContextValue) -> str:
+def _kind_in_words(value: ContextValue) -> str:
     """The kind alone: an error may travel into logs, the value may not."""
     kind = kind_of(value)
     return f"{'an' if kind == 'object' else 'a'} {kind}"

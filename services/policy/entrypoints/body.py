@@ -9,8 +9,8 @@ from typing import TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from services.policy.core.prepared import Prepared, PreparedPolicies
-from services.policy.entrypoints.refusal import Refused
+from services.policy.core.prepared import PreparedPolicies, ReadyPolicies
+from services.policy.entrypoints.refusal import RequestRejected
 from shared.contracts.policy import Policy, PolicyContract
 from shared.contracts.policy_document import refused_field
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -25,29 +25,29 @@ class _Policies(PolicyContract):
 
 async def document_of(request: Request, limit: int) -> JsonObject:
     """The body as a JSON object; raises ``Refused``."""
-    return _parsed(await _limited(request, limit))
+    return _parse_body(await _read_limited(request, limit))
 
 
-async def _limited(request: Request, limit: int) -> bytes:
+async def _read_limited(request: Request, limit: int) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > limit:
-            raise Refused(413, f"the body is larger than {limit} bytes")
+            raise RequestRejected(413, f"the body is larger than {limit} bytes")
     return bytes(body)
 
 
-def _parsed(body: bytes) -> JsonObject:
+def _parse_body(body: bytes) -> JsonObject:
     try:
         document = loads_object(body.decode())
         if b"\\u" in body:
             dumps(document).encode()  # refuses what JSON can spell and text cannot hold: half of a surrogate pair
     except UnicodeError:
-        raise Refused(400, "the body is not UTF-8 text") from None
+        raise RequestRejected(400, "the body is not UTF-8 text") from None
     except RecursionError:
-        raise Refused(400, "the body is nested too deeply") from None
+        raise RequestRejected(400, "the body is nested too deeply") from None
     except ValueError as error:
-        raise Refused(400, f"the body is not a JSON object: {error}") from None
+        raise RequestRejected(400, f"the body is not a JSON object: {error}") from None
     return document
 
 
@@ -61,10 +61,10 @@ def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Mode
     sentence = _NO_VALUE if _is_about_a_value(path) else first["msg"]
     if first["type"] == "missing":
         path, sentence = [*path, str(first["loc"][-1])], "a value is required"
-    raise Refused(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
+    raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
 
 
-def prepared_policies(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Prepared:
+def prepared_policies(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> ReadyPolicies:
     """Those of the hash, or the document's own where there is none.
 
     Raises ``Refused`` where they are not known, or cannot be read; ``TooMuch`` where they are too many.
@@ -72,10 +72,10 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, held: Prepa
     if policy_hash is None:
         return held.prepare(_read(document))
     if document.get("policies"):
-        raise Refused(422, "policies: the path names them already", "policies")
+        raise RequestRejected(422, "policies: the path names them already", "policies")
     found = held.find(policy_hash)
     if found is None:
-        raise Refused(404, "no policies of this hash are known here: send them with the request", "policyHash")
+        raise RequestRejected(404, "no policies of this hash are known here: send them with the request", "policyHash")
     return found
 
 
@@ -85,7 +85,7 @@ def _read(document: JsonObject) -> tuple[Policy, ...]:
     policies = read_as(_Policies, {"policies": own}).policies
     for place, policy in enumerate(own if isinstance(own, list) else ()):
         if strange := refused_field(policy):
-            raise Refused(422, f"policies.{place}: nobody reads the field {strange}", f"policies.{place}")
+            raise RequestRejected(422, f"policies.{place}: nobody reads the field {strange}", f"policies.{place}")
     return policies
 
 

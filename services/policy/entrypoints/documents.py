@@ -9,7 +9,7 @@ from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.domain.exact_json import Json, JsonObject, loads
 
 
-class Unreadable(ValueError):
+class UnreadableDocument(ValueError):
     """The file holds no policies; the message is a sentence that names it and the place."""
 
 
@@ -18,7 +18,7 @@ def policies_in(file: Path) -> tuple[Policy, ...]:
     value = value_in(file)
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
     if not isinstance(documents, list) or not documents:
-        raise Unreadable(f"{file} holds no policy: it is an object with rules, or a list of such objects")
+        raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
     return tuple(_policy(file, document, number) for number, document in enumerate(documents, 1))
 
 
@@ -34,7 +34,7 @@ def object_in(file: Path) -> JsonObject:
     """Raises ``Unreadable``."""
     value = value_in(file)
     if not isinstance(value, dict):
-        raise Unreadable(f"{file} holds no JSON object")
+        raise UnreadableDocument(f"{file} holds no JSON object")
     return value
 
 
@@ -42,15 +42,15 @@ def value_in(file: Path) -> Json:
     try:
         return loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise Unreadable(f"{file} cannot be read: {error}") from None
+        raise UnreadableDocument(f"{file} cannot be read: {error}") from None
 
 
 def _policy(file: Path, document: Json, number: int) -> Policy:
     if not isinstance(document, dict):
-        raise Unreadable(f"{file}: policy {number} is no object")
+        raise UnreadableDocument(f"{file}: policy {number} is no object")
     try:
         return Policy.model_validate({"id": file.stem, **sorted_document(document)})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise Unreadable(f"{file}: policy {number}: {where}: {first['msg']}") from None
+        raise UnreadableDocument(f"{file}: policy {number}: {where}: {first['msg']}") from None

@@ -8,13 +8,13 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 
 from services.policy.core.allowances import allowances
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, TooMuch
 from services.policy.core.prose import check
 from services.policy.entrypoints.body import document_of, prepared_policies, read_as
 from services.policy.entrypoints.openapi import request_body, with_schemas
-from services.policy.entrypoints.refusal import Refusal, Refused, answer_refused, answer_too_much
+from services.policy.entrypoints.refusal import RefusalBody, RequestRejected, answer_refused, answer_too_much
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -27,17 +27,17 @@ _log = structlog.get_logger("policy")
 _NOBODY = NoMeter()
 
 
-class Health(BaseModel):
+class PolicyHealth(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-def application(conditions: Conditions, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
+def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
     """The service as an ASGI application. It keeps nothing between requests but what it has prepared."""
     app = FastAPI(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
-    app.add_exception_handler(Refused, answer_refused)
+    app.add_exception_handler(RequestRejected, answer_refused)
     app.add_exception_handler(TooMuch, answer_too_much)
-    refusals: dict[int | str, dict[str, object]] = {status: {"model": Refusal} for status in (400, 413, 422)}
-    or_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": Refusal}}
+    refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
+    or_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
     about_plans, about_tools = request_body(EvaluateRequest), request_body(AllowanceRequest)
     held = PreparedPolicies(conditions)
 
@@ -71,14 +71,14 @@ def application(conditions: Conditions, max_body_bytes: int, meter: Meter = _NOB
         return _answer(check(read_as(ProseRequest, await document_of(request, max_body_bytes)), conditions))
 
     @app.get("/health")
-    async def health() -> Health:
+    async def health() -> PolicyHealth:
         """The process is alive."""
-        return Health()
+        return PolicyHealth()
 
     @app.get("/ready")
-    async def ready() -> Health:
+    async def ready() -> PolicyHealth:
         """The service can give verdicts: it needs nothing but itself."""
-        return Health()
+        return PolicyHealth()
 
     with_schemas(app, EvaluateRequest, AllowanceRequest, ProseRequest)
     return app

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from services.policy.core.prepared import TooMuch
 
 
-class Refused(Exception):
+class RequestRejected(Exception):
     """``status`` is the HTTP status, the message a sentence for people, ``field`` the part of the body it is about."""
 
     def __init__(self, status: int, sentence: str, field: str | None = None) -> None:
@@ -16,7 +16,7 @@ class Refused(Exception):
         self.field = field
 
 
-class Refusal(BaseModel):
+class RefusalBody(BaseModel):
     """The body of every answer that is no verdict."""
 
     error: str
@@ -25,9 +25,9 @@ class Refusal(BaseModel):
 
 async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
     """Turn a ``Refused`` into its answer."""
-    if not isinstance(refused, Refused):
+    if not isinstance(refused, RequestRejected):
         raise refused
-    refusal = Refusal(error=str(refused), field=refused.field)
+    refusal = RefusalBody(error=str(refused), field=refused.field)
     return JSONResponse(refusal.model_dump(), status_code=refused.status)
 
 
@@ -35,4 +35,4 @@ async def answer_too_much(request: Request, error: Exception) -> JSONResponse:
     """Turn a request over the service's bounds into its answer."""
     if not isinstance(error, TooMuch):
         raise error
-    return await answer_refused(request, Refused(422, str(error), error.field))
+    return await answer_refused(request, RequestRejected(422, str(error), error.field))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from services.policy.core.backtest import Backtested, backtested, decided, in_words
-from services.policy.core.conditions import Conditions
+from services.policy.core.backtest import Backtested, backtest_plan, decided_plans, in_words
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
-from services.policy.entrypoints.documents import Unreadable, object_in, policies_in, strange_in
+from services.policy.entrypoints.documents import UnreadableDocument, object_in, policies_in, strange_in
 from shared.contracts.archive import read_archived
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -33,9 +33,9 @@ def check(arguments: Sequence[str]) -> int:
     try:
         policies = policies_in(given.file)
         request = _request(policies, given.context, given.task)
-        verdict = evaluate(request, Conditions())
+        verdict = evaluate(request, ConditionCache())
         strange: list[Json] = [*strange_in(given.file)]
-    except (Unreadable, TooMuch) as error:
+    except (UnreadableDocument, TooMuch) as error:
         return _refuse(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
     said: JsonObject = {
@@ -59,10 +59,10 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     try:
         changed = policies_in(given.file)
         _refuse_strange(given.file)
-        plans, unread = asyncio.run(_tried(archive, given.tenant, changed))
-    except (Unreadable, ArchiveUnavailable) as error:
+        plans, unread = asyncio.run(_backtest_archive(archive, given.tenant, changed))
+    except (UnreadableDocument, ArchiveUnavailable) as error:
         return _refuse(str(error))
-    differing: list[Json] = [_told(plan) for plan in plans if plan.differs]
+    differing: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
     said: JsonObject = {"plans": len(plans), "without_plan": unread, "different": differing}
     sys.stdout.write(dumps(said) + "\n")
     return USABLE
@@ -71,15 +71,15 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
 def _refuse_strange(file: Path) -> None:
     """Raises ``Unreadable``: plans are not decided by a policy of which a part would not hold."""
     if strange := strange_in(file):
-        raise Unreadable(f"{file}: nobody reads the field {strange[0]}")
+        raise UnreadableDocument(f"{file}: nobody reads the field {strange[0]}")
 
 
-async def _tried(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tuple[list[Backtested], int]:
-    conditions, plans, unread = Conditions(), list[Backtested](), 0
+async def _backtest_archive(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tuple[list[Backtested], int]:
+    conditions, plans, unread = ConditionCache(), list[Backtested](), 0
     for task_id in await archive.list(tenant):
         content = await archive.get(tenant, task_id)
-        known = decided(read_archived(content)) if content is not None else ()
-        plans += [backtested(plan, changed, conditions) for plan in known]
+        known = decided_plans(read_archived(content)) if content is not None else ()
+        plans += [backtest_plan(plan, changed, conditions) for plan in known]
         unread += not known
     return plans, unread
 
@@ -88,12 +88,12 @@ def _request(policies: Sequence[Policy], context: Path | None, task: str | None)
     facts = object_in(context) if context else {}
     whole = facts if _REQUEST & {*facts} else {"context": facts}
     if strange := [name for name in whole if name not in _REQUEST_FIELDS]:
-        raise Unreadable(f"{context}: {strange[0]} is no field of a request; facts stand under context")
+        raise UnreadableDocument(f"{context}: {strange[0]} is no field of a request; facts stand under context")
     try:
         request = EvaluateRequest.model_validate({**whole, "text": task or whole.get("text")})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise Unreadable(f"{context}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise UnreadableDocument(f"{context}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     asked = policies if request.text is not None else [_without_texts(policy) for policy in policies]
     return request.model_copy(update={"policies": tuple(asked)})
 
@@ -136,7 +136,7 @@ def _row(policy: Policy, rule_id: str, about: str, what: str, effect: str) -> Js
     return {"policy": policy.id, "rule": rule_id, "about": about, "what": what, "effect": effect}
 
 
-def _told(plan: Backtested) -> Json:
+def _plan_as_json(plan: Backtested) -> Json:
     why: list[Json] = [*plan.why]
     return {"task": plan.task_id, "text": plan.text, "before": plan.before, "after": plan.after, "rules": why}
 

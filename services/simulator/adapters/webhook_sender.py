@@ -8,7 +8,7 @@ import httpx
 from standardwebhooks import Webhook
 from typing_extensions import override
 
-from services.simulator.ports.sending import Sender, Sent
+from services.simulator.ports.sending import Sender, SendResult
 from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -21,13 +21,13 @@ class HttpSender(Sender):
         self._client = client
 
     @override
-    async def send(self, url: str, secret: str, notice_id: str, body: str) -> Sent:
+    async def send(self, url: str, secret: str, notice_id: str, body: str) -> SendResult:
         try:
             async with self._client.stream("POST", url, content=body, headers=_headers(secret, notice_id, body)) as got:
-                return Sent(got.status_code)
+                return SendResult(got.status_code)
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             is_final = isinstance(problem, RefusedConnection | httpx.InvalidURL)
-            return Sent(None, f"{type(problem).__name__}: {problem}"[:300], is_final)
+            return SendResult(None, f"{type(problem).__name__}: {problem}"[:300], is_final)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class LoggedAccess:
     timestamp: datetime
     method: str
     path: str
@@ -20,7 +20,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LoggedAccessFilter:
     """What is looked for; what is ``None`` does not matter."""
 
     key_id: str | None = None
@@ -33,13 +33,13 @@ class Wanted:
     since: datetime | None = None
     until: datetime | None = None
 
-    def fits(self, access: Access) -> bool:
+    def fits(self, access: LoggedAccess) -> bool:
         return self._who_fits(access) and self._what_fits(access) and self._when_fits(access)
 
-    def _who_fits(self, access: Access) -> bool:
+    def _who_fits(self, access: LoggedAccess) -> bool:
         return self.key_id in (None, access.key_id) and self.key_name in (None, access.key_name)
 
-    def _what_fits(self, access: Access) -> bool:
+    def _what_fits(self, access: LoggedAccess) -> bool:
         low, high = self.status_code_min or 0, self.status_code_max or 999
         return (
             access.path.startswith(self.path_prefix or "")
@@ -47,24 +47,24 @@ class Wanted:
             and max(low, 400 if self.errors_only else 0) <= access.status_code <= high
         )
 
-    def _when_fits(self, access: Access) -> bool:
+    def _when_fits(self, access: LoggedAccess) -> bool:
         return not (
             (self.since is not None and access.timestamp < self.since)
             or (self.until is not None and access.timestamp > self.until)
         )
 
 
-class AccessLog:
+class WorldAccessLog:
     def __init__(self, kept: int = KEPT) -> None:
-        self._entries: deque[Access] = deque(maxlen=kept)
+        self._entries: deque[LoggedAccess] = deque(maxlen=kept)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def note(self, access: Access) -> None:
+    def note(self, access: LoggedAccess) -> None:
         self._entries.append(access)
 
-    def find(self, wanted: Wanted) -> Iterator[Access]:
+    def find(self, wanted: LoggedAccessFilter) -> Iterator[LoggedAccess]:
         """The newest first."""
         return (access for access in reversed(self._entries) if wanted.fits(access))
 

@@ -3,38 +3,38 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.simulator.core.events import Event
-from services.simulator.core.refusals import Refusal
-from services.simulator.core.world import Wanted, World
+from services.simulator.core.events import WorldEvent
+from services.simulator.core.refusals import SimulatorRefusal
+from services.simulator.core.world import EventDraft, SimulatorWorld
 
 T = TypeVar("T")
 
 
-class Judged(NamedTuple):
+class CheckedItem(NamedTuple):
     """One item: what it would become, or why it cannot."""
 
-    wanted: Wanted | None
+    wanted: EventDraft | None
     error: str | None
 
 
 class Item(NamedTuple):
     """One item afterwards."""
 
-    event: Event | None
+    event: WorldEvent | None
     error: str | None
 
 
-def judged(items: Sequence[T], read: Callable[[T], Wanted]) -> list[Judged]:
-    return [_judged(item, read) for item in items]
+def check_items(items: Sequence[T], read: Callable[[T], EventDraft]) -> list[CheckedItem]:
+    return [_check_item(item, read) for item in items]
 
 
-def scheduled(world: World, items: Sequence[Judged]) -> list[Item]:
+def schedule_items(world: SimulatorWorld, items: Sequence[CheckedItem]) -> list[Item]:
     """Put those that can be into the queue."""
     return [Item(world.schedule(item.wanted) if item.wanted else None, item.error) for item in items]
 
 
-def _judged(item: T, read: Callable[[T], Wanted]) -> Judged:
+def _check_item(item: T, read: Callable[[T], EventDraft]) -> CheckedItem:
     try:
-        return Judged(read(item), None)
-    except Refusal as problem:
-        return Judged(None, str(problem))
+        return CheckedItem(read(item), None)
+    except SimulatorRefusal as problem:
+        return CheckedItem(None, str(problem))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from services.simulator.core.refusals import Refused
+from services.simulator.core.refusals import RefusedRequest
 
 LATEST = datetime(9990, 1, 1, tzinfo=UTC)  # so that no sum of times can overflow
 EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
@@ -17,7 +17,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Clock:
+class WorldClock:
     """``current`` held when the wall showed ``wall``."""
 
     current: datetime
@@ -32,7 +32,7 @@ class Clock:
             return Mode.PAUSED
         return Mode.AUTO if self.auto else Mode.MANUAL
 
-    def flowed(self, wall: datetime, held: bool) -> "Clock":
+    def advance_to_wall(self, wall: datetime, held: bool) -> "WorldClock":
         """The clock when the wall shows that; it stands still unless it is automatic, not paused and not held."""
         if not self.auto or self.paused or held:
             return replace(self, wall=max(wall, self.wall))
@@ -40,19 +40,19 @@ class Clock:
         room = (LATEST - self.current).total_seconds()
         return replace(self, current=self.current + timedelta(seconds=min(passed, room)), wall=max(wall, self.wall))
 
-    def at(self, time: datetime) -> "Clock":
+    def set_time(self, time: datetime) -> "WorldClock":
         """The clock set to another time."""
-        return replace(self, current=within(time))
+        return replace(self, current=require_in_range(time))
 
     def later(self, seconds: float) -> datetime:
         """The time so much later; raises ``Refused`` where time ends."""
         if seconds >= (LATEST - self.current).total_seconds():
-            raise Refused("time cannot be moved so far")
+            raise RefusedRequest("time cannot be moved so far")
         return self.current + timedelta(seconds=seconds)
 
 
-def within(time: datetime) -> datetime:
+def require_in_range(time: datetime) -> datetime:
     """That time in UTC; raises ``Refused`` if it lies outside what can be simulated."""
     if not EARLIEST <= time < LATEST:
-        raise Refused(f"{time.isoformat()} lies outside the years that can be simulated")
+        raise RefusedRequest(f"{time.isoformat()} lies outside the years that can be simulated")
     return time.astimezone(UTC)

@@ -5,14 +5,14 @@ from pydantic import JsonValue
 from services.simulator.core.events import Status
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.world import World
+from services.simulator.core.world import SimulatorWorld
 
 
-def states(world: World) -> JsonObject:
+def states(world: SimulatorWorld) -> JsonObject:
     return {name: modality.state(world.now) for name, modality in world.modalities.items()}
 
 
-def compact(world: World) -> JsonObject:
+def compact(world: SimulatorWorld) -> JsonObject:
     following = world.queue.next_pending()
     return {
         "snapshot_time": world.now.isoformat(),
@@ -25,13 +25,13 @@ def compact(world: World) -> JsonObject:
     }
 
 
-def summary(world: World, modality: Modality) -> str:
+def summary(world: SimulatorWorld, modality: Modality) -> str:
     """One line: the figures of a compact state."""
     figures = _figures(modality.compact(world.now))
     return ", ".join(figures) or f"{modality.head.update_count} updates"
 
 
-def text(world: World) -> str:
+def text(world: SimulatorWorld) -> str:
     """The same as ``compact`` for a reader of text."""
     lines = [f"Time: {world.now.isoformat()}"]
     lines += [f"{name}: {summary(world, modality)}" for name, modality in world.modalities.items()]

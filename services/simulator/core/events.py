@@ -22,7 +22,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WorldEvent:
     """One change of the world: wanted, done or failed. ``data`` is a normalised action of its modality.
 
     ``direct``: a caller's action, carried out in the request that made it; everything else waits in the queue.
@@ -52,7 +52,7 @@ class Event:
         return str(self.data.get("operation", "update"))
 
 
-class _Place(NamedTuple):
+class _QueuePosition(NamedTuple):
     """Where an event stands in the order of execution."""
 
     scheduled_time: datetime
@@ -65,32 +65,32 @@ class Queue:
     """Every event of a world, past and to come."""
 
     def __init__(self) -> None:
-        self._events: dict[str, Event] = {}
-        self._order: list[_Place] = []
-        self._pending: list[_Place] = []  # a heap; what is no longer pending is dropped when it comes up
+        self._events: dict[str, WorldEvent] = {}
+        self._order: list[_QueuePosition] = []
+        self._pending: list[_QueuePosition] = []  # a heap; what is no longer pending is dropped when it comes up
         self.by_status: Counter[Status] = Counter()
         self.by_modality: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._events)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[WorldEvent]:
         """In the order of execution."""
         return (self._events[place.event_id] for place in self._order)
 
-    def get(self, event_id: str) -> Event | None:
+    def get(self, event_id: str) -> WorldEvent | None:
         return self._events.get(event_id)
 
-    def __getitem__(self, event_id: str) -> Event:
+    def __getitem__(self, event_id: str) -> WorldEvent:
         return self._events[event_id]
 
-    def add(self, event: Event) -> None:
+    def add(self, event: WorldEvent) -> None:
         insort(self._order, _place(event))
         self._enter(event)
         if event.status is Status.PENDING:
             heappush(self._pending, _place(event))
 
-    def fill(self, events: Iterable[Event]) -> None:
+    def fill(self, events: Iterable[WorldEvent]) -> None:
         """Add many at once."""
         for event in events:
             self._enter(event)
@@ -98,7 +98,7 @@ class Queue:
         self._pending = [_place(event) for event in self._events.values() if event.status is Status.PENDING]
         heapify(self._pending)
 
-    def put(self, event: Event) -> None:
+    def put(self, event: WorldEvent) -> None:
         """Replace an event by what has become of it; its place in the order does not change."""
         before = self._events[event.event_id]
         self._events[event.event_id] = event
@@ -115,7 +115,7 @@ class Queue:
         self.by_status[event.status] -= 1
         self.by_modality[event.modality] -= 1
 
-    def next_pending(self) -> Event | None:
+    def next_pending(self) -> WorldEvent | None:
         """The first one to run, whenever that is."""
         while self._pending:
             event = self._events.get(self._pending[0].event_id)
@@ -124,35 +124,35 @@ class Queue:
             heappop(self._pending)
         return None
 
-    def take_due(self, now: datetime) -> list[Event]:
+    def take_due(self, now: datetime) -> list[WorldEvent]:
         """What is to run now, in order; what it brings with it waits for the next call."""
-        due: list[Event] = []
+        due: list[WorldEvent] = []
         while (event := self.next_pending()) is not None and event.scheduled_time <= now:
             heappop(self._pending)
             self.put(replace(event, status=Status.EXECUTING))
             due.append(event)
         return due
 
-    def between(self, start: datetime | None, end: datetime | None) -> Iterator[Event]:
+    def find_between(self, start: datetime | None, end: datetime | None) -> Iterator[WorldEvent]:
         """In the order of execution; both ends count."""
         first = 0 if start is None else bisect_left(self._order, start, key=_time_of)
         last = len(self._order) if end is None else bisect_right(self._order, end, key=_time_of)
         return (self._events[self._order[index].event_id] for index in range(first, last))
 
-    def after(self, time: datetime) -> Iterator[Event]:
+    def find_after(self, time: datetime) -> Iterator[WorldEvent]:
         """Those scheduled later than that."""
         first = bisect_right(self._order, time, key=_time_of)
         return (self._events[self._order[index].event_id] for index in range(first, len(self._order)))
 
-    def _enter(self, event: Event) -> None:
+    def _enter(self, event: WorldEvent) -> None:
         self._events[event.event_id] = event
         self.by_status[event.status] += 1
         self.by_modality[event.modality] += 1
 
 
-def _place(event: Event) -> _Place:
-    return _Place(event.scheduled_time, -event.priority, event.number, event.event_id)
+def _place(event: WorldEvent) -> _QueuePosition:
+    return _QueuePosition(event.scheduled_time, -event.priority, event.number, event.event_id)
 
 
-def _time_of(place: _Place) -> datetime:
+def _time_of(place: _QueuePosition) -> datetime:
     return place.scheduled_time

@@ -7,7 +7,7 @@ from services.simulator.core.refusals import Conflict, Missing
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class SimulationHold:
     hold_id: str
     reason: str | None
     agent_id: str | None
@@ -23,10 +23,10 @@ class Holds:
     """The holds of one world. Times are the wall's; ``expired_at`` is when one last ended by itself."""
 
     def __init__(self) -> None:
-        self._holds: dict[str, Hold] = {}
+        self._holds: dict[str, SimulationHold] = {}
         self.expired_at: datetime | None = None
 
-    def acquire(self, hold: Hold) -> None:
+    def acquire(self, hold: SimulationHold) -> None:
         self._holds[hold.hold_id] = hold
 
     def release(self, hold_id: str, wall: datetime) -> None:
@@ -35,7 +35,7 @@ class Holds:
         if self._holds.pop(hold_id, None) is None:
             raise Missing(f"Hold {hold_id} not found")
 
-    def active(self, wall: datetime) -> list[Hold]:
+    def active(self, wall: datetime) -> list[SimulationHold]:
         """Those that have not expired; of the others only when the last one did is kept."""
         for hold in list(self._holds.values()):
             if hold.expires_at <= wall:

@@ -6,25 +6,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.simulator.core.refusals import Conflict, Missing, Refusal, Refused
+from services.simulator.core.refusals import Conflict, Missing, RefusedRequest, SimulatorRefusal
 
 EVERYTHING = "*"
 _MINUTE = timedelta(minutes=1)
 
 
-class Forbidden(Refusal):
+class Forbidden(SimulatorRefusal):
     """The key does not allow it: 403."""
 
     status = 403
 
 
-class TooMany(Refusal):
+class TooMany(SimulatorRefusal):
     """The key was used more often than it may be: 429."""
 
     status = 429
 
 
-class Caller(NamedTuple):
+class KeyCaller(NamedTuple):
     key_id: str
     name: str
     permissions: frozenset[str]
@@ -34,7 +34,7 @@ class Caller(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class AccessKey:
     """Of the secret only its hash is kept."""
 
     key_id: str
@@ -68,57 +68,57 @@ def covers(held: str, wanted: str) -> bool:
     return held in (EVERYTHING, wanted) or (held.endswith(":*") and wanted.startswith(held[:-1]))
 
 
-def hashed(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class KeyRing:
     """The keys of one world; the admin's key is in every ring, and cannot be revoked."""
 
-    def __init__(self, admin: Key) -> None:
+    def __init__(self, admin: AccessKey) -> None:
         self._admin = admin.key_id
-        self._keys: dict[str, Key] = {}
+        self._keys: dict[str, AccessKey] = {}
         self._by_hash: dict[str, str] = {}
         self._minutes: dict[str, _Minute] = {}
         self._add(admin)
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[AccessKey]:
         return iter(self._keys.values())
 
-    def caller(self, secret: str, wall: datetime) -> Caller | None:
+    def caller(self, secret: str, wall: datetime) -> KeyCaller | None:
         """Who has that secret, if the key works. Raises ``TooMany`` for a key that was used too often."""
-        key_id = self._by_hash.get(hashed(secret))
+        key_id = self._by_hash.get(hash_secret(secret))
         key = self._keys[key_id] if key_id is not None else None
         if key is None or not key.works(wall):
             return None
         self._count(key, wall)
         self._keys[key.key_id] = replace(key, last_used_at=wall)
-        return Caller(key.key_id, key.name, frozenset(key.permissions))
+        return KeyCaller(key.key_id, key.name, frozenset(key.permissions))
 
-    def grant(self, key: Key, by: Caller) -> None:
+    def grant(self, key: AccessKey, by: KeyCaller) -> None:
         """Add a key; raises ``Forbidden`` if the caller may not do all that it would allow."""
         for permission in key.permissions:
             if not by.may(permission):
                 raise Forbidden(f"Permission denied. Required permission: {permission}")
         self._add(key)
 
-    def get(self, key_id: str) -> Key:
+    def get(self, key_id: str) -> AccessKey:
         """Raises ``Missing``."""
         if key_id not in self._keys:
             raise Missing(f"API key '{key_id}' not found")
         return self._keys[key_id]
 
-    def revoke(self, key_id: str, wall: datetime) -> Key:
+    def revoke(self, key_id: str, wall: datetime) -> AccessKey:
         """Raises ``Missing``, ``Conflict`` if it is revoked already, and ``Refused`` for the admin's key."""
         key = self.get(key_id)
         if key_id == self._admin:
-            raise Refused("The admin key cannot be revoked")
+            raise RefusedRequest("The admin key cannot be revoked")
         if not key.is_active:
             raise Conflict(f"API key '{key_id}' is already revoked")
         self._keys[key_id] = revoked = replace(key, revoked_at=wall)
         return revoked
 
-    def fill(self, keys: Iterable[Key]) -> None:
+    def fill(self, keys: Iterable[AccessKey]) -> None:
         """For a restored world: the keys made in it, the admin's stays the one of this server."""
         for key in list(self._keys.values()):
             if key.key_id != self._admin:
@@ -128,11 +128,11 @@ class KeyRing:
                 self._add(key)
 
     @property
-    def made(self) -> list[Key]:
+    def made(self) -> list[AccessKey]:
         """Every key but the admin's."""
         return [key for key in self if key.key_id != self._admin]
 
-    def _count(self, key: Key, wall: datetime) -> None:
+    def _count(self, key: AccessKey, wall: datetime) -> None:
         if key.requests_per_minute is None:
             return
         minute = self._minutes.get(key.key_id)
@@ -142,6 +142,6 @@ class KeyRing:
             raise TooMany(f"Rate limit exceeded: {key.requests_per_minute} requests a minute")
         self._minutes[key.key_id] = _Minute(minute.began, minute.used + 1)
 
-    def _add(self, key: Key) -> None:
+    def _add(self, key: AccessKey) -> None:
         self._keys[key.key_id] = key
         self._by_hash[key.secret_hash] = key.key_id

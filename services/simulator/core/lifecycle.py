@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from services.simulator.core.clock import within
-from services.simulator.core.events import Event, Queue, Status
-from services.simulator.core.refusals import Conflict, Refusal, Refused
-from services.simulator.core.world import World
+from services.simulator.core.clock import require_in_range
+from services.simulator.core.events import Queue, Status, WorldEvent
+from services.simulator.core.refusals import Conflict, RefusedRequest, SimulatorRefusal
+from services.simulator.core.world import SimulatorWorld
 
 RESET = "Taken back by a reset"
 
 
 @dataclass(frozen=True)
-class Stopped:
+class StopSummary:
     """``was_running``: whether there was anything to stop."""
 
     simulation_id: str
@@ -28,7 +28,7 @@ class Reset:
     undone: int
 
 
-def start(world: World, auto: bool, scale: float) -> str:
+def start(world: SimulatorWorld, auto: bool, scale: float) -> str:
     """The simulation's id, which stays over stops and starts.
 
     Raises ``Conflict`` if it runs, ``Refused`` if a state or an event is unsound. A manual
@@ -37,7 +37,7 @@ def start(world: World, auto: bool, scale: float) -> str:
     if world.running:
         raise Conflict("Simulation is already running")
     if wrong := problems(world):
-        raise Refused({"message": "The world is unsound", "errors": [*wrong]})
+        raise RefusedRequest({"message": "The world is unsound", "errors": [*wrong]})
     world.running = True
     wall = world.surroundings.now()
     paused = world.clock.paused and auto
@@ -45,15 +45,15 @@ def start(world: World, auto: bool, scale: float) -> str:
     return world.simulation_id
 
 
-def stop(world: World) -> Stopped:
+def stop(world: SimulatorWorld) -> StopSummary:
     """Harmless if nothing runs."""
-    stopped = Stopped(world.simulation_id, world.now, world.running)
+    stopped = StopSummary(world.simulation_id, world.now, world.running)
     world.running = False
     world.clock = replace(world.clock, auto=False)
     return stopped
 
 
-def reset(world: World) -> Reset:
+def reset(world: SimulatorWorld) -> Reset:
     """Every state as it was when the world was loaded. Time stays; what ran by schedule waits again.
 
     What callers did at once was theirs: it is taken back and not repeated; what was cancelled stays so.
@@ -66,9 +66,9 @@ def reset(world: World) -> Reset:
     return Reset(_wait_again(world), undone)
 
 
-def clear(world: World, at: datetime | None) -> int:
+def clear(world: SimulatorWorld, at: datetime | None) -> int:
     """An empty world that still knows its user; how many events are gone."""
-    time = world.now if at is None else within(at)
+    time = world.now if at is None else require_in_range(at)
     stop(world)
     gone = len(world.queue)
     world.queue = Queue()
@@ -81,23 +81,23 @@ def clear(world: World, at: datetime | None) -> int:
     return gone
 
 
-def problems(world: World) -> list[str]:
+def problems(world: SimulatorWorld) -> list[str]:
     """What is unsound in the states and in the events that wait."""
     states = [f"{name}: {said}" for name, modality in world.modalities.items() for said in modality.problems()]
     return states + [said for event in world.queue for said in _problems_of(world, event)]
 
 
-def _problems_of(world: World, event: Event) -> list[str]:
+def _problems_of(world: SimulatorWorld, event: WorldEvent) -> list[str]:
     if event.status is not Status.PENDING:
         return []
     try:
-        world.modality(event.modality).normalised(event.data)
-    except Refusal as problem:
+        world.modality(event.modality).normalise(event.data)
+    except SimulatorRefusal as problem:
         return [f"event {event.event_id}: {problem}"]
     return []
 
 
-def _wait_again(world: World) -> int:
+def _wait_again(world: SimulatorWorld) -> int:
     waiting = 0
     for event in list(world.queue):
         if event.settled:

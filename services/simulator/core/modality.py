@@ -8,10 +8,10 @@ from uuid import UUID, uuid5
 
 from pydantic_core import to_json
 
-from services.simulator.core.records import Change, JsonObject, Record, Store
+from services.simulator.core.records import JsonObject, StoredRow, TableChange, TableStore
 
 
-class Moment(NamedTuple):
+class EventMoment(NamedTuple):
     """The event that is applied: ``now`` is its own time, not the end of the advance in which it runs."""
 
     event_id: str
@@ -34,7 +34,7 @@ class FollowUp(NamedTuple):
     data: JsonObject
 
 
-class Outcome(NamedTuple):
+class ActionOutcome(NamedTuple):
     """``message`` is a sentence for the caller; ``entity_ids`` are the messages, events or contacts it is about."""
 
     message: str
@@ -42,12 +42,12 @@ class Outcome(NamedTuple):
     follow_ups: tuple[FollowUp, ...] = ()
 
 
-class Applied(NamedTuple):
-    outcome: Outcome
-    changes: tuple[Change, ...]
+class AppliedAction(NamedTuple):
+    outcome: ActionOutcome
+    changes: tuple[TableChange, ...]
 
 
-class Head(Record):
+class Head(StoredRow):
     """What every state begins with."""
 
     last_updated: datetime
@@ -64,7 +64,7 @@ class Modality(ABC):
     kept: ClassVar[tuple[str, ...]] = ()  # tables that clearing leaves: who the user is
 
     def __init__(self) -> None:
-        self.store = Store()
+        self.store = TableStore()
         self._head = self.store.table("head", Head)
 
     @property
@@ -77,7 +77,7 @@ class Modality(ABC):
         return self.store.version
 
     @abstractmethod
-    def normalised(self, data: JsonObject) -> JsonObject:
+    def normalise(self, data: JsonObject) -> JsonObject:
         """An action in its newest shape (``operation`` and flat fields), whichever shape it came in.
 
         ``modality_type``, ``timestamp`` and ``input_id`` may stand in it and are left out. Raises ``BadInput`` for a
@@ -85,7 +85,7 @@ class Modality(ABC):
         """
 
     @abstractmethod
-    def act(self, data: JsonObject, moment: Moment) -> Outcome:
+    def act(self, data: JsonObject, moment: EventMoment) -> ActionOutcome:
         """Change the tables as a normalised action says; raises ``ActionFailed`` (what it changed is taken back)."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class Modality(ABC):
         """What ``POST /{name}/query`` answers; raises ``BadInput``."""
 
     @abstractmethod
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         """The state as scenarios carry it: ``modality_type``, ``last_updated``, ``update_count`` and the rest."""
 
     @abstractmethod
@@ -129,17 +129,17 @@ class Modality(ABC):
         """For ``load``: take over when and how often the state was changed."""
         self._head.put("head", head)
 
-    def apply(self, data: JsonObject, moment: Moment) -> Applied:
+    def apply(self, data: JsonObject, moment: EventMoment) -> AppliedAction:
         """Act, all or nothing."""
         with self.store.changing() as changes:
             outcome = self.act(data, moment)
             self.set_head(Head(last_updated=moment.now, update_count=self.head.update_count + 1))
-        return Applied(outcome, tuple(changes))
+        return AppliedAction(outcome, tuple(changes))
 
-    def take_back(self, changes: Sequence[Change]) -> None:
+    def take_back(self, changes: Sequence[TableChange]) -> None:
         """The state as it was before them, exactly. Newest first when there are several actions' changes."""
         self.store.take_back(changes)
 
-    def do_again(self, changes: Sequence[Change]) -> None:
+    def do_again(self, changes: Sequence[TableChange]) -> None:
         """The state as it was after them."""
         self.store.do_again(changes)

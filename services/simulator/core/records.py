@@ -12,40 +12,40 @@ from shared.contracts.nullable import NullableModel
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
-class Record(NullableModel):
+class StoredRow(NullableModel):
     """A row. It is never changed: ``table.put(key, row.model_copy(update={...}))`` replaces it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-R = TypeVar("R", bound=Record)
-R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
+R = TypeVar("R", bound=StoredRow)
+R_contra = TypeVar("R_contra", bound=StoredRow, contravariant=True)
 
 
 class Placed(NamedTuple):
     """A row and its place in the order."""
 
     position: int
-    row: Record
+    row: StoredRow
 
 
 Rows: TypeAlias = Mapping[str, Mapping[str, Placed]]
 
 
-class Change(NamedTuple):
+class TableChange(NamedTuple):
     """One row before and after; ``None`` where there was or is no such row. ``position`` is its place in the order."""
 
     table: str
     key: str
     position: int
-    before: Record | None
-    after: Record | None
+    before: StoredRow | None
+    after: StoredRow | None
 
 
 class Index(Protocol[R_contra]):
     """What a table keeps up to date beside its rows, through actions, undo and imports alike."""
 
-    def replaced(self, key: str, before: R_contra | None, after: R_contra | None) -> None:
+    def replace(self, key: str, before: R_contra | None, after: R_contra | None) -> None:
         """A row came (no ``before``), changed, or went (no ``after``)."""
         ...
 
@@ -53,7 +53,7 @@ class Index(Protocol[R_contra]):
 class Table(Mapping[str, R], Generic[R]):
     """Rows by key, iterated in the order in which they came, which undo restores as well."""
 
-    def __init__(self, name: str, kind: type[R], note: Callable[[Change], None]) -> None:
+    def __init__(self, name: str, kind: type[R], note: Callable[[TableChange], None]) -> None:
         self.name = name
         self.kind = kind
         self._note = note
@@ -78,7 +78,7 @@ class Table(Mapping[str, R], Generic[R]):
         """Tell an index of the rows there are and of every change from now on."""
         self._indexes.append(index)
         for key, row in self._rows.items():
-            index.replaced(key, None, row)
+            index.replace(key, None, row)
 
     def position(self, key: str) -> int:
         """The row's place in the order: it stays while the row does. Raises ``KeyError``."""
@@ -87,13 +87,13 @@ class Table(Mapping[str, R], Generic[R]):
     def put(self, key: str, row: R) -> None:
         """Add the row at the end, or replace the one with that key where it stands."""
         position = self._positions.get(key, self._next)
-        self._make(Change(self.name, key, position, self._rows.get(key), row))
+        self._make(TableChange(self.name, key, position, self._rows.get(key), row))
 
     def remove(self, key: str) -> None:
         """Raises ``KeyError`` if there is no such row."""
-        self._make(Change(self.name, key, self._positions[key], self._rows[key], None))
+        self._make(TableChange(self.name, key, self._positions[key], self._rows[key], None))
 
-    def write(self, key: str, position: int, row: Record | None) -> None:
+    def write(self, key: str, position: int, row: StoredRow | None) -> None:
         """Make the row so, without noting it: what undo and redo do."""
         before = self._rows.get(key)
         if row is None:
@@ -103,9 +103,9 @@ class Table(Mapping[str, R], Generic[R]):
             after = self._own(row)
             self._set(key, position, after)
         for index in self._indexes:
-            index.replaced(key, before, after)
+            index.replace(key, before, after)
 
-    def placed(self) -> Mapping[str, Placed]:
+    def placed_rows(self) -> Mapping[str, Placed]:
         """The rows as they are now, which later changes leave alone."""
         return {key: Placed(self._positions[key], row) for key, row in self._rows.items()}
 
@@ -115,7 +115,7 @@ class Table(Mapping[str, R], Generic[R]):
             self.write(key, 0, None)
         self._next = 0
 
-    def _make(self, change: Change) -> None:
+    def _make(self, change: TableChange) -> None:
         self.write(change.key, change.position, change.after)
         self._note(change)
 
@@ -131,19 +131,19 @@ class Table(Mapping[str, R], Generic[R]):
         self._rows.pop(key, None)
         self._positions.pop(key, None)
 
-    def _own(self, row: Record) -> R:
+    def _own(self, row: StoredRow) -> R:
         if not isinstance(row, self.kind):
             raise TypeError(f"{type(row).__name__} is no row of {self.name}")
         return row
 
 
-class Store:
+class TableStore:
     """The tables of one modality. ``version`` grows with every change, undo included: what caches are keyed by."""
 
     def __init__(self) -> None:
         self.version = 0
-        self._tables: dict[str, _Written] = {}
-        self._noted: list[Change] = []
+        self._tables: dict[str, _WritableTable] = {}
+        self._noted: list[TableChange] = []
 
     def table(self, name: str, kind: type[R]) -> Table[R]:
         """A new, empty table of that store."""
@@ -152,9 +152,9 @@ class Store:
         return made
 
     @contextmanager
-    def changing(self) -> Iterator[list[Change]]:
+    def changing(self) -> Iterator[list[TableChange]]:
         """The changes made inside, complete at its end; an error takes all of them back."""
-        noted: list[Change] = []
+        noted: list[TableChange] = []
         self._noted = noted
         try:
             yield noted
@@ -164,19 +164,19 @@ class Store:
         finally:
             self._noted = []
 
-    def take_back(self, changes: Sequence[Change]) -> None:
+    def take_back(self, changes: Sequence[TableChange]) -> None:
         """Undo them, newest first."""
         for change in reversed(changes):
             self._write(change, change.before)
 
-    def do_again(self, changes: Sequence[Change]) -> None:
+    def do_again(self, changes: Sequence[TableChange]) -> None:
         """Redo them, oldest first."""
         for change in changes:
             self._write(change, change.after)
 
     def rows(self) -> Rows:
         """Everything, as it is now; cheap, since rows are never changed."""
-        return {name: table.placed() for name, table in self._tables.items()}
+        return {name: table.placed_rows() for name, table in self._tables.items()}
 
     def replace(self, rows: Rows) -> None:
         """Everything as it was then."""
@@ -207,41 +207,41 @@ class Store:
             for name, kept in written.items()
         }
 
-    def written(self, changes: Sequence[Change]) -> list[JsonValue]:
+    def changes_as_json(self, changes: Sequence[TableChange]) -> list[JsonValue]:
         """Changes as JSON, for a saved world."""
         return [[c.table, c.key, c.position, _json(c.before), _json(c.after)] for c in changes]
 
-    def read(self, changes: Sequence[Sequence[JsonValue]]) -> list[Change]:
+    def read(self, changes: Sequence[Sequence[JsonValue]]) -> list[TableChange]:
         """The inverse of ``written``; raises ``ValueError`` for what it did not write."""
         return [self._change(*items) for items in changes]
 
-    def _change(self, table: JsonValue, key: JsonValue, position: JsonValue, *rows: JsonValue) -> Change:
+    def _change(self, table: JsonValue, key: JsonValue, position: JsonValue, *rows: JsonValue) -> TableChange:
         if not isinstance(position, int) or str(table) not in self._tables or len(rows) != 2:
             raise ValueError(f"no change of this modality: {table!r} {key!r}")
         before, after = (None if row is None else self._tables[str(table)].kind.model_validate(row) for row in rows)
-        return Change(str(table), str(key), position, before, after)
+        return TableChange(str(table), str(key), position, before, after)
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: TableChange) -> None:
         self.version += 1
         self._noted.append(change)
 
-    def _write(self, change: Change, row: Record | None) -> None:
+    def _write(self, change: TableChange, row: StoredRow | None) -> None:
         self.version += 1
         self._tables[change.table].write(change.key, change.position, row)
 
 
-class _Written(Protocol):
+class _WritableTable(Protocol):
     """A table of any kind."""
 
     @property
-    def kind(self) -> type[Record]: ...
+    def kind(self) -> type[StoredRow]: ...
 
-    def write(self, key: str, position: int, row: Record | None) -> None: ...
+    def write(self, key: str, position: int, row: StoredRow | None) -> None: ...
 
-    def placed(self) -> Mapping[str, Placed]: ...
+    def placed_rows(self) -> Mapping[str, Placed]: ...
 
     def empty(self) -> None: ...
 
 
-def _json(row: Record | None) -> JsonValue:
+def _json(row: StoredRow | None) -> JsonValue:
     return None if row is None else row.model_dump(mode="json")

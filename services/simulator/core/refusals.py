@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import JsonValue, ValidationError
 
 
-class Fault(NamedTuple):
+class InputFault(NamedTuple):
     """One wrong field: where it stands and what is wrong with it."""
 
     loc: tuple[str | int, ...]
@@ -14,7 +14,7 @@ class Fault(NamedTuple):
     type: str = "value_error"
 
 
-class Refusal(Exception):
+class SimulatorRefusal(Exception):
     """The world is as it was before. ``detail`` is for the caller."""
 
     status = 400
@@ -24,28 +24,28 @@ class Refusal(Exception):
         self.detail = detail
 
 
-class Refused(Refusal):
+class RefusedRequest(SimulatorRefusal):
     """A well-formed request that means nothing here: 400."""
 
 
-class Missing(Refusal):
+class Missing(SimulatorRefusal):
     """What was named does not exist: 404."""
 
     status = 404
 
 
-class Conflict(Refusal):
+class Conflict(SimulatorRefusal):
     """The world is not in the state for that: 409."""
 
     status = 409
 
 
-class BadInput(Refusal):
+class BadInput(SimulatorRefusal):
     """A body or an event's data of the wrong shape: 422, each wrong field named."""
 
     status = 422
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[InputFault]) -> None:
         super().__init__("; ".join(f"{'.'.join(map(str, fault.loc))}: {fault.msg}" for fault in faults))
         self.faults = tuple(faults)
 
@@ -60,4 +60,4 @@ class ActionFailed(Exception):
 def bad_input(error: ValidationError, *before: str) -> BadInput:
     """What Pydantic found wrong, as a refusal; ``before`` is put before each place."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return BadInput([Fault((*before, *item["loc"]), item["msg"], item["type"]) for item in found])
+    return BadInput([InputFault((*before, *item["loc"]), item["msg"], item["type"]) for item in found])

@@ -3,108 +3,116 @@
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
-from services.simulator.core.access_log import AccessLog
-from services.simulator.core.events import Event
-from services.simulator.core.keys import Caller, Key, KeyRing
+from services.simulator.core.access_log import WorldAccessLog
+from services.simulator.core.events import WorldEvent
+from services.simulator.core.keys import AccessKey, KeyCaller, KeyRing
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import Conflict, Missing, Refused
-from services.simulator.core.webhooks import Kind, Notice, Webhook, Webhooks, told
-from services.simulator.core.world import World
+from services.simulator.core.refusals import Conflict, Missing, RefusedRequest
+from services.simulator.core.webhooks import (
+    WebhookEventType,
+    WebhookNotice,
+    WebhookRegistry,
+    WebhookSubscription,
+    notice_body,
+)
+from services.simulator.core.world import SimulatorWorld
 from services.simulator.ports.surroundings import Surroundings
 
 DEFAULT = "default"
 
 
-Announce = Callable[["Room", Notice], None]
+Announce = Callable[["HostedWorld", WebhookNotice], None]
 
 
-class Room:
+class HostedWorld:
     """``announce`` is called with each notice that a webhook of this room wants; it must not wait."""
 
-    def __init__(self, world_id: str, world: World, keys: KeyRing, announce: Announce) -> None:
+    def __init__(self, world_id: str, world: SimulatorWorld, keys: KeyRing, announce: Announce) -> None:
         self.world_id = world_id
         self.world = world
         self.keys = keys
-        self.log = AccessLog()
-        self.webhooks = Webhooks()
+        self.log = WorldAccessLog()
+        self.webhooks = WebhookRegistry()
         self._announce = announce
         world.observers.append(self._tell)
 
-    def tell(self, webhook: Webhook, kind: Kind, body: JsonObject) -> str:
+    def tell(self, webhook: WebhookSubscription, kind: WebhookEventType, body: JsonObject) -> str:
         """Send a notice on its way; its id."""
-        notice = Notice(self.world.surroundings.new_id(), webhook, kind, body)
+        notice = WebhookNotice(self.world.surroundings.new_id(), webhook, kind, body)
         self._announce(self, notice)
         return notice.notice_id
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: WorldEvent) -> None:
         for webhook, kind in self.webhooks.wanting(event):
-            self.tell(webhook, kind, told(kind, self.world_id, event))
+            self.tell(webhook, kind, notice_body(kind, self.world_id, event))
 
 
-class Rooms:
+class WorldRegistry:
     """Every world of this process by its id. ``default`` is always there."""
 
     def __init__(
         self,
         modalities: Mapping[str, Callable[[datetime], Modality]],
         surroundings: Surroundings,
-        admin: Key,
+        admin: AccessKey,
         most: int,
     ) -> None:
         self._modalities = modalities
         self._admin = admin
         self._most = most
-        self._rooms: dict[str, Room] = {}
+        self._rooms: dict[str, HostedWorld] = {}
         self.surroundings = surroundings
         self.announce: Announce = _unheard
         self.open(DEFAULT)
 
-    def __iter__(self) -> Iterator[Room]:
+    def __iter__(self) -> Iterator[HostedWorld]:
         return iter(self._rooms.values())
 
     def __len__(self) -> int:
         return len(self._rooms)
 
-    def get(self, world_id: str) -> Room:
+    def get(self, world_id: str) -> HostedWorld:
         """Raises ``Missing``."""
         if world_id not in self._rooms:
             raise Missing(f"World '{world_id}' not found")
         return self._rooms[world_id]
 
     @property
-    def admin(self) -> Caller:
-        return Caller(self._admin.key_id, self._admin.name, frozenset(self._admin.permissions))
+    def admin(self) -> KeyCaller:
+        return KeyCaller(self._admin.key_id, self._admin.name, frozenset(self._admin.permissions))
 
-    def caller(self, world_id: str, secret: str) -> Caller | None:
+    def caller(self, world_id: str, secret: str) -> KeyCaller | None:
         """Who has that secret in that world; the admin's opens every world, and those that do not exist."""
         ring = self._rooms[world_id].keys if world_id in self._rooms else KeyRing(self._admin)
         return ring.caller(secret, self.surroundings.now())
 
-    def open(self, world_id: str) -> Room:
+    def open(self, world_id: str) -> HostedWorld:
         """A new world that begins now; raises ``Conflict`` if there is one, or there are too many."""
         if world_id in self._rooms:
             raise Conflict(f"World '{world_id}' exists already")
         if len(self._rooms) >= self._most:
             raise Conflict(f"There are {self._most} worlds already: MAX_WORLDS")
-        self._rooms[world_id] = room = self._made(world_id)
+        self._rooms[world_id] = room = self._make_world(world_id)
         return room
 
     def close(self, world_id: str) -> None:
         """Raises ``Missing``, and ``Refused`` for the default world."""
         self.get(world_id)
         if world_id == DEFAULT:
-            raise Refused("The default world stays")
+            raise RefusedRequest("The default world stays")
         del self._rooms[world_id]
 
-    def _made(self, world_id: str) -> Room:
+    def _make_world(self, world_id: str) -> HostedWorld:
         now = self.surroundings.now()
         modalities = {name: make(now) for name, make in self._modalities.items()}
-        return Room(world_id, World(modalities, now, self.surroundings), KeyRing(self._admin), self._announced)
+        return HostedWorld(
+            world_id, SimulatorWorld(modalities, now, self.surroundings), KeyRing(self._admin), self._announce_notice
+        )
 
-    def _announced(self, room: Room, notice: Notice) -> None:
+    def _announce_notice(self, room: HostedWorld, notice: WebhookNotice) -> None:
         self.announce(room, notice)
 
 
-def _unheard(_: Room, __: Notice) -> None:
+def _unheard(_: HostedWorld, __: WebhookNotice) -> None:
     """Before anybody delivers."""

@@ -5,13 +5,13 @@ from dataclasses import asdict
 
 from pydantic import ValidationError
 
-from services.simulator.core.clock import Clock, within
-from services.simulator.core.events import Event, Queue
-from services.simulator.core.holds import Hold
-from services.simulator.core.keys import Key
+from services.simulator.core.clock import WorldClock, require_in_range
+from services.simulator.core.events import Queue, WorldEvent
+from services.simulator.core.holds import SimulationHold
+from services.simulator.core.keys import AccessKey
 from services.simulator.core.records import JsonObject, Rows
-from services.simulator.core.refusals import Refused
-from services.simulator.core.room import Room
+from services.simulator.core.refusals import RefusedRequest
+from services.simulator.core.room import HostedWorld
 from services.simulator.core.saved_shapes import (
     VERSION,
     SavedEntry,
@@ -21,11 +21,11 @@ from services.simulator.core.saved_shapes import (
     SavedRows,
     SavedWorld,
 )
-from services.simulator.core.undo import Entry, History
-from services.simulator.core.world import World
+from services.simulator.core.undo import UndoEntry, UndoHistory
+from services.simulator.core.world import SimulatorWorld
 
 
-def saved(room: Room) -> JsonObject:
+def save_world(room: HostedWorld) -> JsonObject:
     world = room.world
     return {
         "v": VERSION,
@@ -50,18 +50,18 @@ def saved(room: Room) -> JsonObject:
     }
 
 
-def restore(room: Room, given: SavedWorld) -> None:
+def restore(room: HostedWorld, given: SavedWorld) -> None:
     """Make the world what it was when it was saved; raises ``Refused``, and then nothing has changed."""
     world = room.world
     strange = {*given.states, *given.base} - world.modalities.keys()
     if strange:
-        raise Refused(f"Unknown modalities: {', '.join(sorted(strange))}")
+        raise RefusedRequest(f"Unknown modalities: {', '.join(sorted(strange))}")
     try:
         states, base = _all_rows(world, given.states), _all_rows(world, given.base)
         history = _history(world, given)
         clock = _clock(world, given)
     except (ValidationError, ValueError) as error:
-        raise Refused(f"This is no saved world: {error}") from None
+        raise RefusedRequest(f"This is no saved world: {error}") from None
     for name, rows in states.items():
         world.modalities[name].store.replace(rows)
     world.base = {**world.base, **base}
@@ -71,25 +71,25 @@ def restore(room: Room, given: SavedWorld) -> None:
     _restore_people(room, given)
 
 
-def _restore_people(room: Room, given: SavedWorld) -> None:
+def _restore_people(room: HostedWorld, given: SavedWorld) -> None:
     room.world.holds.clear()
     for hold in given.holds:
-        room.world.holds.acquire(Hold(**dict(hold)))
-    room.keys.fill(Key(**dict(key)) for key in given.keys)
+        room.world.holds.acquire(SimulationHold(**dict(hold)))
+    room.keys.fill(AccessKey(**dict(key)) for key in given.keys)
 
 
-def _rows(world: World, name: str, rows: Rows) -> JsonObject:
+def _rows(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:
     return world.modalities[name].store.written_rows(rows)
 
 
-def _all_rows(world: World, given: Mapping[str, SavedRows]) -> dict[str, Rows]:
+def _all_rows(world: SimulatorWorld, given: Mapping[str, SavedRows]) -> dict[str, Rows]:
     return {name: world.modalities[name].store.read_rows(rows) for name, rows in given.items()}
 
 
-def _clock(world: World, given: SavedWorld) -> Clock:
+def _clock(world: SimulatorWorld, given: SavedWorld) -> WorldClock:
     saved_clock = given.clock
-    return Clock(
-        within(saved_clock.current),
+    return WorldClock(
+        require_in_range(saved_clock.current),
         world.surroundings.now(),
         saved_clock.scale,
         saved_clock.paused,
@@ -99,33 +99,33 @@ def _clock(world: World, given: SavedWorld) -> Clock:
 
 def _queue(given: SavedWorld) -> Queue:
     queue = Queue()
-    queue.fill(Event(**dict(event)) for event in given.events)
+    queue.fill(WorldEvent(**dict(event)) for event in given.events)
     return queue
 
 
-def _history(world: World, given: SavedWorld) -> History:
-    history = History()
+def _history(world: SimulatorWorld, given: SavedWorld) -> UndoHistory:
+    history = UndoHistory()
     history.fill([_read_entry(world, entry) for entry in given.done], [_read_entry(world, e) for e in given.undone])
     return history
 
 
-def _entry(world: World, entry: Entry) -> JsonObject:
+def _entry(world: SimulatorWorld, entry: UndoEntry) -> JsonObject:
     return {
         "event_id": entry.event_id,
         "modality": entry.modality,
         "action": entry.action,
-        "changes": world.modalities[entry.modality].store.written(entry.changes),
+        "changes": world.modalities[entry.modality].store.changes_as_json(entry.changes),
         "follow_ups": [_event(event) for event in entry.follow_ups],
     }
 
 
-def _read_entry(world: World, given: SavedEntry) -> Entry:
+def _read_entry(world: SimulatorWorld, given: SavedEntry) -> UndoEntry:
     if given.modality not in world.modalities:
         raise ValueError(f"unknown modality {given.modality}")
     changes = world.modalities[given.modality].store.read(given.changes)
-    follow_ups = tuple(Event(**dict(event)) for event in given.follow_ups)
-    return Entry(given.event_id, given.modality, given.action, tuple(changes), follow_ups)
+    follow_ups = tuple(WorldEvent(**dict(event)) for event in given.follow_ups)
+    return UndoEntry(given.event_id, given.modality, given.action, tuple(changes), follow_ups)
 
 
-def _event(event: Event) -> JsonObject:
+def _event(event: WorldEvent) -> JsonObject:
     return SavedEvent(**asdict(event)).model_dump(mode="json")

@@ -3,13 +3,19 @@
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from services.simulator.core.clock import within
-from services.simulator.core.events import Event, Queue, Status
+from services.simulator.core.clock import require_in_range
+from services.simulator.core.events import Queue, Status, WorldEvent
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import BadInput, Conflict, Fault, Refusal, Refused
-from services.simulator.core.scenario_shapes import Environment, Scenario, TimeState, WrittenEvent, WrittenEvents
-from services.simulator.core.world import World
-from services.simulator.core.written_events import stripped, written
+from services.simulator.core.refusals import BadInput, Conflict, InputFault, RefusedRequest, SimulatorRefusal
+from services.simulator.core.scenario_shapes import (
+    Scenario,
+    ScenarioEnvironment,
+    ScenarioTime,
+    WrittenEvent,
+    WrittenEvents,
+)
+from services.simulator.core.world import SimulatorWorld
+from services.simulator.core.written_events import event_as_json, strip_envelope
 
 
 class Historic(StrEnum):
@@ -21,7 +27,7 @@ class Historic(StrEnum):
 
 
 @dataclass
-class Loaded:
+class ImportedScenario:
     """What an import took over, what it left out, and what is strange about it."""
 
     modalities: list[str] = field(default_factory=list)
@@ -30,7 +36,7 @@ class Loaded:
     warnings: list[str] = field(default_factory=list)
 
 
-def environment_of(world: World) -> JsonObject:
+def environment_of(world: SimulatorWorld) -> JsonObject:
     clock = world.clock
     return {
         "time_state": {
@@ -40,22 +46,24 @@ def environment_of(world: World) -> JsonObject:
             "auto_advance": clock.auto,
             "last_wall_time_update": clock.wall.isoformat(),
         },
-        "modality_states": {name: modality.exported() for name, modality in world.modalities.items()},
+        "modality_states": {name: modality.export() for name, modality in world.modalities.items()},
     }
 
 
-def events_of(world: World) -> JsonObject:
-    return {"events": [written(event) for event in world.queue]}
+def events_of(world: SimulatorWorld) -> JsonObject:
+    return {"events": [event_as_json(event) for event in world.queue]}
 
 
-def load_environment(world: World, given: Environment, historic: Historic, strict: bool) -> Loaded:
+def load_environment(
+    world: SimulatorWorld, given: ScenarioEnvironment, historic: Historic, strict: bool
+) -> ImportedScenario:
     """Replace every state and the time. Raises ``Conflict`` while running, ``Refused`` or ``BadInput``; then nothing
     has changed.
     """
     _check(world)
-    loaded = Loaded()
+    loaded = ImportedScenario()
     _load_states(world, given, strict, loaded)
-    early = [event for event in world.queue.between(None, world.now) if event.status is Status.PENDING]
+    early = [event for event in world.queue.find_between(None, world.now) if event.status is Status.PENDING]
     if historic is Historic.DELETE:
         for event in early:
             world.queue.remove(event.event_id)
@@ -64,54 +72,54 @@ def load_environment(world: World, given: Environment, historic: Historic, stric
         world.history.clear()
         world.set_base()
     elif early:
-        loaded.warnings.append(_early(len(early)))
+        loaded.warnings.append(_early_warning(len(early)))
     _settle(world)
     return loaded
 
 
-def load_events(world: World, given: WrittenEvents, merge: bool, strict: bool = False) -> Loaded:
+def load_events(world: SimulatorWorld, given: WrittenEvents, merge: bool, strict: bool = False) -> ImportedScenario:
     """Replace the queue, or add to it. Raises as ``load_environment`` does."""
     _check(world)
-    loaded = Loaded()
+    loaded = ImportedScenario()
     events = _events(world, given, strict, loaded)
     _fill(world, events, merge)
     loaded.events = len(events)
     return loaded
 
 
-def load_scenario(world: World, given: Scenario, strict: bool) -> Loaded:
+def load_scenario(world: SimulatorWorld, given: Scenario, strict: bool) -> ImportedScenario:
     """Replace the whole world. Raises as ``load_environment`` does."""
     _check(world)
-    loaded = Loaded()
+    loaded = ImportedScenario()
     events = _events(world, given.events, strict, loaded)
     _load_states(world, given.environment, strict, loaded)
     _fill(world, events, merge=False)
     loaded.events = len(events)
     waiting = [event for event in events if event.status is Status.PENDING]
     if early := sum(event.scheduled_time < world.now for event in waiting):
-        loaded.warnings.append(_early(early))
+        loaded.warnings.append(_early_warning(early))
     return loaded
 
 
-def _settle(world: World) -> None:
+def _settle(world: SimulatorWorld) -> None:
     """What had ended in the old environment is no part of what a reset of the new one repeats."""
     for event in list(world.queue):
         if event.status not in (Status.PENDING, Status.CANCELLED):
             world.queue.put(replace(event, settled=True))
 
 
-def _check(world: World) -> None:
+def _check(world: SimulatorWorld) -> None:
     if world.running:
         raise Conflict("Cannot import while the simulation is running. Stop it first.")
 
 
-def _early(count: int) -> str:
+def _early_warning(count: int) -> str:
     return f"{count} pending events lie before the environment's time: they run when time next moves"
 
 
-def _load_states(world: World, given: Environment, strict: bool, loaded: Loaded) -> None:
+def _load_states(world: SimulatorWorld, given: ScenarioEnvironment, strict: bool, loaded: ImportedScenario) -> None:
     """A modality that the file leaves out is empty afterwards, not what it was in another world."""
-    time = within(given.time_state.current_time)
+    time = require_in_range(given.time_state.current_time)
     unknown = [name for name in given.modality_states if name not in world.modalities]
     _leave_out(unknown, strict, loaded)
     before = {name: modality.store.rows() for name, modality in world.modalities.items()}
@@ -121,7 +129,7 @@ def _load_states(world: World, given: Environment, strict: bool, loaded: Loaded)
             if name in given.modality_states:
                 _load_state(world, name, given.modality_states[name])
                 loaded.modalities.append(name)
-    except Refusal:
+    except SimulatorRefusal:
         for name, rows in before.items():
             world.modalities[name].store.replace(rows)
         raise
@@ -130,19 +138,19 @@ def _load_states(world: World, given: Environment, strict: bool, loaded: Loaded)
     world.set_base()
 
 
-def _load_state(world: World, name: str, state: JsonObject) -> None:
+def _load_state(world: SimulatorWorld, name: str, state: JsonObject) -> None:
     try:
         world.modalities[name].load(state)
     except BadInput as problem:
-        raise _under(problem, "environment", "modality_states", name) from None
+        raise _place_under(problem, "environment", "modality_states", name) from None
     if wrong := world.modalities[name].problems():
-        raise Refused({"message": f"The state of {name} is unsound", "errors": [*wrong]})
+        raise RefusedRequest({"message": f"The state of {name} is unsound", "errors": [*wrong]})
 
 
-def _set_clock(world: World, given: TimeState) -> None:
+def _set_clock(world: SimulatorWorld, given: ScenarioTime) -> None:
     world.clock = replace(
         world.clock,
-        current=within(given.current_time),
+        current=require_in_range(given.current_time),
         wall=world.surroundings.now(),
         scale=given.time_scale,
         paused=given.is_paused,
@@ -150,15 +158,15 @@ def _set_clock(world: World, given: TimeState) -> None:
     )
 
 
-def _leave_out(unknown: list[str], strict: bool, loaded: Loaded) -> None:
+def _leave_out(unknown: list[str], strict: bool, loaded: ImportedScenario) -> None:
     if unknown and strict:
-        raise Refused(f"Unknown modalities: {', '.join(unknown)}")
+        raise RefusedRequest(f"Unknown modalities: {', '.join(unknown)}")
     for name in unknown:
         loaded.skipped.append(name)
         loaded.warnings.append(f"Unknown modality '{name}' was skipped")
 
 
-def _events(world: World, given: WrittenEvents, strict: bool, loaded: Loaded) -> list[Event]:
+def _events(world: SimulatorWorld, given: WrittenEvents, strict: bool, loaded: ImportedScenario) -> list[WorldEvent]:
     unknown = {event.modality for event in given.events if event.modality not in world.modalities}
     _leave_out(sorted(unknown), strict, loaded)
     return [
@@ -166,13 +174,13 @@ def _events(world: World, given: WrittenEvents, strict: bool, loaded: Loaded) ->
     ]
 
 
-def _event(world: World, given: WrittenEvent, place: int) -> Event:
+def _event(world: SimulatorWorld, given: WrittenEvent, place: int) -> WorldEvent:
     waits = given.status in (Status.PENDING, Status.EXECUTING)
-    return Event(
+    return WorldEvent(
         event_id=world.surroundings.new_id(),
-        scheduled_time=within(given.scheduled_time),
+        scheduled_time=require_in_range(given.scheduled_time),
         modality=given.modality,
-        data=_data(world, given, place) if waits else stripped(given.data),
+        data=_data(world, given, place) if waits else strip_envelope(given.data),
         created_at=given.created_at or world.now,
         number=world.number(),
         status=Status.PENDING if waits else given.status,
@@ -185,20 +193,20 @@ def _event(world: World, given: WrittenEvent, place: int) -> Event:
     )
 
 
-def _data(world: World, given: WrittenEvent, place: int) -> JsonObject:
+def _data(world: SimulatorWorld, given: WrittenEvent, place: int) -> JsonObject:
     try:
-        return world.modality(given.modality).normalised(given.data)
+        return world.modality(given.modality).normalise(given.data)
     except BadInput as problem:
-        raise _under(problem, "events", place, "data") from None
-    except Refusal as problem:
-        raise Refused(f"Invalid event {place}: {problem}") from None
+        raise _place_under(problem, "events", place, "data") from None
+    except SimulatorRefusal as problem:
+        raise RefusedRequest(f"Invalid event {place}: {problem}") from None
 
 
-def _under(problem: BadInput, *place: str | int) -> BadInput:
-    return BadInput([Fault((*place, *fault.loc), fault.msg, fault.type) for fault in problem.faults])
+def _place_under(problem: BadInput, *place: str | int) -> BadInput:
+    return BadInput([InputFault((*place, *fault.loc), fault.msg, fault.type) for fault in problem.faults])
 
 
-def _fill(world: World, events: list[Event], merge: bool) -> None:
+def _fill(world: SimulatorWorld, events: list[WorldEvent], merge: bool) -> None:
     if not merge:
         world.queue = Queue()
         world.history.clear()

@@ -22,7 +22,7 @@ class _Shape(NullableModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class TimeState(_Shape):
+class ScenarioTime(_Shape):
     current_time: Moment
     time_scale: float = Field(gt=0, le=1_000_000, allow_inf_nan=False)
     is_paused: bool
@@ -34,10 +34,10 @@ def _without_nulls(states: JsonValue) -> JsonValue:
     return {name: state for name, state in states.items() if state is not None} if isinstance(states, dict) else states
 
 
-class Environment(_Shape):
+class ScenarioEnvironment(_Shape):
     """A modality whose state is ``null`` is left out."""
 
-    time_state: TimeState
+    time_state: ScenarioTime
     modality_states: Annotated[dict[str, dict[str, JsonValue]], BeforeValidator(_without_nulls)]
 
 
@@ -60,7 +60,7 @@ class WrittenEvents(_Shape):
     events: list[WrittenEvent]
 
 
-class Metadata(_Shape):
+class ScenarioMetadata(_Shape):
     ues_version: str | None = None
     scenario_version: str | None = None
     created_at: str | None = None
@@ -69,8 +69,8 @@ class Metadata(_Shape):
 
 
 class Scenario(_Shape):
-    metadata: Metadata = Metadata()
-    environment: Environment
+    metadata: ScenarioMetadata = ScenarioMetadata()
+    environment: ScenarioEnvironment
     events: WrittenEvents = WrittenEvents(events=[])
 
 

@@ -6,53 +6,53 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from services.simulator.core.clock import within
-from services.simulator.core.events import Event, Status
-from services.simulator.core.keys import Caller
+from services.simulator.core.clock import require_in_range
+from services.simulator.core.events import Status, WorldEvent
+from services.simulator.core.keys import KeyCaller
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import BadInput, Conflict, Missing, Refusal, Refused
-from services.simulator.core.world import ACTION_PRIORITY, Wanted, World
+from services.simulator.core.refusals import BadInput, Conflict, Missing, RefusedRequest, SimulatorRefusal
+from services.simulator.core.world import ACTION_PRIORITY, EventDraft, SimulatorWorld
 
 
-def wanted(
-    world: World,
-    caller: Caller,
+def draft_event(
+    world: SimulatorWorld,
+    caller: KeyCaller,
     modality: str,
     data: JsonObject,
     scheduled_time: datetime | None = None,
     priority: int = ACTION_PRIORITY,
     metadata: Mapping[str, JsonValue] | None = None,
-) -> Wanted:
+) -> EventDraft:
     """An event that could be scheduled, by default for now; nothing has changed yet.
 
     It is the caller's, whoever it is said to be for. Raises ``Missing`` for an unknown modality, ``Conflict`` for the
     past, ``BadInput`` and ``Refused`` for data that its modality does not take.
     """
     reader = world.modality(modality)
-    time = world.now if scheduled_time is None else within(scheduled_time)
+    time = world.now if scheduled_time is None else require_in_range(scheduled_time)
     if time < world.now:
         raise Conflict(f"Cannot schedule an event in the past: it is {world.now.isoformat()}")
     try:
-        normalised = reader.normalised(data)
+        normalised = reader.normalise(data)
     except BadInput:
         raise
-    except Refusal as problem:
-        raise Refused(f"Invalid event: {[str(problem)]}") from None
+    except SimulatorRefusal as problem:
+        raise RefusedRequest(f"Invalid event: {[str(problem)]}") from None
     said = {**(metadata or {}), "created_by_key": caller.key_id}
-    return Wanted(time, modality, normalised, priority, caller.key_id, said)
+    return EventDraft(time, modality, normalised, priority, caller.key_id, said)
 
 
-def cancel(world: World, event_id: str) -> Event:
+def cancel(world: SimulatorWorld, event_id: str) -> WorldEvent:
     """Raises ``Missing``, and ``Refused`` for an event that does not wait any more."""
-    event = found(world, event_id)
+    event = require_event(world, event_id)
     if event.status is not Status.PENDING:
-        raise Refused(f"Cannot cancel event with status '{event.status}'")
+        raise RefusedRequest(f"Cannot cancel event with status '{event.status}'")
     cancelled = replace(event, status=Status.CANCELLED)
     world.queue.put(cancelled)
     return cancelled
 
 
-def found(world: World, event_id: str) -> Event:
+def require_event(world: SimulatorWorld, event_id: str) -> WorldEvent:
     """Raises ``Missing``."""
     event = world.queue.get(event_id)
     if event is None:

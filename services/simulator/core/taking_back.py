@@ -4,25 +4,25 @@ from dataclasses import replace
 
 from services.simulator.core.events import Status
 from services.simulator.core.refusals import Conflict
-from services.simulator.core.undo import Entry
-from services.simulator.core.world import World
+from services.simulator.core.undo import UndoEntry
+from services.simulator.core.world import SimulatorWorld
 
 UNDONE = "Undone"  # why an event that was carried out now counts as skipped
 
 
-def undo(world: World, count: int) -> list[Entry]:
+def undo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
     """Take back so many actions, newest first, or all there are. Their events no longer count as executed."""
     _check(world)
-    undone: list[Entry] = []
-    while len(undone) < count and (entry := taken_back(world)) is not None:
+    undone: list[UndoEntry] = []
+    while len(undone) < count and (entry := take_back(world)) is not None:
         undone.append(entry)
     return undone
 
 
-def redo(world: World, count: int) -> list[Entry]:
+def redo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
     """Do again what was taken back last."""
     _check(world)
-    redone: list[Entry] = []
+    redone: list[UndoEntry] = []
     while len(redone) < count and (entry := world.history.do_again()) is not None:
         world.modalities[entry.modality].do_again(entry.changes)
         _mark(world, entry, Status.EXECUTED, None)
@@ -32,7 +32,7 @@ def redo(world: World, count: int) -> list[Entry]:
     return redone
 
 
-def taken_back(world: World) -> Entry | None:
+def take_back(world: SimulatorWorld) -> UndoEntry | None:
     """The newest action, now taken back together with the events that it brought; ``None`` if there is none."""
     entry = world.history.take_back()
     if entry is None:
@@ -45,12 +45,12 @@ def taken_back(world: World) -> Entry | None:
     return entry
 
 
-def _check(world: World) -> None:
+def _check(world: SimulatorWorld) -> None:
     if not world.running:
         raise Conflict("Simulation is not running")
 
 
-def _mark(world: World, entry: Entry, status: Status, why: str | None) -> None:
+def _mark(world: SimulatorWorld, entry: UndoEntry, status: Status, why: str | None) -> None:
     event = world.queue.get(entry.event_id)
     if event is not None:
         world.queue.put(replace(event, status=status, error_message=why))

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from services.simulator.core.clock import within
-from services.simulator.core.events import Event, Status
-from services.simulator.core.refusals import Conflict, Missing, Refused
-from services.simulator.core.taking_back import UNDONE, taken_back
-from services.simulator.core.world import World
+from services.simulator.core.clock import require_in_range
+from services.simulator.core.events import Status, WorldEvent
+from services.simulator.core.refusals import Conflict, Missing, RefusedRequest
+from services.simulator.core.taking_back import UNDONE, take_back
+from services.simulator.core.world import SimulatorWorld
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Moved:
 
     previous: datetime
     current: datetime
-    events: list[Event]
+    events: list[WorldEvent]
 
 
 @dataclass(frozen=True)
@@ -31,91 +31,91 @@ class Set:
     revived: int = 0
 
 
-def advance(world: World, seconds: float) -> Moved:
+def advance(world: SimulatorWorld, seconds: float) -> Moved:
     """Raises ``Refused`` while the simulation is stopped or paused, ``Conflict`` while time is held."""
     _check(world)
     if world.clock.paused:
-        raise Refused("Cannot advance time while paused")
-    return _moved_to(world, world.clock.later(seconds))
+        raise RefusedRequest("Cannot advance time while paused")
+    return _move_to(world, world.clock.later(seconds))
 
 
-def skip_to_next(world: World) -> Moved:
+def skip_to_next(world: SimulatorWorld) -> Moved:
     """To the first waiting event, paused or not; raises ``Missing`` if nothing waits."""
     _check(world)
     event = world.queue.next_pending()
     if event is None:
         raise Missing("No pending events")
-    return _moved_to(world, max(world.now, event.scheduled_time))
+    return _move_to(world, max(world.now, event.scheduled_time))
 
 
-def set_time(world: World, target: datetime) -> Set:
+def set_time(world: SimulatorWorld, target: datetime) -> Set:
     """Forward: what lies between is skipped, never run. Back: what ran after the target is undone and waits again."""
     _check(world)
-    previous, target = world.now, within(target)
+    previous, target = world.now, require_in_range(target)
     if target >= previous:
         skipped = _skip(world, target)
-        world.clock = world.clock.at(target)
+        world.clock = world.clock.set_time(target)
         return Set(previous, target, skipped=skipped)
     rolled_back = _roll_back(world, target)
     revived = _revive_skipped(world, target)
-    world.clock = world.clock.at(target)
+    world.clock = world.clock.set_time(target)
     return Set(previous, target, rolled_back=rolled_back, revived=revived)
 
 
-def set_paused(world: World, paused: bool) -> None:
+def set_paused(world: SimulatorWorld, paused: bool) -> None:
     world.clock = replace(world.clock, paused=paused)
 
 
-def set_scale(world: World, scale: float) -> None:
+def set_scale(world: SimulatorWorld, scale: float) -> None:
     world.clock = replace(world.clock, scale=scale)
 
 
-def _check(world: World) -> None:
+def _check(world: SimulatorWorld) -> None:
     if not world.running:
-        raise Refused("Simulation is not running")
+        raise RefusedRequest("Simulation is not running")
     world.holds.check(world.surroundings.now())
 
 
-def _moved_to(world: World, target: datetime) -> Moved:
+def _move_to(world: SimulatorWorld, target: datetime) -> Moved:
     previous = world.now
-    world.clock = world.clock.at(target)
+    world.clock = world.clock.set_time(target)
     return Moved(previous, target, world.run_due())
 
 
-def _skip(world: World, target: datetime) -> int:
-    passed = [event for event in world.queue.between(world.now, target) if _is_skipped_by(world, event)]
+def _skip(world: SimulatorWorld, target: datetime) -> int:
+    passed = [event for event in world.queue.find_between(world.now, target) if _is_skipped_by(world, event)]
     for event in passed:
         said = f"Skipped: time was set to {target.isoformat()}"
         world.queue.put(replace(event, status=Status.SKIPPED, error_message=said))
     return len(passed)
 
 
-def _is_skipped_by(world: World, event: Event) -> bool:
+def _is_skipped_by(world: SimulatorWorld, event: WorldEvent) -> bool:
     return event.status is Status.PENDING and event.scheduled_time > world.now
 
 
-def _roll_back(world: World, target: datetime) -> int:
+def _roll_back(world: SimulatorWorld, target: datetime) -> int:
     """Undo down to the oldest action after the target; what is undone on the way there waits again as well."""
-    ran = [event for event in world.queue.after(target) if _has_run(event)]
+    ran = [event for event in world.queue.find_after(target) if _has_run(event)]
     left = {event.event_id for event in ran if event.status is Status.EXECUTED}
     if not left <= {entry.event_id for entry in world.history.done}:
         raise Conflict("Time cannot be set back so far: what was done then can no longer be taken back")
-    waiting = {event.event_id for event in ran} | {*_undone_until(world, left)}
+    waiting = {event.event_id for event in ran} | {*_undo_until(world, left)}
     world.history.drop_undone()
     return sum(_wait_again(world, event_id) for event_id in waiting)
 
 
-def _has_run(event: Event) -> bool:
+def _has_run(event: WorldEvent) -> bool:
     return event.status is Status.EXECUTED or (event.status is Status.FAILED and not event.settled)
 
 
-def _undone_until(world: World, left: set[str]) -> Iterator[str]:
-    while left and (entry := taken_back(world)) is not None:
+def _undo_until(world: SimulatorWorld, left: set[str]) -> Iterator[str]:
+    while left and (entry := take_back(world)) is not None:
         left.discard(entry.event_id)
         yield entry.event_id
 
 
-def _wait_again(world: World, event_id: str) -> bool:
+def _wait_again(world: SimulatorWorld, event_id: str) -> bool:
     """Unless it is gone, since what brought it was undone and will bring it again."""
     event = world.queue.get(event_id)
     if event is None:
@@ -124,9 +124,11 @@ def _wait_again(world: World, event_id: str) -> bool:
     return True
 
 
-def _revive_skipped(world: World, target: datetime) -> int:
+def _revive_skipped(world: SimulatorWorld, target: datetime) -> int:
     skipped = [
-        event for event in world.queue.after(target) if event.status is Status.SKIPPED and event.error_message != UNDONE
+        event
+        for event in world.queue.find_after(target)
+        if event.status is Status.SKIPPED and event.error_message != UNDONE
     ]
     for event in skipped:
         _wait_again(world, event.event_id)

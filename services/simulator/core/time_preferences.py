@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field, ValidationError
 from typing_extensions import override
 
-from services.simulator.core.modality import Head, Modality, Moment, Outcome
-from services.simulator.core.records import JsonObject, Record
+from services.simulator.core.modality import ActionOutcome, EventMoment, Head, Modality
+from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import bad_input
 from services.simulator.core.scenario_shapes import Moment as Time
 from shared.contracts.nullable import NullableModel
 
 
-class Preferences(Record):
+class Preferences(StoredRow):
     timezone: str = Field(default="UTC", min_length=1, max_length=100)
     format_preference: Literal["12h", "24h"] = "12h"
     date_format: str | None = Field(default=None, max_length=100)
@@ -21,7 +21,7 @@ class Preferences(Record):
     week_start: str | None = Field(default=None, max_length=20)
 
 
-class Wanted(NullableModel):
+class WantedPreferences(NullableModel):
     """What is not named stays as it is."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -51,21 +51,21 @@ class TimePreferences(Modality):
         self._preferences.put(self.name, Preferences())
 
     @override
-    def normalised(self, data: JsonObject) -> JsonObject:
+    def normalise(self, data: JsonObject) -> JsonObject:
         try:
-            return Wanted.model_validate(data).model_dump(exclude_none=True)
+            return WantedPreferences.model_validate(data).model_dump(exclude_none=True)
         except ValidationError as error:
             raise bad_input(error) from None
 
     @override
-    def act(self, data: JsonObject, moment: Moment) -> Outcome:
+    def act(self, data: JsonObject, moment: EventMoment) -> ActionOutcome:
         changed = self._preferences[self.name].model_copy(update=data)
         self._preferences.put(self.name, changed)
-        return Outcome("Time preferences updated", (self.name,))
+        return ActionOutcome("Time preferences updated", (self.name,))
 
     @override
     def state(self, now: datetime) -> JsonObject:
-        return {**self.exported(), "current_time": now.isoformat()}
+        return {**self.export(), "current_time": now.isoformat()}
 
     @override
     def compact(self, now: datetime) -> JsonObject:
@@ -76,7 +76,7 @@ class TimePreferences(Modality):
         return self.state(now)
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         return {
             "modality_type": self.name,
             "last_updated": self.head.last_updated.isoformat(),

@@ -4,41 +4,41 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from services.simulator.core.events import Event
-from services.simulator.core.records import Change
+from services.simulator.core.events import WorldEvent
+from services.simulator.core.records import TableChange
 
 MOST_ENTRIES = 50_000  # older actions can no longer be taken back one by one; a reset still takes back everything
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class UndoEntry:
     """One executed event: its changes, and the events that came with it."""
 
     event_id: str
     modality: str
     action: str
-    changes: tuple[Change, ...]
-    follow_ups: tuple[Event, ...] = ()
+    changes: tuple[TableChange, ...]
+    follow_ups: tuple[WorldEvent, ...] = ()
 
 
-class History:
+class UndoHistory:
     def __init__(self, most: int = MOST_ENTRIES) -> None:
-        self._done: deque[Entry] = deque(maxlen=most)
-        self._undone: list[Entry] = []  # never longer than what was done
+        self._done: deque[UndoEntry] = deque(maxlen=most)
+        self._undone: list[UndoEntry] = []  # never longer than what was done
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: UndoEntry) -> None:
         """Something new was done: what was taken back before cannot be done again."""
         self._done.append(entry)
         self._undone.clear()
 
-    def take_back(self) -> Entry | None:
+    def take_back(self) -> UndoEntry | None:
         """The newest action, which the caller now takes back."""
         if not self._done:
             return None
         self._undone.append(entry := self._done.pop())
         return entry
 
-    def do_again(self) -> Entry | None:
+    def do_again(self) -> UndoEntry | None:
         """The action taken back last, which the caller now does again."""
         if not self._undone:
             return None
@@ -54,14 +54,14 @@ class History:
         self._undone.clear()
 
     @property
-    def done(self) -> Iterator[Entry]:
+    def done(self) -> Iterator[UndoEntry]:
         return iter(self._done)
 
     @property
-    def undone(self) -> Iterator[Entry]:
+    def undone(self) -> Iterator[UndoEntry]:
         return iter(self._undone)
 
-    def fill(self, done: list[Entry], undone: list[Entry]) -> None:
+    def fill(self, done: list[UndoEntry], undone: list[UndoEntry]) -> None:
         """For a restored world."""
         self._done.extend(done)
         self._undone.extend(undone)

@@ -7,23 +7,23 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.simulator.core.events import Event, Status
+from services.simulator.core.events import Status, WorldEvent
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import Conflict, Missing
-from services.simulator.core.written_events import written
+from services.simulator.core.written_events import event_as_json
 
 MOST_WEBHOOKS = 100
 KEPT_DELIVERIES = 1000
 
 
-class Kind(StrEnum):
+class WebhookEventType(StrEnum):
     EXECUTED = "event.executed"
     FAILED = "event.failed"
     TEST = "webhook.test"
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class WebhookSubscription:
     """No ``kinds`` or ``modalities`` means all of them."""
 
     webhook_id: str
@@ -32,11 +32,11 @@ class Webhook:
     secret: str
     created_at: datetime
     created_by: str | None
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[WebhookEventType, ...] = ()
     modalities: tuple[str, ...] = ()
     is_paused: bool = False
 
-    def wants(self, kind: Kind, modality: str) -> bool:
+    def wants(self, kind: WebhookEventType, modality: str) -> bool:
         return (
             not self.is_paused
             and (not self.kinds or kind in self.kinds)
@@ -45,12 +45,12 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class WebhookDelivery:
     """``status_code`` is the receiver's answer, ``error`` why there was none."""
 
     delivery_id: str
     webhook_id: str
-    kind: Kind
+    kind: WebhookEventType
     attempted_at: datetime
     attempts: int
     status_code: int | None
@@ -61,67 +61,67 @@ class Delivery:
         return self.status_code is not None and 200 <= self.status_code < 300
 
 
-class Notice(NamedTuple):
+class WebhookNotice(NamedTuple):
     """What a webhook is to be told. ``notice_id`` is the same in every attempt."""
 
     notice_id: str
-    webhook: Webhook
-    kind: Kind
+    webhook: WebhookSubscription
+    kind: WebhookEventType
     body: JsonObject
 
 
-class Webhooks:
+class WebhookRegistry:
     def __init__(self) -> None:
-        self._webhooks: dict[str, Webhook] = {}
-        self._deliveries: deque[Delivery] = deque(maxlen=KEPT_DELIVERIES)
+        self._webhooks: dict[str, WebhookSubscription] = {}
+        self._deliveries: deque[WebhookDelivery] = deque(maxlen=KEPT_DELIVERIES)
 
-    def __iter__(self) -> Iterator[Webhook]:
+    def __iter__(self) -> Iterator[WebhookSubscription]:
         return iter(self._webhooks.values())
 
     def __len__(self) -> int:
         return len(self._webhooks)
 
-    def add(self, webhook: Webhook) -> None:
+    def add(self, webhook: WebhookSubscription) -> None:
         """Raises ``Conflict`` if there are too many."""
         if len(self._webhooks) >= MOST_WEBHOOKS:
             raise Conflict(f"There are {MOST_WEBHOOKS} webhooks already")
         self._webhooks[webhook.webhook_id] = webhook
 
-    def get(self, webhook_id: str) -> Webhook:
+    def get(self, webhook_id: str) -> WebhookSubscription:
         """Raises ``Missing``."""
         if webhook_id not in self._webhooks:
             raise Missing(f"Webhook '{webhook_id}' not found")
         return self._webhooks[webhook_id]
 
-    def put(self, webhook: Webhook) -> None:
+    def put(self, webhook: WebhookSubscription) -> None:
         self._webhooks[webhook.webhook_id] = webhook
 
-    def set_paused(self, webhook_id: str, paused: bool) -> Webhook:
+    def set_paused(self, webhook_id: str, paused: bool) -> WebhookSubscription:
         """Raises ``Missing``."""
         changed = replace(self.get(webhook_id), is_paused=paused)
         self.put(changed)
         return changed
 
-    def remove(self, webhook_id: str) -> Webhook:
+    def remove(self, webhook_id: str) -> WebhookSubscription:
         """Raises ``Missing``."""
         webhook = self.get(webhook_id)
         del self._webhooks[webhook_id]
         return webhook
 
-    def wanting(self, event: Event) -> list[tuple[Webhook, Kind]]:
+    def wanting(self, event: WorldEvent) -> list[tuple[WebhookSubscription, WebhookEventType]]:
         """Who is to be told what became of an event."""
-        kind = Kind.EXECUTED if event.status is Status.EXECUTED else Kind.FAILED
+        kind = WebhookEventType.EXECUTED if event.status is Status.EXECUTED else WebhookEventType.FAILED
         return [(webhook, kind) for webhook in self if webhook.wants(kind, event.modality)]
 
-    def note(self, delivery: Delivery) -> None:
+    def note(self, delivery: WebhookDelivery) -> None:
         self._deliveries.append(delivery)
 
-    def deliveries(self, webhook_id: str) -> list[Delivery]:
+    def deliveries(self, webhook_id: str) -> list[WebhookDelivery]:
         """The newest first; raises ``Missing``."""
         self.get(webhook_id)
         return [delivery for delivery in reversed(self._deliveries) if delivery.webhook_id == webhook_id]
 
 
-def told(kind: Kind, world_id: str, event: Event) -> JsonObject:
+def notice_body(kind: WebhookEventType, world_id: str, event: WorldEvent) -> JsonObject:
     """The body of a notice about an event."""
-    return {"type": kind.value, "world_id": world_id, "event": written(event)}
+    return {"type": kind.value, "world_id": world_id, "event": event_as_json(event)}

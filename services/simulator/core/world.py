@@ -7,28 +7,28 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.simulator.core.clock import Clock
-from services.simulator.core.events import Event, Queue, Status
+from services.simulator.core.clock import WorldClock
+from services.simulator.core.events import Queue, Status, WorldEvent
 from services.simulator.core.holds import Holds
-from services.simulator.core.modality import Applied, FollowUp, Modality, Moment, Outcome
+from services.simulator.core.modality import ActionOutcome, AppliedAction, EventMoment, FollowUp, Modality
 from services.simulator.core.records import JsonObject, Rows
 from services.simulator.core.refusals import Missing
-from services.simulator.core.undo import Entry, History
+from services.simulator.core.undo import UndoEntry, UndoHistory
 from services.simulator.ports.surroundings import Surroundings
 
 ACTION_PRIORITY = 100
-Observer = Callable[[Event], None]
+Observer = Callable[[WorldEvent], None]
 
 
 class Done(NamedTuple):
     """An event after it ran, and what it says if it was carried out."""
 
-    event: Event
-    outcome: Outcome | None
+    event: WorldEvent
+    outcome: ActionOutcome | None
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EventDraft:
     """An event before it is in the queue. ``data`` is normalised."""
 
     scheduled_time: datetime
@@ -40,15 +40,15 @@ class Wanted:
     brought_by: str | None = None
 
 
-class World:
+class SimulatorWorld:
     """Changes come through events only, one after another; nothing here waits, so nothing comes in between."""
 
     def __init__(self, modalities: Mapping[str, Modality], start: datetime, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.modalities = dict(modalities)
-        self.clock = Clock(start, surroundings.now())
+        self.clock = WorldClock(start, surroundings.now())
         self.queue = Queue()
-        self.history = History()
+        self.history = UndoHistory()
         self.holds = Holds()
         self.simulation_id = surroundings.new_id()
         self.running = False
@@ -72,51 +72,51 @@ class World:
         """What a reset comes back to is the state of now."""
         self.base = {name: modality.store.rows() for name, modality in self.modalities.items()}
 
-    def catch_up(self) -> list[Event]:
+    def catch_up(self) -> list[WorldEvent]:
         """Let automatic time flow up to now, and run what came due on the way."""
         wall, before = self.surroundings.now(), self.clock
         held = bool(self.holds.active(wall)) or not self.running
         since = max(before.wall, self.holds.expired_at or before.wall)
-        self.clock = replace(before, wall=since).flowed(wall, held)
+        self.clock = replace(before, wall=since).advance_to_wall(wall, held)
         return self.run_due() if self.clock.current > before.current else []
 
-    def schedule(self, wanted: Wanted) -> Event:
+    def schedule(self, wanted: EventDraft) -> WorldEvent:
         """Put an event into the queue; it runs when its time has come."""
-        event = self._made(wanted, direct=False)
+        event = self._make_event(wanted, direct=False)
         self.queue.add(event)
         return event
 
     def act(self, modality: str, data: JsonObject, agent_id: str | None) -> Done:
         """Carry out an action at once. Raises ``BadInput``, ``Refused`` or ``Missing``; failed ones are events too."""
-        normalised = self.modality(modality).normalised(data)
+        normalised = self.modality(modality).normalise(data)
         metadata = {} if agent_id is None else {"created_by_key": agent_id}
-        wanted = Wanted(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)
-        event = self._made(wanted, direct=True)
+        wanted = EventDraft(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)
+        event = self._make_event(wanted, direct=True)
         self.queue.add(replace(event, status=Status.EXECUTING))
         return self.execute(event)
 
-    def run_due(self) -> list[Event]:
+    def run_due(self) -> list[WorldEvent]:
         """Run what is due by now; every event comes back as what has become of it."""
         return [self.execute(event).event for event in self.queue.take_due(self.now)]
 
-    def execute(self, event: Event) -> Done:
+    def execute(self, event: WorldEvent) -> Done:
         """Run one event, which then is executed, or failed with nothing changed."""
-        moment = Moment(event.event_id, event.scheduled_time, event.agent_id)
+        moment = EventMoment(event.event_id, event.scheduled_time, event.agent_id)
         try:
             applied = self.modality(event.modality).apply(event.data, moment)
         except Exception as problem:  # noqa: BLE001  an action is an edge: its error ends it, not the advance it is in
             said = f"{type(problem).__name__}: {problem}"
-            return Done(self._ended(event, Status.FAILED, said), None)
+            return Done(self._end_event(event, Status.FAILED, said), None)
         self._note(event, applied)
-        return Done(self._ended(event, Status.EXECUTED, None), applied.outcome)
+        return Done(self._end_event(event, Status.EXECUTED, None), applied.outcome)
 
     def number(self) -> int:
         """The next event's."""
         self.numbers += 1
         return self.numbers
 
-    def _made(self, wanted: Wanted, direct: bool) -> Event:
-        return Event(
+    def _make_event(self, wanted: EventDraft, direct: bool) -> WorldEvent:
+        return WorldEvent(
             event_id=self.surroundings.new_id(),
             scheduled_time=wanted.scheduled_time,
             modality=wanted.modality,
@@ -130,13 +130,13 @@ class World:
             brought_by=wanted.brought_by,
         )
 
-    def _note(self, event: Event, applied: Applied) -> None:
+    def _note(self, event: WorldEvent, applied: AppliedAction) -> None:
         brought = tuple(self._bring(event, follow_up) for follow_up in applied.outcome.follow_ups)
-        self.history.note(Entry(event.event_id, event.modality, event.operation, applied.changes, brought))
+        self.history.note(UndoEntry(event.event_id, event.modality, event.operation, applied.changes, brought))
 
-    def _bring(self, event: Event, follow_up: FollowUp) -> Event:
+    def _bring(self, event: WorldEvent, follow_up: FollowUp) -> WorldEvent:
         """An event that another one brings belongs to whoever caused that one."""
-        wanted = Wanted(
+        wanted = EventDraft(
             follow_up.scheduled_time,
             follow_up.modality,
             follow_up.data,
@@ -145,7 +145,7 @@ class World:
         )
         return self.schedule(wanted)
 
-    def _ended(self, event: Event, status: Status, error: str | None) -> Event:
+    def _end_event(self, event: WorldEvent, status: Status, error: str | None) -> WorldEvent:
         ended = replace(event, status=status, executed_at=self.now, error_message=error)
         self.queue.put(ended)
         for observer in self.observers:

@@ -1,15 +1,15 @@
 """Events as JSON: the data with its envelope, and the whole event as scenarios carry it."""
 
-from services.simulator.core.events import Event
-from services.simulator.core.modality import Moment
+from services.simulator.core.events import WorldEvent
+from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 
 ENVELOPE = ("modality_type", "timestamp", "input_id")
 
 
-def data_of(event: Event) -> JsonObject:
+def data_of(event: WorldEvent) -> JsonObject:
     """The event's action with what every action carries."""
-    input_id = Moment(event.event_id, event.scheduled_time, None).new_id("input")
+    input_id = EventMoment(event.event_id, event.scheduled_time, None).new_id("input")
     envelope: JsonObject = {
         "modality_type": event.modality,
         "timestamp": event.scheduled_time.isoformat(),
@@ -18,7 +18,7 @@ def data_of(event: Event) -> JsonObject:
     return envelope | event.data
 
 
-def written(event: Event) -> JsonObject:
+def event_as_json(event: WorldEvent) -> JsonObject:
     return {
         "event_id": event.event_id,
         "scheduled_time": event.scheduled_time.isoformat(),
@@ -34,6 +34,6 @@ def written(event: Event) -> JsonObject:
     }
 
 
-def stripped(data: JsonObject) -> JsonObject:
+def strip_envelope(data: JsonObject) -> JsonObject:
     """The action without its envelope."""
     return {name: value for name, value in data.items() if name not in ENVELOPE}

@@ -8,8 +8,8 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel
 
-from services.simulator.core.access_log import Access, Wanted
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.access_log import LoggedAccess, LoggedAccessFilter
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 
 router = APIRouter(prefix="/access-logs", tags=["access logs"])
 _SHOWN_PATHS = 20
@@ -25,7 +25,7 @@ class AccessInfo(BaseModel):
     key_name: str | None
 
     @classmethod
-    def of(cls, access: Access) -> Self:
+    def from_access(cls, access: LoggedAccess) -> Self:
         return cls(
             timestamp=access.timestamp,
             method=access.method,
@@ -59,7 +59,7 @@ class ClearedLogs(BaseModel):
 
 @router.get("")
 async def show(
-    place: Annotated[Place, permitted("logs:read")],
+    place: Annotated[RequestContext, require_permission("logs:read")],
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
     key_id: str | None = None,
@@ -72,14 +72,16 @@ async def show(
     since: AwareDatetime | None = None,
     until: AwareDatetime | None = None,
 ) -> AccessList:
-    wanted = Wanted(key_id, key_name, path_prefix, method, status_code_min, status_code_max, errors_only, since, until)
+    wanted = LoggedAccessFilter(
+        key_id, key_name, path_prefix, method, status_code_min, status_code_max, errors_only, since, until
+    )
     found = list(place.room.log.find(wanted))
-    shown = [AccessInfo.of(access) for access in islice(found, offset, offset + limit)]
+    shown = [AccessInfo.from_access(access) for access in islice(found, offset, offset + limit)]
     return AccessList(logs=shown, total=len(found), limit=limit, offset=offset)
 
 
 @router.get("/stats")
-async def stats(place: Annotated[Place, permitted("logs:read")]) -> Stats:
+async def stats(place: Annotated[RequestContext, require_permission("logs:read")]) -> Stats:
     log = place.room.log
     by_status = log.by_status()
     return Stats(
@@ -92,6 +94,6 @@ async def stats(place: Annotated[Place, permitted("logs:read")]) -> Stats:
 
 
 @router.post("/clear")
-async def clear(place: Annotated[Place, permitted("logs:clear")]) -> ClearedLogs:
+async def clear(place: Annotated[RequestContext, require_permission("logs:clear")]) -> ClearedLogs:
     count = place.room.log.clear()
     return ClearedLogs(cleared=count, message=f"{count} entries cleared")

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from services.simulator.core.records import JsonObject
-from services.simulator.entrypoints.doorway import Place
+from services.simulator.entrypoints.doorway import RequestContext
 
 
 class ActionResponse(BaseModel):
@@ -20,7 +20,7 @@ class ActionResponse(BaseModel):
     entity_ids: list[str] = []
 
 
-def act(place: Place, modality: str, data: JsonObject) -> ActionResponse:
+def act(place: RequestContext, modality: str, data: JsonObject) -> ActionResponse:
     """Carry out an action at once, in the caller's name; a failed one is answered as failed."""
     event, outcome = place.world.act(modality, data, place.caller.key_id)
     ids = list(outcome.entity_ids) if outcome else []

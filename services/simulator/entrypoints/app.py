@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from services.simulator.core.room import Rooms
+from services.simulator.core.room import WorldRegistry
 from services.simulator.entrypoints import (
     access_logs,
     environment,
@@ -41,11 +41,11 @@ _OWN = (
     webhooks,
     worlds,
 )
-Background = Callable[[Rooms], AbstractAsyncContextManager[None]]
+Background = Callable[[WorldRegistry], AbstractAsyncContextManager[None]]
 
 
 def application(
-    rooms: Rooms,
+    rooms: WorldRegistry,
     modalities: Sequence[APIRouter],
     background: Background,
     authentication: bool,
@@ -58,14 +58,14 @@ def application(
         async with background(rooms):
             yield
 
-    app = routed(modalities)
+    app = build_routes(modalities)
     app.router.lifespan_context = lifespan
     app.add_middleware(StrictBodies, limit=max_body_bytes)
     app.add_middleware(Entrance, rooms=rooms, authentication=authentication)
     return app
 
 
-def routed(modalities: Sequence[APIRouter]) -> FastAPI:
+def build_routes(modalities: Sequence[APIRouter]) -> FastAPI:
     """Every route, for whichever world stands behind it."""
     app = FastAPI(title="User Environment Simulator", version=UES_VERSION)
     for module in _OWN:

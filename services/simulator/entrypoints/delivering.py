@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from services.simulator.core.room import Room, Rooms
-from services.simulator.core.webhooks import Delivery, Notice
-from services.simulator.ports.sending import Sender, Sent
+from services.simulator.core.room import HostedWorld, WorldRegistry
+from services.simulator.core.webhooks import WebhookDelivery, WebhookNotice
+from services.simulator.ports.sending import Sender, SendResult
 
 _CARRIERS = 8
 _MOST_WAITING = 10_000
@@ -19,15 +19,15 @@ _log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def delivering(rooms: Rooms, sender: Sender, pauses: tuple[float, ...] = _PAUSES) -> AsyncIterator[None]:
+async def delivering(rooms: WorldRegistry, sender: Sender, pauses: tuple[float, ...] = _PAUSES) -> AsyncIterator[None]:
     """Deliver every notice from here to the end of the context; what waits then is dropped."""
-    waiting: asyncio.Queue[tuple[Room, Notice]] = asyncio.Queue(_MOST_WAITING)
+    waiting: asyncio.Queue[tuple[HostedWorld, WebhookNotice]] = asyncio.Queue(_MOST_WAITING)
 
-    def announce(room: Room, notice: Notice) -> None:
+    def announce(room: HostedWorld, notice: WebhookNotice) -> None:
         try:
             waiting.put_nowait((room, notice))
         except asyncio.QueueFull:
-            _note(room, notice, 0, Sent(None, "too many notices wait"))
+            _note(room, notice, 0, SendResult(None, "too many notices wait"))
 
     rooms.announce = announce
     async with asyncio.TaskGroup() as group:
@@ -39,13 +39,15 @@ async def delivering(rooms: Rooms, sender: Sender, pauses: tuple[float, ...] = _
                 carrier.cancel()
 
 
-async def _carry(waiting: asyncio.Queue[tuple[Room, Notice]], sender: Sender, pauses: tuple[float, ...]) -> None:
+async def _carry(
+    waiting: asyncio.Queue[tuple[HostedWorld, WebhookNotice]], sender: Sender, pauses: tuple[float, ...]
+) -> None:
     while True:
         room, notice = await waiting.get()
         await _deliver(room, notice, sender, pauses)
 
 
-async def _deliver(room: Room, notice: Notice, sender: Sender, pauses: tuple[float, ...]) -> None:
+async def _deliver(room: HostedWorld, notice: WebhookNotice, sender: Sender, pauses: tuple[float, ...]) -> None:
     body = json.dumps(notice.body, ensure_ascii=False)
     for attempt, pause in enumerate((*pauses, None), 1):
         sent = await sender.send(notice.webhook.url, notice.webhook.secret, notice.notice_id, body)
@@ -55,13 +57,13 @@ async def _deliver(room: Room, notice: Notice, sender: Sender, pauses: tuple[flo
     return None
 
 
-def _may_be_tried_again(sent: Sent) -> bool:
+def _may_be_tried_again(sent: SendResult) -> bool:
     return not sent.is_final and (sent.status_code is None or sent.status_code in _TO_BE_TRIED_AGAIN)
 
 
-def _note(room: Room, notice: Notice, attempts: int, sent: Sent) -> None:
+def _note(room: HostedWorld, notice: WebhookNotice, attempts: int, sent: SendResult) -> None:
     now = room.world.surroundings.now()
-    delivery = Delivery(
+    delivery = WebhookDelivery(
         notice.notice_id, notice.webhook.webhook_id, notice.kind, now, attempts, sent.status_code, sent.error
     )
     room.webhooks.note(delivery)

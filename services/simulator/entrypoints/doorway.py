@@ -8,77 +8,77 @@ from fastapi.params import Depends as Dependency
 from fastapi.security import APIKeyHeader
 from starlette.types import Scope
 
-from services.simulator.core.keys import Caller, Forbidden
-from services.simulator.core.refusals import Refusal
-from services.simulator.core.room import Room, Rooms
-from services.simulator.core.world import World
+from services.simulator.core.keys import Forbidden, KeyCaller
+from services.simulator.core.refusals import SimulatorRefusal
+from services.simulator.core.room import HostedWorld, WorldRegistry
+from services.simulator.core.world import SimulatorWorld
 
 _ENTRY = "simulator.entry"
 _key_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="The key of whoever calls.")
 
 
-class Unknown(Refusal):
+class UnknownWorld(SimulatorRefusal):
     """Nobody showed a key that works: 401."""
 
     status = 401
 
 
 @dataclass
-class Entry:
+class RoutedRequest:
     """One request on its way to a world. ``caller`` is known once the key was looked at."""
 
-    rooms: Rooms
+    rooms: WorldRegistry
     world_id: str
     authentication: bool
-    caller: Caller | None = None
+    caller: KeyCaller | None = None
 
 
 @dataclass(frozen=True)
-class Place:
+class RequestContext:
     """A caller inside a world, allowed to do what the route does."""
 
-    rooms: Rooms
-    room: Room
-    caller: Caller
+    rooms: WorldRegistry
+    room: HostedWorld
+    caller: KeyCaller
 
     @property
-    def world(self) -> World:
+    def world(self) -> SimulatorWorld:
         return self.room.world
 
 
-def enter(scope: Scope, entry: Entry) -> None:
+def enter(scope: Scope, entry: RoutedRequest) -> None:
     """What the outer layers hand down to the routes."""
     scope[_ENTRY] = entry
 
 
-def entry_of(scope: Scope) -> Entry:
-    return cast(Entry, scope[_ENTRY])
+def entry_of(scope: Scope) -> RoutedRequest:
+    return cast(RoutedRequest, scope[_ENTRY])
 
 
-def place_of(entry: Entry, secret: str | None) -> Place:
+def place_of(entry: RoutedRequest, secret: str | None) -> RequestContext:
     """Raises ``Unknown``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
     caller = _caller(entry, secret)
     entry.caller = caller
     room = entry.rooms.get(entry.world_id)
     room.world.catch_up()
-    return Place(entry.rooms, room, caller)
+    return RequestContext(entry.rooms, room, caller)
 
 
-def _caller(entry: Entry, secret: str | None) -> Caller:
+def _caller(entry: RoutedRequest, secret: str | None) -> KeyCaller:
     if not entry.authentication:
         return entry.rooms.admin
     if not secret:
-        raise Unknown("API key required. Provide X-API-Key header.")
+        raise UnknownWorld("API key required. Provide X-API-Key header.")
     caller = entry.rooms.caller(entry.world_id, secret)
     if caller is None:
-        raise Unknown("Invalid or revoked API key.")
+        raise UnknownWorld("Invalid or revoked API key.")
     return caller
 
 
-def permitted(permission: str) -> Dependency:
+def require_permission(permission: str) -> Dependency:
     """``place: Annotated[Place, permitted("email:send")]``: lets in whose key allows that; 401 or 403 otherwise."""
 
-    async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> Place:
+    async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> RequestContext:
         place = place_of(entry_of(request.scope), secret)
         if not place.caller.may(permission):
             raise Forbidden(f"Permission denied. Required permission: {permission}")
@@ -88,7 +88,7 @@ def permitted(permission: str) -> Dependency:
 
 
 def _admin() -> Dependency:
-    async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> Place:
+    async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> RequestContext:
         place = place_of(entry_of(request.scope), secret)
         if place.caller.key_id != place.rooms.admin.key_id:
             raise Forbidden("Permission denied. Required: the admin key")
@@ -97,4 +97,4 @@ def _admin() -> Dependency:
     return cast(Dependency, Depends(let_in))
 
 
-AdminPlace: TypeAlias = Annotated[Place, _admin()]
+AdminPlace: TypeAlias = Annotated[RequestContext, _admin()]

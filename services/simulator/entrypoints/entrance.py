@@ -5,10 +5,10 @@ from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.simulator.core.access_log import Access
+from services.simulator.core.access_log import LoggedAccess
 from services.simulator.core.refusals import Missing
-from services.simulator.core.room import DEFAULT, Room, Rooms
-from services.simulator.entrypoints.doorway import Entry, enter
+from services.simulator.core.room import DEFAULT, HostedWorld, WorldRegistry
+from services.simulator.entrypoints.doorway import RoutedRequest, enter
 
 _INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
 _LONGEST_PATH = 500  # of one that is noted
@@ -18,7 +18,7 @@ _UNNOTED = frozenset({"/health", "/ready"})
 class Entrance:
     """``/worlds/{id}/...`` is that world, every other path the default one."""
 
-    def __init__(self, app: ASGIApp, rooms: Rooms, authentication: bool) -> None:
+    def __init__(self, app: ASGIApp, rooms: WorldRegistry, authentication: bool) -> None:
         self._app = app
         self._rooms = rooms
         self._authentication = authentication
@@ -26,44 +26,44 @@ class Entrance:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
-        inner, world_id = _inside(scope)
-        entry = Entry(self._rooms, world_id, self._authentication)
+        inner, world_id = _world_in_path(scope)
+        entry = RoutedRequest(self._rooms, world_id, self._authentication)
         enter(inner, entry)
         if scope["type"] == "websocket" or scope["path"] in _UNNOTED:
             return await self._app(inner, receive, send)
-        return await self._noted(inner, receive, send, entry)
+        return await self._note_request(inner, receive, send, entry)
 
-    async def _noted(self, scope: Scope, receive: Receive, send: Send, entry: Entry) -> None:
+    async def _note_request(self, scope: Scope, receive: Receive, send: Send, entry: RoutedRequest) -> None:
         begun, status = perf_counter(), 500
 
-        async def watched(message: Message) -> None:
+        async def watch_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, watch_status)
         finally:
             self._note(scope, entry, status, (perf_counter() - begun) * 1000)
 
-    def _note(self, scope: Scope, entry: Entry, status: int, took: float) -> None:
-        room = self._room(entry.world_id)
+    def _note(self, scope: Scope, entry: RoutedRequest, status: int, took: float) -> None:
+        room = self._find_world(entry.world_id)
         if room is None:
             return
         path = scope["path"].removeprefix(scope.get("root_path", ""))[:_LONGEST_PATH]
         key_id, name = (entry.caller.key_id, entry.caller.name) if entry.caller else (None, None)
         wall = self._rooms.surroundings.now()
-        room.log.note(Access(wall, scope["method"], path, status, round(took, 3), key_id, name))
+        room.log.note(LoggedAccess(wall, scope["method"], path, status, round(took, 3), key_id, name))
 
-    def _room(self, world_id: str) -> Room | None:
+    def _find_world(self, world_id: str) -> HostedWorld | None:
         try:
             return self._rooms.get(world_id)
         except Missing:
             return None
 
 
-def _inside(scope: Scope) -> tuple[Scope, str]:
+def _world_in_path(scope: Scope) -> tuple[Scope, str]:
     root = scope.get("root_path", "")
     found = _INSIDE.match(scope["path"].removeprefix(root))
     if found is None:

@@ -10,13 +10,13 @@ from pydantic import BaseModel, JsonValue
 from services.simulator.core import environment, lifecycle
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import Refusal
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.refusals import SimulatorRefusal
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 
 router = APIRouter(prefix="/environment", tags=["environment"])
 
 
-class NoModality(Refusal):
+class NoModality(SimulatorRefusal):
     """Older clients read this shape: 404."""
 
     status = 404
@@ -77,7 +77,7 @@ class Validation(BaseModel):
 
 @router.get("/state", response_model=EnvironmentState | CompactState)
 async def state(
-    place: Annotated[Place, permitted("environment:read")],
+    place: Annotated[RequestContext, require_permission("environment:read")],
     compact: bool = False,
     format: Literal["json", "text"] = "json",
 ) -> EnvironmentState | CompactState | Response:
@@ -94,19 +94,21 @@ async def state(
 
 
 @router.get("/modalities")
-async def modalities(place: Annotated[Place, permitted("environment:list")]) -> ModalityList:
+async def modalities(place: Annotated[RequestContext, require_permission("environment:list")]) -> ModalityList:
     return ModalityList(modalities=list(place.world.modalities), count=len(place.world.modalities))
 
 
 @router.get("/modalities/{name}")
-async def modality_state(name: str, place: Annotated[Place, permitted("environment:read")]) -> ModalityState:
+async def modality_state(
+    name: str, place: Annotated[RequestContext, require_permission("environment:read")]
+) -> ModalityState:
     found, now = _modality(place, name), place.world.now
     return ModalityState(modality_type=name, current_time=now.isoformat(), state=found.state(now))
 
 
 @router.post("/modalities/{name}/query")
 async def modality_query(
-    name: str, body: dict[str, JsonValue], place: Annotated[Place, permitted("environment:read")]
+    name: str, body: dict[str, JsonValue], place: Annotated[RequestContext, require_permission("environment:read")]
 ) -> ModalityResults:
     now = place.world.now
     answer = _modality(place, name).query(body, now)
@@ -122,7 +124,7 @@ async def modality_query(
 
 
 @router.post("/validate")
-async def validate(place: Annotated[Place, permitted("environment:validate")]) -> Validation:
+async def validate(place: Annotated[RequestContext, require_permission("environment:validate")]) -> Validation:
     errors = lifecycle.problems(place.world)
     return Validation(valid=not errors, errors=errors, checked_at=place.world.surroundings.now())
 
@@ -132,7 +134,7 @@ def _rows(answer: JsonObject) -> list[JsonValue]:
     return next((value for value in answer.values() if isinstance(value, list)), [answer])
 
 
-def _modality(place: Place, name: str) -> Modality:
+def _modality(place: RequestContext, name: str) -> Modality:
     found = place.world.modalities.get(name)
     if found is None:
         raise NoModality(name, list(place.world.modalities))

@@ -7,14 +7,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, JsonValue
 
-from services.simulator.core.refusals import BadInput, Fault, Refusal
+from services.simulator.core.refusals import BadInput, InputFault, SimulatorRefusal
 from services.simulator.entrypoints.environment import NoModality
 
 Detail = str | dict[str, JsonValue]
 _SECRETS = frozenset({"secret"})  # fields whose value no answer repeats
 
 
-class Said(BaseModel):
+class ErrorDetail(BaseModel):
     """Why a request is refused."""
 
     detail: Detail
@@ -22,12 +22,12 @@ class Said(BaseModel):
 
 # What every route may answer besides what it is for, for the description of the interface.
 REFUSED: Mapping[int | str, dict[str, object]] = {
-    400: {"model": Said, "description": "Means nothing here"},
-    401: {"model": Said, "description": "No key, or none that works"},
-    403: {"model": Said, "description": "The key does not allow that"},
-    404: {"model": Said, "description": "Not there"},
-    409: {"model": Said, "description": "Not now"},
-    413: {"model": Said, "description": "Too large"},
+    400: {"model": ErrorDetail, "description": "Means nothing here"},
+    401: {"model": ErrorDetail, "description": "No key, or none that works"},
+    403: {"model": ErrorDetail, "description": "The key does not allow that"},
+    404: {"model": ErrorDetail, "description": "Not there"},
+    409: {"model": ErrorDetail, "description": "Not now"},
+    413: {"model": ErrorDetail, "description": "Too large"},
 }
 
 
@@ -36,12 +36,12 @@ _HEADERS = {401: {"WWW-Authenticate": "ApiKey"}, 429: {"Retry-After": "60"}}
 
 def answer_refusals(app: FastAPI) -> None:
     """Turn refusals of the core and of the framework into answers of one shape."""
-    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(SimulatorRefusal, _refusal)
     app.add_exception_handler(RequestValidationError, _invalid)
 
 
 async def _refusal(_: Request, problem: Exception) -> JSONResponse:
-    if not isinstance(problem, Refusal):
+    if not isinstance(problem, SimulatorRefusal):
         raise problem
     if isinstance(problem, BadInput):
         return _faults(problem.faults)
@@ -76,6 +76,6 @@ def _input_of(item: Mapping[str, object]) -> object:
     return None if hidden or isinstance(given, bytes) else given
 
 
-def _faults(faults: Sequence[Fault]) -> JSONResponse:
+def _faults(faults: Sequence[InputFault]) -> JSONResponse:
     detail = [{"type": fault.type, "loc": list(fault.loc), "msg": fault.msg} for fault in faults]
     return JSONResponse({"error": "Validation Error", "detail": detail}, 422)

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Response, status
 from pydantic import BaseModel, JsonValue
 
 from services.simulator.core import batches, scheduling
-from services.simulator.core.batches import Item, Judged
+from services.simulator.core.batches import CheckedItem, Item
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import Refused
+from services.simulator.core.refusals import RefusedRequest
 from services.simulator.core.scenario_shapes import read_as
-from services.simulator.core.world import Wanted
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.world import EventDraft
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.events import NewEvent
 from shared.contracts.nullable import NullableModel
 
@@ -48,51 +48,51 @@ class BatchResponse(BaseModel):
 
 @router.post("/batch", status_code=status.HTTP_201_CREATED, responses={200: {}, 207: {"model": BatchResponse}})
 async def schedule(
-    body: Batch, response: Response, place: Annotated[Place, permitted("events:batch")]
+    body: Batch, response: Response, place: Annotated[RequestContext, require_permission("events:batch")]
 ) -> BatchResponse:
     _check_size(body)
-    judged = batches.judged(body.events, lambda item: _wanted(place, item))
+    judged = batches.check_items(body.events, lambda item: _draft_item(place, item))
     if body.validate_only:
         response.status_code = status.HTTP_200_OK
-        return _answer(body, [_validated(body, number, item) for number, item in enumerate(judged)])
+        return _answer(body, [_validated_item(body, number, item) for number, item in enumerate(judged)])
     if body.stop_on_first_error:
         _check_all(body, judged)
-    items = batches.scheduled(place.world, judged)
-    answer = _answer(body, [_made(body, number, item) for number, item in enumerate(items)])
+    items = batches.schedule_items(place.world, judged)
+    answer = _answer(body, [_created_item(body, number, item) for number, item in enumerate(items)])
     if answer.failed:
         response.status_code = status.HTTP_207_MULTI_STATUS
     return answer
 
 
-def _wanted(place: Place, item: JsonObject) -> Wanted:
+def _draft_item(place: RequestContext, item: JsonObject) -> EventDraft:
     event = read_as(NewEvent, item)
-    return scheduling.wanted(
+    return scheduling.draft_event(
         place.world, place.caller, event.modality, event.data, event.scheduled_time, event.priority, event.metadata
     )
 
 
 def _check_size(body: Batch) -> None:
     if not body.events:
-        raise Refused(_refusal("A batch holds at least one event", None, 0, 0))
+        raise RefusedRequest(_refusal("A batch holds at least one event", None, 0, 0))
     if len(body.events) > MOST_EVENTS:
-        raise Refused(_refusal(f"A batch holds at most {MOST_EVENTS} events", None, 0, len(body.events)))
+        raise RefusedRequest(_refusal(f"A batch holds at most {MOST_EVENTS} events", None, 0, len(body.events)))
 
 
-def _check_all(body: Batch, judged: list[Judged]) -> None:
+def _check_all(body: Batch, judged: list[CheckedItem]) -> None:
     for number, item in enumerate(judged):
         if item.error is not None:
-            raise Refused(_refusal(f"Event {number}: {item.error}", number, number, len(body.events)))
+            raise RefusedRequest(_refusal(f"Event {number}: {item.error}", number, number, len(body.events)))
 
 
 def _refusal(said: str, failed: int | None, validated: int, total: int) -> JsonObject:
     return {"detail": said, "failed_index": failed, "events_validated": validated, "total_events": total}
 
 
-def _validated(body: Batch, number: int, item: Judged) -> BatchItem:
+def _validated_item(body: Batch, number: int, item: CheckedItem) -> BatchItem:
     return BatchItem(index=number, modality=_modality(body, number), valid=item.error is None, error=item.error)
 
 
-def _made(body: Batch, number: int, item: Item) -> BatchItem:
+def _created_item(body: Batch, number: int, item: Item) -> BatchItem:
     return BatchItem(
         index=number,
         modality=_modality(body, number),

@@ -5,12 +5,12 @@ from typing import NoReturn
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
-from services.simulator.core.events import Event
+from services.simulator.core.events import WorldEvent
 from services.simulator.core.keys import Forbidden
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import Refusal
-from services.simulator.core.written_events import written
-from services.simulator.entrypoints.doorway import Place, entry_of, place_of
+from services.simulator.core.refusals import SimulatorRefusal
+from services.simulator.core.written_events import event_as_json
+from services.simulator.entrypoints.doorway import RequestContext, entry_of, place_of
 
 router = APIRouter(prefix="/events", tags=["events"])
 _PERMISSION = "events:list"
@@ -18,14 +18,14 @@ _MOST_WAITING = 1000
 _CLOSED_BY = 4000  # and the HTTP status: 4401, 4403, 4404
 
 
-class Stream:
+class EventSubscription:
     """Events on their way to one listener. If it is too slow, the next message says how many it has ``lost``."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[Event] = asyncio.Queue(_MOST_WAITING)
+        self._waiting: asyncio.Queue[WorldEvent] = asyncio.Queue(_MOST_WAITING)
         self._lost = 0
 
-    def note(self, event: Event) -> None:
+    def note(self, event: WorldEvent) -> None:
         if self._waiting.full():
             self._lost += 1
         else:
@@ -35,7 +35,7 @@ class Stream:
         """The next message, when there is one."""
         event = await self._waiting.get()
         lost, self._lost = self._lost, 0
-        return {"type": f"event.{event.status.value}", "event": written(event), "lost": lost}
+        return {"type": f"event.{event.status.value}", "event": event_as_json(event), "lost": lost}
 
 
 @router.websocket("/stream")
@@ -43,19 +43,19 @@ async def stream(websocket: WebSocket) -> None:
     """The key stands in the header, or as ``api_key`` in the query, since browsers send no headers here."""
     try:
         place = _let_in(websocket)
-    except Refusal as refusal:
+    except SimulatorRefusal as refusal:
         await websocket.accept()
         return await websocket.close(_CLOSED_BY + refusal.status, str(refusal.detail))
     await websocket.accept()
-    listening = Stream()
+    listening = EventSubscription()
     place.world.observers.append(listening.note)
     try:
-        await _until_closed(websocket, listening)
+        await _tell_until_closed(websocket, listening)
     finally:
         place.world.observers.remove(listening.note)
 
 
-def _let_in(websocket: WebSocket) -> Place:
+def _let_in(websocket: WebSocket) -> RequestContext:
     secret = websocket.headers.get("x-api-key") or websocket.query_params.get("api_key")
     place = place_of(entry_of(websocket.scope), secret)
     if not place.caller.may(_PERMISSION):
@@ -63,7 +63,7 @@ def _let_in(websocket: WebSocket) -> Place:
     return place
 
 
-async def _until_closed(websocket: WebSocket, listening: Stream) -> None:
+async def _tell_until_closed(websocket: WebSocket, listening: EventSubscription) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(_tell(websocket, listening))
@@ -72,7 +72,7 @@ async def _until_closed(websocket: WebSocket, listening: Stream) -> None:
         pass  # the listener left, as listeners do
 
 
-async def _tell(websocket: WebSocket, listening: Stream) -> NoReturn:
+async def _tell(websocket: WebSocket, listening: EventSubscription) -> NoReturn:
     while True:
         await websocket.send_json(await listening.next())
 

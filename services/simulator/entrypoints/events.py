@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 
 from services.simulator.core import scheduling
-from services.simulator.core.events import Event, Queue, Status
-from services.simulator.core.refusals import Missing, Refused
+from services.simulator.core.events import Queue, Status, WorldEvent
+from services.simulator.core.refusals import Missing, RefusedRequest
 from services.simulator.core.written_events import data_of
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/events", tags=["events"])
@@ -47,7 +47,7 @@ class EventResponse(BaseModel):
     metadata: dict[str, JsonValue] = {}
 
     @classmethod
-    def of(cls, event: Event, with_data: bool) -> Self:
+    def from_event(cls, event: WorldEvent, with_data: bool) -> Self:
         return cls(
             event_id=event.event_id,
             scheduled_time=event.scheduled_time,
@@ -63,7 +63,7 @@ class EventResponse(BaseModel):
         )
 
 
-class EventList(BaseModel):
+class EventListResponse(BaseModel):
     """``total`` counts what was asked for, the other numbers the whole queue."""
 
     events: list[EventResponse]
@@ -91,28 +91,30 @@ class Cancelled(BaseModel):
 
 @router.get("")
 async def show_all(
-    place: Annotated[Place, permitted("events:list")],
+    place: Annotated[RequestContext, require_permission("events:list")],
     status: str | None = None,
     start_time: AwareDatetime | None = None,
     end_time: AwareDatetime | None = None,
     modality: str | None = None,
     limit: Annotated[int, Query(ge=0, description="0: all of them")] = 0,
     offset: Annotated[int, Query(ge=0)] = 0,
-) -> EventList:
+) -> EventListResponse:
     wanted, queue = _status(status), place.world.queue
     found = [
         event
-        for event in queue.between(start_time, end_time)
+        for event in queue.find_between(start_time, end_time)
         if wanted in (None, event.status) and modality in (None, event.modality)
     ]
     shown = islice(found, offset, offset + limit if limit else None)
-    events = [EventResponse.of(event, with_data=True) for event in shown]
-    return EventList(events=events, total=len(found), **_counts(queue))
+    events = [EventResponse.from_event(event, with_data=True) for event in shown]
+    return EventListResponse(events=events, total=len(found), **_counts(queue))
 
 
 @router.post("")
-async def schedule(body: NewEvent, place: Annotated[Place, permitted("events:create")]) -> EventResponse:
-    wanted = scheduling.wanted(
+async def schedule(
+    body: NewEvent, place: Annotated[RequestContext, require_permission("events:create")]
+) -> EventResponse:
+    wanted = scheduling.draft_event(
         place.world,
         place.caller,
         body.modality,
@@ -121,25 +123,27 @@ async def schedule(body: NewEvent, place: Annotated[Place, permitted("events:cre
         body.priority,
         body.metadata,
     )
-    return EventResponse.of(place.world.schedule(wanted), with_data=False)
+    return EventResponse.from_event(place.world.schedule(wanted), with_data=False)
 
 
 @router.post("/immediate")
-async def schedule_now(body: NewImmediateEvent, place: Annotated[Place, permitted("events:execute")]) -> EventResponse:
-    wanted = scheduling.wanted(place.world, place.caller, body.modality, body.data)
-    return EventResponse.of(place.world.schedule(wanted), with_data=False)
+async def schedule_now(
+    body: NewImmediateEvent, place: Annotated[RequestContext, require_permission("events:execute")]
+) -> EventResponse:
+    wanted = scheduling.draft_event(place.world, place.caller, body.modality, body.data)
+    return EventResponse.from_event(place.world.schedule(wanted), with_data=False)
 
 
 @router.get("/next")
-async def show_next(place: Annotated[Place, permitted("events:read")]) -> EventResponse:
+async def show_next(place: Annotated[RequestContext, require_permission("events:read")]) -> EventResponse:
     event = place.world.queue.next_pending()
     if event is None:
         raise Missing("No pending events")
-    return EventResponse.of(event, with_data=False)
+    return EventResponse.from_event(event, with_data=False)
 
 
 @router.get("/summary")
-async def summary(place: Annotated[Place, permitted("events:summary")]) -> Summary:
+async def summary(place: Annotated[RequestContext, require_permission("events:summary")]) -> Summary:
     queue = place.world.queue
     following = queue.next_pending()
     return Summary(
@@ -151,12 +155,12 @@ async def summary(place: Annotated[Place, permitted("events:summary")]) -> Summa
 
 
 @router.get("/{event_id}")
-async def show(event_id: str, place: Annotated[Place, permitted("events:read")]) -> EventResponse:
-    return EventResponse.of(scheduling.found(place.world, event_id), with_data=True)
+async def show(event_id: str, place: Annotated[RequestContext, require_permission("events:read")]) -> EventResponse:
+    return EventResponse.from_event(scheduling.require_event(place.world, event_id), with_data=True)
 
 
 @router.delete("/{event_id}")
-async def cancel(event_id: str, place: Annotated[Place, permitted("events:delete")]) -> Cancelled:
+async def cancel(event_id: str, place: Annotated[RequestContext, require_permission("events:delete")]) -> Cancelled:
     return Cancelled(cancelled=True, event_id=scheduling.cancel(place.world, event_id).event_id)
 
 
@@ -166,7 +170,7 @@ def _status(text: str | None) -> Status | None:
     try:
         return Status(text)
     except ValueError:
-        raise Refused(f"Invalid status '{text}': it is one of {', '.join(Status)}") from None
+        raise RefusedRequest(f"Invalid status '{text}': it is one of {', '.join(Status)}") from None
 
 
 def _counts(queue: Queue) -> dict[str, int]:

@@ -8,7 +8,7 @@ from services.simulator.entrypoints.version import UES_VERSION
 router = APIRouter(tags=["health"])
 
 
-class Health(BaseModel):
+class HealthResponse(BaseModel):
     status: str = "healthy"
     version: str = UES_VERSION
 
@@ -21,16 +21,16 @@ class About(BaseModel):
 
 
 @router.get("/health")
-async def health() -> Health:
-    return Health()
+async def health() -> HealthResponse:
+    return HealthResponse()
 
 
 @router.get("/ready")
-async def ready() -> Health:
+async def ready() -> HealthResponse:
     """A simulator needs nobody else."""
-    return Health()
+    return HealthResponse()
 
 
 @router.get("/")
-async def about() -> About:
+async def describe_simulator() -> About:
     return About()

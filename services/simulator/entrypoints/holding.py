@@ -6,8 +6,8 @@ from typing import Annotated, Self
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from services.simulator.core.holds import Hold
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.holds import SimulationHold
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/simulation", tags=["simulation"])
@@ -19,7 +19,7 @@ class HoldAsked(NullableModel):
     agent_id: str | None = Field(default=None, max_length=200)
 
 
-class Held(BaseModel):
+class HoldAcquired(BaseModel):
     hold_id: str
     reason: str | None
     timeout_seconds: float
@@ -37,7 +37,7 @@ class HoldInfo(BaseModel):
     expires_at: datetime
 
     @classmethod
-    def of(cls, hold: Hold) -> Self:
+    def from_hold(cls, hold: SimulationHold) -> Self:
         return cls(
             hold_id=hold.hold_id,
             reason=hold.reason,
@@ -60,9 +60,11 @@ class Released(BaseModel):
 
 
 @router.post("/hold")
-async def acquire(place: Annotated[Place, permitted("simulation:hold")], body: HoldAsked | None = None) -> Held:
+async def acquire(
+    place: Annotated[RequestContext, require_permission("simulation:hold")], body: HoldAsked | None = None
+) -> HoldAcquired:
     asked, surroundings = body or HoldAsked(), place.world.surroundings
-    hold = Hold(
+    hold = SimulationHold(
         hold_id=surroundings.new_id(),
         reason=asked.reason,
         agent_id=asked.agent_id or place.caller.key_id,
@@ -70,7 +72,7 @@ async def acquire(place: Annotated[Place, permitted("simulation:hold")], body: H
         acquired_at=surroundings.now(),
     )
     place.world.holds.acquire(hold)
-    return Held(
+    return HoldAcquired(
         hold_id=hold.hold_id,
         reason=hold.reason,
         timeout_seconds=hold.timeout_seconds,
@@ -81,13 +83,13 @@ async def acquire(place: Annotated[Place, permitted("simulation:hold")], body: H
 
 
 @router.post("/release/{hold_id}")
-async def release(hold_id: str, place: Annotated[Place, permitted("simulation:release")]) -> Released:
+async def release(hold_id: str, place: Annotated[RequestContext, require_permission("simulation:release")]) -> Released:
     wall = place.world.surroundings.now()
     place.world.holds.release(hold_id, wall)
     return Released(released=True, hold_id=hold_id, active_hold_count=len(place.world.holds.active(wall)))
 
 
 @router.get("/holds")
-async def holds(place: Annotated[Place, permitted("simulation:holds")]) -> HoldList:
+async def holds(place: Annotated[RequestContext, require_permission("simulation:holds")]) -> HoldList:
     active = place.world.holds.active(place.world.surroundings.now())
-    return HoldList(holds=[HoldInfo.of(hold) for hold in active], active_count=len(active))
+    return HoldList(holds=[HoldInfo.from_hold(hold) for hold in active], active_count=len(active))

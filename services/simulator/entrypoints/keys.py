@@ -6,8 +6,8 @@ from typing import Annotated, Self
 from fastapi import APIRouter, status
 from pydantic import AwareDatetime, BaseModel, Field
 
-from services.simulator.core.keys import Key, hashed
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.keys import AccessKey, hash_secret
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/keys", tags=["keys"])
@@ -21,7 +21,7 @@ class NewKey(NullableModel):
     requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
 
 
-class KeyMade(BaseModel):
+class KeyCreated(BaseModel):
     key_id: str
     secret: str
     name: str
@@ -32,7 +32,7 @@ class KeyMade(BaseModel):
     requests_per_minute: int | None
 
 
-class KeyInfo(BaseModel):
+class KeyInfoResponse(BaseModel):
     key_id: str
     name: str
     permissions: list[str]
@@ -45,7 +45,7 @@ class KeyInfo(BaseModel):
     requests_per_minute: int | None
 
     @classmethod
-    def of(cls, key: Key) -> Self:
+    def from_key(cls, key: AccessKey) -> Self:
         return cls(
             key_id=key.key_id,
             name=key.name,
@@ -61,7 +61,7 @@ class KeyInfo(BaseModel):
 
 
 class KeyList(BaseModel):
-    keys: list[KeyInfo]
+    keys: list[KeyInfoResponse]
     total: int
     active: int
     revoked: int
@@ -75,21 +75,21 @@ class KeyRevoked(BaseModel):
 
 
 @router.post("", status_code=status.HTTP_201_CREATED)
-async def make(body: NewKey, place: Annotated[Place, permitted("keys:create")]) -> KeyMade:
+async def make(body: NewKey, place: Annotated[RequestContext, require_permission("keys:create")]) -> KeyCreated:
     surroundings = place.world.surroundings
     secret = surroundings.new_secret(64)
-    key = Key(
+    key = AccessKey(
         key_id=f"ues_{surroundings.new_secret(16)}",
         name=body.name,
         permissions=tuple(body.permissions),
-        secret_hash=hashed(secret),
+        secret_hash=hash_secret(secret),
         created_at=surroundings.now(),
         created_by=place.caller.key_id,
         expires_at=body.expires_at,
         requests_per_minute=body.requests_per_minute,
     )
     place.room.keys.grant(key, place.caller)
-    return KeyMade(
+    return KeyCreated(
         key_id=key.key_id,
         secret=secret,
         name=key.name,
@@ -102,20 +102,22 @@ async def make(body: NewKey, place: Annotated[Place, permitted("keys:create")]) 
 
 
 @router.get("")
-async def show_all(place: Annotated[Place, permitted("keys:list")], include_revoked: bool = True) -> KeyList:
+async def show_all(
+    place: Annotated[RequestContext, require_permission("keys:list")], include_revoked: bool = True
+) -> KeyList:
     keys = list(place.room.keys)
     active = sum(key.is_active for key in keys)
-    shown = [KeyInfo.of(key) for key in keys if include_revoked or key.is_active]
+    shown = [KeyInfoResponse.from_key(key) for key in keys if include_revoked or key.is_active]
     return KeyList(keys=shown, total=len(shown), active=active, revoked=len(keys) - active)
 
 
 @router.get("/{key_id}")
-async def show(key_id: str, place: Annotated[Place, permitted("keys:read")]) -> KeyInfo:
-    return KeyInfo.of(place.room.keys.get(key_id))
+async def show(key_id: str, place: Annotated[RequestContext, require_permission("keys:read")]) -> KeyInfoResponse:
+    return KeyInfoResponse.from_key(place.room.keys.get(key_id))
 
 
 @router.delete("/{key_id}")
-async def revoke(key_id: str, place: Annotated[Place, permitted("keys:revoke")]) -> KeyRevoked:
+async def revoke(key_id: str, place: Annotated[RequestContext, require_permission("keys:revoke")]) -> KeyRevoked:
     key = place.room.keys.revoke(key_id, place.world.surroundings.now())
     said = f"API key '{key.name}' has been revoked"
     return KeyRevoked(key_id=key.key_id, name=key.name, revoked_at=key.revoked_at, message=said)

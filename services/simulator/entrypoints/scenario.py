@@ -8,9 +8,15 @@ from pydantic import BaseModel, JsonValue
 from services.simulator.core import scenario
 from services.simulator.core.events import Status
 from services.simulator.core.records import JsonObject
-from services.simulator.core.scenario import Historic, Loaded
-from services.simulator.core.scenario_shapes import Environment, Metadata, Scenario, WrittenEvents, read_as
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.scenario import Historic, ImportedScenario
+from services.simulator.core.scenario_shapes import (
+    Scenario,
+    ScenarioEnvironment,
+    ScenarioMetadata,
+    WrittenEvents,
+    read_as,
+)
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.version import UES_VERSION
 from shared.contracts.nullable import NullableModel
 
@@ -59,7 +65,9 @@ class Imported(BaseModel):
     scenario_metadata: dict[str, JsonValue] | None = None
 
     @classmethod
-    def of(cls, loaded: Loaded, environment: bool, metadata: dict[str, JsonValue] | None = None) -> Self:
+    def from_scenario(
+        cls, loaded: ImportedScenario, environment: bool, metadata: dict[str, JsonValue] | None = None
+    ) -> Self:
         return cls(
             environment_loaded=environment,
             events_loaded=loaded.events,
@@ -71,14 +79,16 @@ class Imported(BaseModel):
 
 
 @router.get("/export/environment")
-async def export_environment(place: Annotated[Place, permitted("scenario:export")]) -> ExportedEnvironment:
+async def export_environment(
+    place: Annotated[RequestContext, require_permission("scenario:export")],
+) -> ExportedEnvironment:
     return ExportedEnvironment(
         environment=scenario.environment_of(place.world), modalities_exported=list(place.world.modalities)
     )
 
 
 @router.get("/export/events")
-async def export_events(place: Annotated[Place, permitted("scenario:export")]) -> ExportedEvents:
+async def export_events(place: Annotated[RequestContext, require_permission("scenario:export")]) -> ExportedEvents:
     queue = place.world.queue
     return ExportedEvents(
         events=scenario.events_of(place.world),
@@ -90,7 +100,9 @@ async def export_events(place: Annotated[Place, permitted("scenario:export")]) -
 
 @router.get("/export/full")
 async def export_full(
-    place: Annotated[Place, permitted("scenario:export")], author: str | None = None, description: str | None = None
+    place: Annotated[RequestContext, require_permission("scenario:export")],
+    author: str | None = None,
+    description: str | None = None,
 ) -> ExportedScenario:
     metadata: JsonObject = {
         "ues_version": UES_VERSION,
@@ -110,39 +122,43 @@ async def export_full(
 
 @router.post("/import/environment")
 async def import_environment(
-    body: ImportEnvironment, place: Annotated[Place, permitted("scenario:import")]
+    body: ImportEnvironment, place: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
-    given = read_as(Environment, _unwrapped(body.data, "environment"), "body", "data")
+    given = read_as(ScenarioEnvironment, _unwrap_document(body.data, "environment"), "body", "data")
     historic = Historic(body.historic_event_handling)
     loaded = scenario.load_environment(place.world, given, historic, body.strict_modalities)
-    return Imported.of(loaded, environment=True)
+    return Imported.from_scenario(loaded, environment=True)
 
 
 @router.post("/import/events")
-async def import_events(body: ImportEvents, place: Annotated[Place, permitted("scenario:import")]) -> Imported:
+async def import_events(
+    body: ImportEvents, place: Annotated[RequestContext, require_permission("scenario:import")]
+) -> Imported:
     given = body.data
     if isinstance(given.get("events"), dict):
-        given = _unwrapped(given, "events")
+        given = _unwrap_document(given, "events")
     loaded = scenario.load_events(place.world, read_as(WrittenEvents, given, "body", "data"), body.merge)
-    return Imported.of(loaded, environment=False)
+    return Imported.from_scenario(loaded, environment=False)
 
 
 @router.post("/import/full")
-async def import_full(body: ImportScenario, place: Annotated[Place, permitted("scenario:import")]) -> Imported:
-    document = body.scenario if "metadata" in body.scenario else _unwrapped(body.scenario, "scenario")
+async def import_full(
+    body: ImportScenario, place: Annotated[RequestContext, require_permission("scenario:import")]
+) -> Imported:
+    document = body.scenario if "metadata" in body.scenario else _unwrap_document(body.scenario, "scenario")
     given = read_as(Scenario, document, "body", "scenario")
     loaded = scenario.load_scenario(place.world, given, body.strict_modalities)
     loaded.warnings += _version_warnings(given.metadata)
-    return Imported.of(loaded, environment=True, metadata=given.metadata.model_dump())
+    return Imported.from_scenario(loaded, environment=True, metadata=given.metadata.model_dump())
 
 
-def _unwrapped(document: JsonObject, name: str) -> JsonObject:
+def _unwrap_document(document: JsonObject, name: str) -> JsonObject:
     """What an export wraps once more may be given as it came."""
     inner = document.get(name)
     return inner if isinstance(inner, dict) else document
 
 
-def _version_warnings(metadata: Metadata) -> list[str]:
+def _version_warnings(metadata: ScenarioMetadata) -> list[str]:
     written = metadata.ues_version
     if written is None or written.split(".")[0] == UES_VERSION.split(".")[0]:
         return []

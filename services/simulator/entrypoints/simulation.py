@@ -8,10 +8,10 @@ from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter, ValidationErr
 
 from services.simulator.core import lifecycle, taking_back
 from services.simulator.core.events import Status
-from services.simulator.core.refusals import Refused, bad_input
-from services.simulator.core.undo import Entry
-from services.simulator.core.world import World
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.refusals import RefusedRequest, bad_input
+from services.simulator.core.undo import UndoEntry
+from services.simulator.core.world import SimulatorWorld
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.time import Scale
 from shared.contracts.nullable import NullableModel
 
@@ -25,7 +25,7 @@ class Start(NullableModel):
     time_scale: Scale = 1.0
 
 
-class Started(BaseModel):
+class StartResponse(BaseModel):
     simulation_id: str
     status: str = "running"
     current_time: str
@@ -33,7 +33,7 @@ class Started(BaseModel):
     time_scale: float | None
 
 
-class Stopped(BaseModel):
+class StopResponse(BaseModel):
     """What was counted is ``null`` if nothing ran; which simulation it is, is said always."""
 
     simulation_id: str
@@ -44,7 +44,7 @@ class Stopped(BaseModel):
     events_failed: int | None = None
 
 
-class State(BaseModel):
+class StatusResponse(BaseModel):
     is_running: bool
     current_time: str
     is_paused: bool
@@ -56,7 +56,7 @@ class State(BaseModel):
     next_event_time: str | None
 
     @classmethod
-    def of(cls, world: World) -> Self:
+    def from_world(cls, world: SimulatorWorld) -> Self:
         following, counts = world.queue.next_pending(), world.queue.by_status
         return cls(
             is_running=world.running,
@@ -91,17 +91,17 @@ class Cleared(BaseModel):
     current_time: str
 
 
-class Count(NullableModel):
+class StepCount(NullableModel):
     count: int = Field(default=1, ge=1, le=100)
 
 
-class Step(BaseModel):
+class HistoryStep(BaseModel):
     event_id: str
     modality: str
     action: str
 
     @classmethod
-    def of(cls, entry: Entry) -> Self:
+    def from_entry(cls, entry: UndoEntry) -> Self:
         return cls(event_id=entry.event_id, modality=entry.modality, action=entry.action)
 
 
@@ -113,18 +113,18 @@ class _Possible(BaseModel):
 
 class Undone(_Possible):
     undone_count: int
-    undone_events: list[Step]
+    undone_events: list[HistoryStep]
 
 
 class Redone(_Possible):
     redone_count: int
-    redone_events: list[Step]
+    redone_events: list[HistoryStep]
 
 
 @router.post("/start")
-async def start(body: Start, place: Annotated[Place, permitted("simulation:start")]) -> Started:
+async def start(body: Start, place: Annotated[RequestContext, require_permission("simulation:start")]) -> StartResponse:
     simulation_id = lifecycle.start(place.world, body.auto_advance, body.time_scale)
-    return Started(
+    return StartResponse(
         simulation_id=simulation_id,
         current_time=place.world.now.isoformat(),
         auto_advance=body.auto_advance,
@@ -133,11 +133,11 @@ async def start(body: Start, place: Annotated[Place, permitted("simulation:start
 
 
 @router.post("/stop")
-async def stop(place: Annotated[Place, permitted("simulation:stop")]) -> Stopped:
+async def stop(place: Annotated[RequestContext, require_permission("simulation:stop")]) -> StopResponse:
     stopped, queue = lifecycle.stop(place.world), place.world.queue
     if not stopped.was_running:
-        return Stopped(simulation_id=stopped.simulation_id)
-    return Stopped(
+        return StopResponse(simulation_id=stopped.simulation_id)
+    return StopResponse(
         simulation_id=stopped.simulation_id,
         final_time=stopped.final_time.isoformat(),
         total_events=len(queue),
@@ -147,19 +147,21 @@ async def stop(place: Annotated[Place, permitted("simulation:stop")]) -> Stopped
 
 
 @router.get("/status")
-async def status(place: Annotated[Place, permitted("simulation:status")]) -> State:
-    return State.of(place.world)
+async def status(place: Annotated[RequestContext, require_permission("simulation:status")]) -> StatusResponse:
+    return StatusResponse.from_world(place.world)
 
 
 @router.post("/reset")
-async def reset(place: Annotated[Place, permitted("simulation:reset")]) -> ResetDone:
+async def reset(place: Annotated[RequestContext, require_permission("simulation:reset")]) -> ResetDone:
     done = lifecycle.reset(place.world)
     said = f"{done.undone} actions taken back, {done.waiting} events wait again"
     return ResetDone(message=said, cleared_events=done.waiting, events_undone=done.undone)
 
 
 @router.post("/clear")
-async def clear(place: Annotated[Place, permitted("simulation:clear")], body: Clear | None = None) -> Cleared:
+async def clear(
+    place: Annotated[RequestContext, require_permission("simulation:clear")], body: Clear | None = None
+) -> Cleared:
     time = _time(body.reset_time_to) if body and body.reset_time_to is not None else None
     removed = lifecycle.clear(place.world, time)
     return Cleared(
@@ -171,8 +173,10 @@ async def clear(place: Annotated[Place, permitted("simulation:clear")], body: Cl
 
 
 @router.post("/undo")
-async def undo(place: Annotated[Place, permitted("simulation:undo")], body: Count | None = None) -> Undone:
-    steps = [Step.of(entry) for entry in taking_back.undo(place.world, (body or Count()).count)]
+async def undo(
+    place: Annotated[RequestContext, require_permission("simulation:undo")], body: StepCount | None = None
+) -> Undone:
+    steps = [HistoryStep.from_entry(entry) for entry in taking_back.undo(place.world, (body or StepCount()).count)]
     done, undone = place.world.history.counts()
     return Undone(
         undone_count=len(steps),
@@ -184,8 +188,10 @@ async def undo(place: Annotated[Place, permitted("simulation:undo")], body: Coun
 
 
 @router.post("/redo")
-async def redo(place: Annotated[Place, permitted("simulation:redo")], body: Count | None = None) -> Redone:
-    steps = [Step.of(entry) for entry in taking_back.redo(place.world, (body or Count()).count)]
+async def redo(
+    place: Annotated[RequestContext, require_permission("simulation:redo")], body: StepCount | None = None
+) -> Redone:
+    steps = [HistoryStep.from_entry(entry) for entry in taking_back.redo(place.world, (body or StepCount()).count)]
     done, undone = place.world.history.counts()
     return Redone(
         redone_count=len(steps),
@@ -201,7 +207,7 @@ def _time(text: str) -> datetime:
     try:
         _moment.validate_python(text)
     except ValidationError:
-        raise Refused(f"reset_time_to is no time: {text!r}") from None
+        raise RefusedRequest(f"reset_time_to is no time: {text!r}") from None
     try:
         return _aware.validate_python(text)
     except ValidationError as error:

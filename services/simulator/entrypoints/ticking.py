@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.simulator.core.room import Rooms
+from services.simulator.core.room import WorldRegistry
 
 TICK_SECONDS = 0.05
 _IDLE_SECONDS = 0.25  # while no world is automatic
 
 
 @asynccontextmanager
-async def ticking(rooms: Rooms) -> AsyncIterator[None]:
+async def ticking(rooms: WorldRegistry) -> AsyncIterator[None]:
     """Let every automatic world's time flow from here to the end of the context."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(_tick(rooms))
@@ -21,7 +21,7 @@ async def ticking(rooms: Rooms) -> AsyncIterator[None]:
             task.cancel()
 
 
-async def _tick(rooms: Rooms) -> None:
+async def _tick(rooms: WorldRegistry) -> None:
     while True:
         automatic = [room.world for room in rooms if room.world.clock.auto]
         for world in automatic:

@@ -7,16 +7,16 @@ from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, Field
 
 from services.simulator.core import time_control
-from services.simulator.core.events import Event, Status
+from services.simulator.core.events import Status, WorldEvent
 from services.simulator.core.time_control import Moved
-from services.simulator.core.world import World
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.world import SimulatorWorld
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 
 router = APIRouter(prefix="/simulator/time", tags=["time"])
 Scale = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
 
 
-class TimeState(BaseModel):
+class TimeResponse(BaseModel):
     current_time: datetime
     time_scale: float
     is_paused: bool
@@ -24,7 +24,7 @@ class TimeState(BaseModel):
     mode: str
 
     @classmethod
-    def of(cls, world: World) -> Self:
+    def from_world(cls, world: SimulatorWorld) -> Self:
         clock = world.clock
         return cls(
             current_time=clock.current,
@@ -39,18 +39,18 @@ class Advance(BaseModel):
     seconds: float = Field(gt=0, allow_inf_nan=False)
 
 
-class Execution(BaseModel):
+class ExecutedEvent(BaseModel):
     event_id: str
     modality: str
     status: str
     error: str | None
 
     @classmethod
-    def of(cls, event: Event) -> Self:
+    def from_event(cls, event: WorldEvent) -> Self:
         return cls(event_id=event.event_id, modality=event.modality, status=event.status, error=event.error_message)
 
 
-class Advanced(BaseModel):
+class AdvanceResponse(BaseModel):
     """``events_executed`` counts every event that ran, failed ones too."""
 
     previous_time: datetime
@@ -58,17 +58,17 @@ class Advanced(BaseModel):
     time_advanced: str
     events_executed: int
     events_failed: int
-    execution_details: list[Execution]
+    execution_details: list[ExecutedEvent]
 
     @classmethod
-    def of(cls, moved: Moved) -> Self:
+    def from_move(cls, moved: Moved) -> Self:
         return cls(
             previous_time=moved.previous,
             current_time=moved.current,
             time_advanced=str(moved.current - moved.previous),
             events_executed=len(moved.events),
             events_failed=sum(event.status is Status.FAILED for event in moved.events),
-            execution_details=[Execution.of(event) for event in moved.events],
+            execution_details=[ExecutedEvent.from_event(event) for event in moved.events],
         )
 
 
@@ -76,7 +76,7 @@ class SetTime(BaseModel):
     target_time: AwareDatetime
 
 
-class TimeSet(BaseModel):
+class SetTimeResponse(BaseModel):
     current_time: datetime
     previous_time: datetime
     skipped_events: int
@@ -85,14 +85,14 @@ class TimeSet(BaseModel):
     reset_skipped_events: int
 
 
-class Skipped(BaseModel):
+class SkipResponse(BaseModel):
     previous_time: datetime
     current_time: datetime
     events_executed: int
     next_event_time: datetime | None
 
 
-class Paused(BaseModel):
+class PauseResponse(BaseModel):
     message: str
     current_time: datetime
     is_paused: bool
@@ -103,19 +103,21 @@ class SetScale(BaseModel):
 
 
 @router.get("")
-async def read(place: Annotated[Place, permitted("time:read")]) -> TimeState:
-    return TimeState.of(place.world)
+async def read(place: Annotated[RequestContext, require_permission("time:read")]) -> TimeResponse:
+    return TimeResponse.from_world(place.world)
 
 
 @router.post("/advance")
-async def advance(body: Advance, place: Annotated[Place, permitted("time:advance")]) -> Advanced:
-    return Advanced.of(time_control.advance(place.world, body.seconds))
+async def advance(
+    body: Advance, place: Annotated[RequestContext, require_permission("time:advance")]
+) -> AdvanceResponse:
+    return AdvanceResponse.from_move(time_control.advance(place.world, body.seconds))
 
 
 @router.post("/set")
-async def set_time(body: SetTime, place: Annotated[Place, permitted("time:set")]) -> TimeSet:
+async def set_time(body: SetTime, place: Annotated[RequestContext, require_permission("time:set")]) -> SetTimeResponse:
     done = time_control.set_time(place.world, body.target_time)
-    return TimeSet(
+    return SetTimeResponse(
         current_time=done.current,
         previous_time=done.previous,
         skipped_events=done.skipped,
@@ -126,10 +128,10 @@ async def set_time(body: SetTime, place: Annotated[Place, permitted("time:set")]
 
 
 @router.post("/skip-to-next")
-async def skip_to_next(place: Annotated[Place, permitted("time:skip")]) -> Skipped:
+async def skip_to_next(place: Annotated[RequestContext, require_permission("time:skip")]) -> SkipResponse:
     moved = time_control.skip_to_next(place.world)
     following = place.world.queue.next_pending()
-    return Skipped(
+    return SkipResponse(
         previous_time=moved.previous,
         current_time=moved.current,
         events_executed=len(moved.events),
@@ -138,18 +140,18 @@ async def skip_to_next(place: Annotated[Place, permitted("time:skip")]) -> Skipp
 
 
 @router.post("/pause")
-async def pause(place: Annotated[Place, permitted("time:pause")]) -> Paused:
+async def pause(place: Annotated[RequestContext, require_permission("time:pause")]) -> PauseResponse:
     time_control.set_paused(place.world, True)
-    return Paused(message="Time paused", current_time=place.world.now, is_paused=True)
+    return PauseResponse(message="Time paused", current_time=place.world.now, is_paused=True)
 
 
 @router.post("/resume")
-async def resume(place: Annotated[Place, permitted("time:resume")]) -> Paused:
+async def resume(place: Annotated[RequestContext, require_permission("time:resume")]) -> PauseResponse:
     time_control.set_paused(place.world, False)
-    return Paused(message="Time resumed", current_time=place.world.now, is_paused=False)
+    return PauseResponse(message="Time resumed", current_time=place.world.now, is_paused=False)
 
 
 @router.post("/set-scale")
-async def set_scale(body: SetScale, place: Annotated[Place, permitted("time:scale")]) -> TimeState:
+async def set_scale(body: SetScale, place: Annotated[RequestContext, require_permission("time:scale")]) -> TimeResponse:
     time_control.set_scale(place.world, body.scale)
-    return TimeState.of(place.world)
+    return TimeResponse.from_world(place.world)

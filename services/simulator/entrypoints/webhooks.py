@@ -8,8 +8,8 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query, status
 from pydantic import BaseModel, Field
 
-from services.simulator.core.webhooks import Delivery, Kind, Webhook
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.core.webhooks import WebhookDelivery, WebhookEventType, WebhookSubscription
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
@@ -22,7 +22,7 @@ class NewWebhook(NullableModel):
 
     url: Address
     name: str = Field(default="webhook", min_length=1, max_length=100)
-    events: list[Kind] = []
+    events: list[WebhookEventType] = []
     modalities: Names = []
     secret: str | None = Field(default=None, pattern=r"^whsec_[A-Za-z0-9+/]{32,88}={0,2}$")
 
@@ -32,7 +32,7 @@ class ChangeWebhook(NullableModel):
 
     url: Address | None = None
     name: str | None = Field(default=None, min_length=1, max_length=100)
-    events: list[Kind] | None = None
+    events: list[WebhookEventType] | None = None
     modalities: Names | None = None
 
 
@@ -47,7 +47,7 @@ class WebhookInfo(BaseModel):
     created_by: str | None
 
     @classmethod
-    def of(cls, webhook: Webhook) -> Self:
+    def from_webhook(cls, webhook: WebhookSubscription) -> Self:
         return cls(
             webhook_id=webhook.webhook_id,
             url=webhook.url,
@@ -92,7 +92,7 @@ class DeliveryInfo(BaseModel):
     error: str | None
 
     @classmethod
-    def of(cls, delivery: Delivery) -> Self:
+    def from_delivery(cls, delivery: WebhookDelivery) -> Self:
         return cls(
             delivery_id=delivery.delivery_id,
             event_type=delivery.kind,
@@ -111,9 +111,11 @@ class DeliveryList(BaseModel):
 
 
 @router.post("", status_code=status.HTTP_201_CREATED)
-async def make(body: NewWebhook, place: Annotated[Place, permitted("webhooks:create")]) -> WebhookMade:
+async def make(
+    body: NewWebhook, place: Annotated[RequestContext, require_permission("webhooks:create")]
+) -> WebhookMade:
     surroundings = place.world.surroundings
-    webhook = Webhook(
+    webhook = WebhookSubscription(
         webhook_id=surroundings.new_id(),
         name=body.name,
         url=body.url,
@@ -124,24 +126,24 @@ async def make(body: NewWebhook, place: Annotated[Place, permitted("webhooks:cre
         modalities=tuple(body.modalities),
     )
     place.room.webhooks.add(webhook)
-    return WebhookMade(**dict(WebhookInfo.of(webhook)), secret=webhook.secret)
+    return WebhookMade(**dict(WebhookInfo.from_webhook(webhook)), secret=webhook.secret)
 
 
 @router.get("")
-async def show_all(place: Annotated[Place, permitted("webhooks:list")]) -> WebhookList:
-    shown = [WebhookInfo.of(webhook) for webhook in place.room.webhooks]
+async def show_all(place: Annotated[RequestContext, require_permission("webhooks:list")]) -> WebhookList:
+    shown = [WebhookInfo.from_webhook(webhook) for webhook in place.room.webhooks]
     return WebhookList(webhooks=shown, total=len(shown))
 
 
 @router.get("/{webhook_id}")
-async def show(webhook_id: str, place: Annotated[Place, permitted("webhooks:read")]) -> WebhookInfo:
-    return WebhookInfo.of(place.room.webhooks.get(webhook_id))
+async def show(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:read")]) -> WebhookInfo:
+    return WebhookInfo.from_webhook(place.room.webhooks.get(webhook_id))
 
 
 @router.put("/{webhook_id}")
 @router.patch("/{webhook_id}")
 async def change(
-    webhook_id: str, body: ChangeWebhook, place: Annotated[Place, permitted("webhooks:update")]
+    webhook_id: str, body: ChangeWebhook, place: Annotated[RequestContext, require_permission("webhooks:update")]
 ) -> WebhookInfo:
     before = place.room.webhooks.get(webhook_id)
     changed = replace(
@@ -152,41 +154,47 @@ async def change(
         modalities=before.modalities if body.modalities is None else tuple(body.modalities),
     )
     place.room.webhooks.put(changed)
-    return WebhookInfo.of(changed)
+    return WebhookInfo.from_webhook(changed)
 
 
 @router.delete("/{webhook_id}")
-async def remove(webhook_id: str, place: Annotated[Place, permitted("webhooks:delete")]) -> WebhookRemoved:
+async def remove(
+    webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:delete")]
+) -> WebhookRemoved:
     return WebhookRemoved(webhook_id=place.room.webhooks.remove(webhook_id).webhook_id, deleted=True)
 
 
 @router.post("/{webhook_id}/test")
-async def test(webhook_id: str, place: Annotated[Place, permitted("webhooks:test")]) -> WebhookTested:
+async def test(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:test")]) -> WebhookTested:
     """A notice of its own kind goes out; how it went stands among the deliveries."""
     webhook = place.room.webhooks.get(webhook_id)
-    sent = place.room.tell(webhook, Kind.TEST, {"type": Kind.TEST.value, "world_id": place.room.world_id})
+    sent = place.room.tell(
+        webhook, WebhookEventType.TEST, {"type": WebhookEventType.TEST.value, "world_id": place.room.world_id}
+    )
     return WebhookTested(webhook_id=webhook_id, delivery_id=sent, message="A test is on its way")
 
 
 @router.get("/{webhook_id}/deliveries")
 async def deliveries(
     webhook_id: str,
-    place: Annotated[Place, permitted("webhooks:deliveries")],
+    place: Annotated[RequestContext, require_permission("webhooks:deliveries")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> DeliveryList:
     found = place.room.webhooks.deliveries(webhook_id)
-    shown = [DeliveryInfo.of(delivery) for delivery in found[:limit]]
+    shown = [DeliveryInfo.from_delivery(delivery) for delivery in found[:limit]]
     return DeliveryList(webhook_id=webhook_id, deliveries=shown, total=len(found))
 
 
 @router.post("/{webhook_id}/pause")
-async def pause(webhook_id: str, place: Annotated[Place, permitted("webhooks:pause")]) -> WebhookInfo:
-    return WebhookInfo.of(place.room.webhooks.set_paused(webhook_id, True))
+async def pause(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:pause")]) -> WebhookInfo:
+    return WebhookInfo.from_webhook(place.room.webhooks.set_paused(webhook_id, True))
 
 
 @router.post("/{webhook_id}/resume")
-async def resume(webhook_id: str, place: Annotated[Place, permitted("webhooks:resume")]) -> WebhookInfo:
-    return WebhookInfo.of(place.room.webhooks.set_paused(webhook_id, False))
+async def resume(
+    webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:resume")]
+) -> WebhookInfo:
+    return WebhookInfo.from_webhook(place.room.webhooks.set_paused(webhook_id, False))
 
 
 def _secret(hexadecimal: str) -> str:

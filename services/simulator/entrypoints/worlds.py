@@ -7,7 +7,7 @@ from fastapi import APIRouter, status
 from pydantic import BaseModel, Field, JsonValue
 
 from services.simulator.core import saving
-from services.simulator.core.room import Room
+from services.simulator.core.room import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.scenario_shapes import read_as
 from services.simulator.entrypoints.doorway import AdminPlace
@@ -73,7 +73,7 @@ async def close_world(world_id: str, place: AdminPlace) -> WorldClosed:
 @router.get("/world")
 async def save(place: AdminPlace) -> dict[str, JsonValue]:
     """Everything, to be given to ``PUT /world`` of any world, here or elsewhere."""
-    return saving.saved(place.room)
+    return saving.save_world(place.room)
 
 
 @router.put("/world")
@@ -82,7 +82,7 @@ async def restore(body: dict[str, JsonValue], place: AdminPlace) -> WorldRestore
     return WorldRestored(world_id=place.room.world_id, restored=True)
 
 
-def _info(room: Room) -> WorldInfo:
+def _info(room: HostedWorld) -> WorldInfo:
     return WorldInfo(
         world_id=room.world_id,
         base_path=f"/worlds/{room.world_id}",

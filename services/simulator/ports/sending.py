@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 
-class Sent(NamedTuple):
+class SendResult(NamedTuple):
     """The receiver's answer, or why there was none. ``is_final``: it would be the same the next time."""
 
     status_code: int | None
@@ -14,6 +14,6 @@ class Sent(NamedTuple):
 class Sender(Protocol):
     """Carries a notice to its receiver."""
 
-    async def send(self, url: str, secret: str, notice_id: str, body: str) -> Sent:
+    async def send(self, url: str, secret: str, notice_id: str, body: str) -> SendResult:
         """One signed attempt, within bounded time; it raises nothing that the receiver or the way there caused."""
         ...

@@ -3,6 +3,7 @@
 local deliveries = unpack(KEYS)
 local most, each, window = unpack(ARGV)
 
+if redis.call('EXISTS', deliveries) == 0 then return {'-1'} end
 local now, reply, counts = int(now_ms()), {}, {}
 local due = redis.call('ZRANGEBYSCORE', deliveries, '-inf', now, 'WITHSCORES', 'LIMIT', 0, window)
 for i = 1, #due, 2 do

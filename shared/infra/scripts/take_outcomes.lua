@@ -5,15 +5,18 @@ local owner, lease_ms, group, consumer, count, beside, by_digest = unpack(ARGV)
 
 local held = redis.call('GET', reader)
 if held and held ~= owner then return {'other'} end
-if not held then
-  redis.pcall('XGROUP', 'CREATE', outcomes, group, '0', 'MKSTREAM')
-  -- Whoever reads the same beside this group misses nothing that it settles first.
-  if beside and beside ~= '' then redis.pcall('XGROUP', 'CREATE', outcomes, beside, '0') end
-end
 if not held or redis.call('PTTL', reader) < lease_ms / 2 then redis.call('SET', reader, owner, 'PX', lease_ms) end
 
 local function taken(after)
-  local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', outcomes, after)
+  local read = redis.pcall('XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', outcomes, after)
+  if read and read.err then
+    if string.find(read.err, 'NOGROUP', 1, true) then
+      redis.call('XGROUP', 'CREATE', outcomes, group, '0', 'MKSTREAM')
+      -- Whoever reads the same beside this group misses nothing that it settles first.
+      if beside and beside ~= '' then redis.pcall('XGROUP', 'CREATE', outcomes, beside, '0') end
+    end
+    read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', outcomes, after)
+  end
   return read and read[1][2] or {}
 end
 

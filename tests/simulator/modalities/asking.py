@@ -19,12 +19,12 @@ async def do(stage: Stage, path: str, **body: object) -> str:
 async def fails(stage: Stage, path: str, **body: object) -> str:
     """An action that cannot be done: it is answered as failed, its event is too, and nothing has changed."""
     modality = path.split("/")[1]
-    before = stage.world.modalities[modality].exported()
+    before = stage.world.modalities[modality].export()
     answer = await stage.post(path, body)
     assert answer["status"] == "failed"
     event = await stage.get(f"/events/{answer['event_id']}")
     assert (event["status"], event["error_message"]) == ("failed", answer["message"])
-    assert stage.world.modalities[modality].exported() == before
+    assert stage.world.modalities[modality].export() == before
     return str(answer["message"])
 
 

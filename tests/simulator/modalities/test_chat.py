@@ -3,7 +3,7 @@
 import pytest
 
 from services.simulator.core.modalities.chat import ChatModality
-from services.simulator.core.modality import Moment
+from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows, undo
@@ -138,26 +138,26 @@ async def test_a_role_is_user_or_assistant(stage: Stage) -> None:
 
 def test_old_messages_make_room_and_come_back_with_undo() -> None:
     chat = ChatModality(WALL)
-    exported = chat.exported()
+    exported = chat.export()
     chat.load({**exported, "max_history_size": 2})
     for number in range(2):
         _say(chat, number)
-    before = chat.exported()
+    before = chat.export()
 
-    third = chat.apply(chat.normalised(_message(2)), _moment(2))
+    third = chat.apply(chat.normalise(_message(2)), _moment(2))
 
-    assert [message["content"] for message in rows(chat.exported(), "messages")] == ["1", "2"]
+    assert [message["content"] for message in rows(chat.export(), "messages")] == ["1", "2"]
     chat.take_back(third.changes)
-    assert chat.exported() == before
+    assert chat.export() == before
 
 
 def _say(chat: ChatModality, number: int) -> None:
-    chat.apply(chat.normalised(_message(number)), _moment(number))
+    chat.apply(chat.normalise(_message(number)), _moment(number))
 
 
 def _message(number: int) -> JsonObject:
     return {"operation": "send_message", "role": "user", "content": str(number)}
 
 
-def _moment(number: int) -> Moment:
-    return Moment(f"00000000-0000-0000-0000-{number:012d}", WALL, None)
+def _moment(number: int) -> EventMoment:
+    return EventMoment(f"00000000-0000-0000-0000-{number:012d}", WALL, None)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from services.simulator.core.modalities.email import EmailModality
-from services.simulator.core.modality import Moment
+from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import USER
@@ -29,8 +29,8 @@ def _receive(number: int) -> JsonObject:
 def full() -> EmailModality:
     box = EmailModality(WALL)
     for number in range(MANY):
-        moment = Moment(str(UUID(int=number)), WALL + timedelta(seconds=number), None)
-        box.apply(box.normalised(_receive(number)), moment)
+        moment = EventMoment(str(UUID(int=number)), WALL + timedelta(seconds=number), None)
+        box.apply(box.normalise(_receive(number)), moment)
     return box
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.simulator.core.modalities.email import EmailModality
-from services.simulator.core.modality import Moment
+from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import USER, do, part, refused, rows
@@ -52,7 +52,7 @@ def _mail(number: int) -> JsonObject:
 
 
 def act(box: EmailModality, minute: int, data: JsonObject) -> None:
-    box.apply(box.normalised(data), Moment(str(UUID(int=minute)), WALL + minute * _MINUTE, None))
+    box.apply(box.normalise(data), EventMoment(str(UUID(int=minute)), WALL + minute * _MINUTE, None))
 
 
 def found(box: EmailModality, **asked: object) -> list[str]:
@@ -147,7 +147,7 @@ def test_several_filters_find_what_each_of_them_finds(asked: JsonObject) -> None
 def test_mail_of_one_moment_keeps_the_order_in_which_it_came() -> None:
     box = EmailModality(WALL)
     for number in range(5):
-        box.apply(box.normalised(_mail(number)), Moment(str(UUID(int=9 - number)), WALL, None))
+        box.apply(box.normalise(_mail(number)), EventMoment(str(UUID(int=9 - number)), WALL, None))
 
     assert found(box, sort_order="asc") == ["m0", "m1", "m2", "m3", "m4"]
     assert found(box) == ["m4", "m3", "m2", "m1", "m0"]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from services.simulator.core.modalities.all import MODALITIES
-from services.simulator.core.modality import Applied, Modality, Moment
-from services.simulator.core.records import Change, JsonObject
-from services.simulator.core.refusals import ActionFailed, Refusal
+from services.simulator.core.modality import AppliedAction, EventMoment, Modality
+from services.simulator.core.records import JsonObject, TableChange
+from services.simulator.core.refusals import ActionFailed, SimulatorRefusal
 from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import PHONE, USER
 
@@ -169,21 +169,21 @@ _ASKED: Mapping[str, Sequence[JsonObject]] = {
 
 
 class Step(NamedTuple):
-    applied: Applied
+    applied: AppliedAction
     before: str
 
 
 def _written(modality: Modality) -> str:
     """With the order of everything."""
-    return json.dumps(modality.exported())
+    return json.dumps(modality.export())
 
 
-def _do(modality: Modality, data: JsonObject, number: int) -> Applied | None:
+def _do(modality: Modality, data: JsonObject, number: int) -> AppliedAction | None:
     """Nothing where it is refused or fails; then nothing has changed."""
     before = _written(modality)
     try:
-        return modality.apply(modality.normalised(data), Moment(str(UUID(int=number)), WALL, None))
-    except (ActionFailed, Refusal):
+        return modality.apply(modality.normalise(data), EventMoment(str(UUID(int=number)), WALL, None))
+    except (ActionFailed, SimulatorRefusal):
         assert _written(modality) == before
         return None
 
@@ -200,7 +200,7 @@ def _steps(modality: Modality, actions: Sequence[JsonObject]) -> list[Step]:
 def _check_views(modality: Modality) -> None:
     """What is kept ready is what is so."""
     fresh = MODALITIES[modality.name](WALL)
-    fresh.load(modality.exported())
+    fresh.load(modality.export())
     assert _written(fresh) == _written(modality)
     assert json.loads(modality.state_json(WALL)) == modality.state(WALL) == fresh.state(WALL)
     assert modality.compact(WALL) == fresh.compact(WALL)
@@ -208,9 +208,9 @@ def _check_views(modality: Modality) -> None:
         assert modality.query(asked, WALL) == fresh.query(asked, WALL)
 
 
-def _kept(modality: Modality, applied: Applied) -> Sequence[Change]:
+def _kept(modality: Modality, applied: AppliedAction) -> Sequence[TableChange]:
     """The changes as a saved world has them, back again."""
-    written = cast(list[list[JsonValue]], json.loads(json.dumps(modality.store.written(applied.changes))))
+    written = cast(list[list[JsonValue]], json.loads(json.dumps(modality.store.changes_as_json(applied.changes))))
     changes = modality.store.read(written)
     assert tuple(changes) == applied.changes
     return changes

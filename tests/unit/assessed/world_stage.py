@@ -13,7 +13,7 @@ from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.ues_tools import UesTools, WorldKeys
 from services.executor.ports.tools import ToolAnswer
 from services.simulator.bootstrap import build
-from services.simulator.settings import Settings
+from services.simulator.settings import SimulatorSettings
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.client import AsyncUESClient
@@ -88,7 +88,7 @@ class WorldStage(NamedTuple):
 
 @cache
 def _simulator() -> FastAPI:
-    return build(Settings.model_validate({"ues_admin_key": ADMIN}))
+    return build(SimulatorSettings.model_validate({"ues_admin_key": ADMIN}))
 
 
 @asynccontextmanager

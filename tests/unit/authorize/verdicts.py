@@ -10,7 +10,7 @@ from services.executor.core.process.rules import find_unruled
 from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import GENERAL
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
@@ -57,7 +57,7 @@ def request(
 def verdict(
     rules: Sequence[Rule], calls: Sequence[PlannedCall], facts: Sequence[Fact], template: Template = GENERAL
 ) -> Verdict:
-    return evaluate(request(rules, calls, facts, template), Conditions())
+    return evaluate(request(rules, calls, facts, template), ConditionCache())
 
 
 def is_let_through(found: Verdict, calls: Sequence[PlannedCall]) -> bool:

@@ -14,7 +14,7 @@ def _spent(at: float, cpu_ms: float, reads: int, memory: int) -> Spent:
 
 
 def _costs(cpu_ms: float) -> Costs:
-    return Costs(dict.fromkeys(_NAMES, cpu_ms), 0, 0, 0, 0, 0)
+    return Costs(dict.fromkeys(_NAMES, cpu_ms), 0, 0, 0, 0, 0, 0)
 
 
 @pytest.mark.promise("bench.overhead")
@@ -32,7 +32,7 @@ def test_a_task_costs_what_was_spent_beyond_idleness() -> None:
 @pytest.mark.promise("bench.overhead")
 def test_a_target_that_is_missed_is_named_and_others_costs_do_not_count() -> None:
     dear = _costs(100)
-    elsewhere = Costs({name: 0.0 if name in OURS else 9_999.0 for name in _NAMES}, 0, 0, 0, 0, 0)
+    elsewhere = Costs({name: 0.0 if name in OURS else 9_999.0 for name in _NAMES}, 0, 0, 0, 0, 0, 0)
 
     missed = missed_targets(Measured(1, 1, _costs(0), {"read": dear, "write": elsewhere}, {}))
 

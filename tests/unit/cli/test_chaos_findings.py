@@ -7,19 +7,19 @@ import pytest
 
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
-from tools.chaos.doors import Accepted
-from tools.chaos.errands import Errand, Intended, Kind, Row
-from tools.chaos.evidence import Evidence, Harm
+from tools.chaos.doors import AcceptedTask
+from tools.chaos.errands import ChaosTask, ChaosTaskKind, Intended, SeededRow
+from tools.chaos.evidence import Harm, RunEvidence
 from tools.chaos.findings import findings, untold_writes
-from tools.chaos.ledgers import Applied, CompanyLedger
-from tools.chaos.load import Sent
+from tools.chaos.ledgers import AppliedWrite, CompanyLedger
+from tools.chaos.load import SentTask
 from tools.chaos.recovery import percentile
 from tools.chaos.schedule import Planned
 from tools.chaos.sight import Counted
 
 _REASON = "it arrived late"
-_REFUND = Applied("create_refund", {"order_id": "ORD-1", "amount": "5.00", "reason": _REASON})
-_OTHER = Applied("create_refund", {"order_id": "ORD-9", "amount": "5.00", "reason": _REASON})
+_REFUND = AppliedWrite("create_refund", {"order_id": "ORD-1", "amount": "5.00", "reason": _REASON})
+_OTHER = AppliedWrite("create_refund", {"order_id": "ORD-9", "amount": "5.00", "reason": _REASON})
 REPORTED: JsonObject = {
     "tool": "create_refund",
     "arguments": {"order_id": "ORD-1", "amount": 5, "reason": _REASON},
@@ -27,19 +27,21 @@ REPORTED: JsonObject = {
 }
 
 
-def sent_refund() -> Sent:
+def sent_refund() -> SentTask:
     intended = Intended("create_refund", (("order_id", "ORD-1"),), (("amount", "5.00"), ("reason", _REASON)))
-    wanted = Errand(Kind.REFUND, "Refund 5.00 of order ORD-1.", (Row("orders", {"id": "ORD-1"}),), (intended,))
-    return Sent(Planned(0, 0.0, wanted, "mcp"), accepted=Accepted("t1", "s1"))
+    wanted = ChaosTask(
+        ChaosTaskKind.REFUND, "Refund 5.00 of order ORD-1.", (SeededRow("orders", {"id": "ORD-1"}),), (intended,)
+    )
+    return SentTask(Planned(0, 0.0, wanted, "mcp"), accepted=AcceptedTask("t1", "s1"))
 
 
 def _view(state: str = "completed", writes: tuple[Json, ...] = (REPORTED,)) -> TaskView:
     return TaskView("t1", state, "Done.", {"writes": [*writes]})
 
 
-def intact_evidence() -> Evidence:
+def intact_evidence() -> RunEvidence:
     """A run in which all is as it should be."""
-    return Evidence(
+    return RunEvidence(
         sent=(sent_refund(),),
         views={"t1": _view()},
         books={"mcp": CompanyLedger((_REFUND,)), "rest": CompanyLedger(())},
@@ -48,11 +50,11 @@ def intact_evidence() -> Evidence:
     )
 
 
-def _books(*writes: Applied) -> dict[str, CompanyLedger]:
+def _books(*writes: AppliedWrite) -> dict[str, CompanyLedger]:
     return {"mcp": CompanyLedger(writes), "rest": CompanyLedger(())}
 
 
-def _said_twice(evidence: Evidence) -> Evidence:
+def _said_twice(evidence: RunEvidence) -> RunEvidence:
     sent = sent_refund()
     sent.twice = "the message sent again made a second task"
     return replace(evidence, sent=(sent,))
@@ -81,7 +83,7 @@ def test_nothing_is_found_where_nothing_happened() -> None:
         (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 1, ("t1:1", "t1:1")))),
     ],
 )
-def test_each_harm_is_found_alone(harm: Harm, spoil: Callable[[Evidence], Evidence]) -> None:
+def test_each_harm_is_found_alone(harm: Harm, spoil: Callable[[RunEvidence], RunEvidence]) -> None:
     """And named with the task that it befell, where there is one."""
     assert [finding.harm for finding in findings(spoil(intact_evidence()))] == [harm]
 

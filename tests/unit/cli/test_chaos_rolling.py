@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.cli.test_chaos_findings import _view, intact_evidence
 from tools.chaos.balancer import Balancer
-from tools.chaos.endings import Unforeseen, ended_otherwise
-from tools.chaos.errands import Kind
+from tools.chaos.endings import Unforeseen, find_unexpected_ends
+from tools.chaos.errands import ChaosTaskKind
 from tools.chaos.evidence import Harm
 from tools.chaos.findings import findings
 from tools.chaos.followers import Followers
@@ -73,22 +73,22 @@ def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
 @pytest.mark.parametrize(
     ("kind", "canceled", "ends"),
     [
-        (Kind.REFUND, None, "completed"),
-        (Kind.APPROVED_CLAIM, None, "completed"),
-        (Kind.REFUND, 1.0, "completed"),
-        (Kind.REFUND, 1.0, "canceled"),
-        (Kind.REJECTED_CLAIM, None, "rejected"),
-        (Kind.BLOCKED_CLAIM, None, "rejected"),
-        (Kind.LEFT_WAITING, None, "input-required"),
+        (ChaosTaskKind.REFUND, None, "completed"),
+        (ChaosTaskKind.APPROVED_CLAIM, None, "completed"),
+        (ChaosTaskKind.REFUND, 1.0, "completed"),
+        (ChaosTaskKind.REFUND, 1.0, "canceled"),
+        (ChaosTaskKind.REJECTED_CLAIM, None, "rejected"),
+        (ChaosTaskKind.BLOCKED_CLAIM, None, "rejected"),
+        (ChaosTaskKind.LEFT_WAITING, None, "input-required"),
     ],
 )
-def test_errands_end_as_they_ask(kind: Kind, canceled: float | None, ends: str) -> None:
+def test_errands_end_as_they_ask(kind: ChaosTaskKind, canceled: float | None, ends: str) -> None:
     """A cancel may come too late; nobody else's task is canceled."""
     (sent,) = intact_evidence().sent
     planned = replace(sent.planned, errand=replace(sent.planned.errand, kind=kind), canceled_after=canceled)
 
-    assert [*ended_otherwise([(replace(sent, planned=planned), _view(ends))])] == []
-    assert len([*ended_otherwise([(replace(sent, planned=planned), _view("failed"))])]) == 1
+    assert [*find_unexpected_ends([(replace(sent, planned=planned), _view(ends))])] == []
+    assert len([*find_unexpected_ends([(replace(sent, planned=planned), _view("failed"))])]) == 1
 
 
 def test_nothing_is_struck_where_everything_is_restarted() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.domain.exact_json import dumps
-from tools.chaos.errands import Kind
+from tools.chaos.errands import ChaosTaskKind
 from tools.chaos.schedule import schedule, warm_up
 from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow
 from tools.chaos.wiring import Wiring
@@ -28,7 +28,7 @@ def test_three_minutes_hold_enough_tasks_and_kills(seed: int) -> None:
     planned = schedule(seed, THREE_MINUTES)
     kills = Counter(strike.victim for strike in planned.strikes if strike.blow is Blow.KILL)
     assert len(planned.tasks) >= 300
-    assert {task.errand.kind for task in planned.tasks} == set(Kind)
+    assert {task.errand.kind for task in planned.tasks} == set(ChaosTaskKind)
     assert {task.protocol for task in planned.tasks} == {"mcp", "rest"}
     assert kills.total() >= 60
     assert sum(count for name, count in kills.items() if name.startswith("executor")) >= 15
@@ -43,8 +43,14 @@ def test_no_two_tasks_touch_the_same_row() -> None:
 
 def test_what_a_person_or_a_rule_forbids_is_no_intended_write() -> None:
     """A write of such a task would be found as one that nobody asked for."""
-    refused = {Kind.REJECTED_CLAIM, Kind.REJECTED_REFUND, Kind.BLOCKED_CLAIM, Kind.LEFT_WAITING, Kind.QUESTION}
-    refused |= {Kind.CANCELED_CLAIM, Kind.SIBLINGS}
+    refused = {
+        ChaosTaskKind.REJECTED_CLAIM,
+        ChaosTaskKind.REJECTED_REFUND,
+        ChaosTaskKind.BLOCKED_CLAIM,
+        ChaosTaskKind.LEFT_WAITING,
+        ChaosTaskKind.QUESTION,
+    }
+    refused |= {ChaosTaskKind.CANCELED_CLAIM, ChaosTaskKind.SIBLINGS}
     for task in schedule(1, THREE_MINUTES).tasks:
         assert bool(task.errand.writes) is (task.errand.kind not in refused)
 
@@ -62,10 +68,10 @@ def test_every_listed_fault_is_planned_as_often_as_it_must_strike(seconds: float
 
 
 def test_a_run_lists_the_faults_that_were_chosen_and_no_others() -> None:
-    planned = schedule(1, 20.0, faults=(BY_NAME["lying-tool"],), kinds=(Kind.REFUND,))
+    planned = schedule(1, 20.0, faults=(BY_NAME["lying-tool"],), kinds=(ChaosTaskKind.REFUND,))
 
     assert {strike.fault.name for strike in planned.strikes} == {"lying-tool"} == set(planned.faults)
-    assert {task.errand.kind for task in planned.tasks} == {Kind.REFUND}
+    assert {task.errand.kind for task in planned.tasks} == {ChaosTaskKind.REFUND}
 
 
 def test_a_slower_rate_sends_the_same_tasks_at_other_times() -> None:
@@ -88,7 +94,7 @@ def test_tasks_before_the_load_touch_no_row_of_the_load() -> None:
 
 def test_a_line_that_can_fail_lies_between_any_two_processes(tmp_path: Path) -> None:
     """No process is told the address of another, but that of its line."""
-    wiring = Wiring.of(tmp_path, {}, executors=3)
+    wiring = Wiring.arrange(tmp_path, {}, executors=3)
     ends = wiring.lines("unix:///far/redis.sock", "unix:///far/queue.sock")
     specs = wiring.specs({name: f"line-{name}" for name in ends})
     known = {

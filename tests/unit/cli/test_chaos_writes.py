@@ -7,11 +7,11 @@ import pytest
 
 from shared.domain.exact_json import JsonObject
 from tests.unit.cli.test_chaos_findings import REPORTED, intact_evidence, sent_refund
-from tools.chaos.errands import Kind, equal_arguments, errand
-from tools.chaos.evidence import Evidence, Harm
+from tools.chaos.errands import ChaosTaskKind, equal_arguments, make_task
+from tools.chaos.evidence import Harm, RunEvidence
 from tools.chaos.findings import findings
-from tools.chaos.ledgers import Applied, CompanyLedger
-from tools.chaos.load import Approved, Sent
+from tools.chaos.ledgers import AppliedWrite, CompanyLedger
+from tools.chaos.load import Approved, SentTask
 from tools.chaos.sent_calls import SentCall
 
 _ASKED: JsonObject = {"order_id": "ORD-1", "amount": "5.00", "reason": "it arrived late"}
@@ -21,15 +21,15 @@ def _call(at: float = 10.0, **changes: str) -> SentCall:
     return SentCall(at, "mcp", "create_refund", {**_ASKED, **changes})
 
 
-def _evidence(sent: Sent, *calls: SentCall, applied: tuple[JsonObject, ...] = (_ASKED,)) -> Evidence:
+def _evidence(sent: SentTask, *calls: SentCall, applied: tuple[JsonObject, ...] = (_ASKED,)) -> RunEvidence:
     books = {
-        "mcp": CompanyLedger(Applied("create_refund", one) for one in applied),
+        "mcp": CompanyLedger(AppliedWrite("create_refund", one) for one in applied),
         "rest": CompanyLedger(()),
     }
     return replace(intact_evidence(), sent=(sent,), calls=calls, books=books)
 
 
-def _approved(*amounts: str, at: float = 5.0) -> Sent:
+def _approved(*amounts: str, at: float = 5.0) -> SentTask:
     """A refund that needs an approval, and what its approver saw."""
     sent = sent_refund()
     sent.planned = replace(sent.planned, errand=replace(sent.planned.errand, decision="approve"))
@@ -37,13 +37,13 @@ def _approved(*amounts: str, at: float = 5.0) -> Sent:
     return sent
 
 
-def _canceled(taken_at: float, said: str) -> Sent:
+def _canceled(taken_at: float, said: str) -> SentTask:
     sent = sent_refund()
     sent.cancel_taken_at, sent.cancel_said = taken_at, said
     return sent
 
 
-def _harms(evidence: Evidence) -> list[Harm]:
+def _harms(evidence: RunEvidence) -> list[Harm]:
     return [finding.harm for finding in findings(evidence)]
 
 
@@ -59,7 +59,7 @@ def _harms(evidence: Evidence) -> list[Harm]:
     ],
     ids=["asked", "approved", "approved again", "sent before its cancel", "in hand when its cancel came"],
 )
-def test_a_write_as_it_should_be_is_no_finding(evidence: Evidence) -> None:
+def test_a_write_as_it_should_be_is_no_finding(evidence: RunEvidence) -> None:
     assert _harms(evidence) == []
 
 
@@ -89,7 +89,7 @@ def test_a_write_as_it_should_be_is_no_finding(evidence: Evidence) -> None:
         "sent with another amount, and refused",
     ],
 )
-def test_a_write_that_should_not_be_is_found(evidence: Evidence, harm: Harm) -> None:
+def test_a_write_that_should_not_be_is_found(evidence: RunEvidence, harm: Harm) -> None:
     assert _harms(evidence) == [harm]
 
 
@@ -130,7 +130,7 @@ def test_amounts_are_compared_as_numbers_and_everything_else_as_it_is() -> None:
 
 def test_a_notice_may_end_with_the_workers_own_sentence_and_begin_with_no_other() -> None:
     """Only the notice's text: what it tells of may be acknowledged, and not proved."""
-    notice = errand(Kind.CLAIM_AND_NOTICE, 1, Random(1)).writes[1]  # noqa: S311  # not a secret
+    notice = make_task(ChaosTaskKind.CLAIM_AND_NOTICE, 1, Random(1)).writes[1]  # noqa: S311  # not a secret
     told = {**dict(notice.telling), "message": dict(notice.begins)["message"]}
 
     assert notice.differences({**told, "message": f"{told['message']} It is not confirmed yet."}) == ()

@@ -2,16 +2,16 @@
 
 from pydantic import JsonValue
 
-from examples.company.books import Books
+from examples.company.books import CompanyBooks
 from examples.company.catalogue import TOOLS
 from shared.domain.exact_json import Json, JsonObject
 
 
-def call(books: Books, tool: str, **arguments: JsonValue) -> Json:
+def call(books: CompanyBooks, tool: str, **arguments: JsonValue) -> Json:
     return TOOLS[tool].call(books, arguments)
 
 
-def record(books: Books, tool: str, **arguments: JsonValue) -> JsonObject:
+def record(books: CompanyBooks, tool: str, **arguments: JsonValue) -> JsonObject:
     """An answer that is one record."""
     answer = call(books, tool, **arguments)
     assert isinstance(answer, dict)

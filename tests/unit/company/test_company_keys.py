@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from examples.company import ledger
-from examples.company.books import Books, KeyReused
+from examples.company.books import CompanyBooks, KeyReused
 from examples.company.catalogue import TOOLS
 from examples.company.over_mcp import KEY, schema_of
 from tests.company_stage import open_books
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
+def books(tmp_path: Path) -> Iterator[CompanyBooks]:
     opened = open_books(tmp_path)
     yield opened
     opened.close()
@@ -28,7 +28,7 @@ REFUND = {"order_id": "ORD-2001", "amount": "10.00", "reason": "late"}
 
 
 def test_a_second_call_under_the_same_key_writes_nothing_and_gets_the_first_result(
-    books: Books, database: Path
+    books: CompanyBooks, database: Path
 ) -> None:
     first = TOOLS["create_refund"].call(books, REFUND, "k1")
     before = ledger.count(database)
@@ -37,7 +37,7 @@ def test_a_second_call_under_the_same_key_writes_nothing_and_gets_the_first_resu
     assert TOOLS["create_refund"].call(books, REFUND, "k2") != first
 
 
-def test_a_key_of_another_call_is_refused(books: Books) -> None:
+def test_a_key_of_another_call_is_refused(books: CompanyBooks) -> None:
     TOOLS["create_refund"].call(books, REFUND, "k1")
     with pytest.raises(KeyReused):
         TOOLS["create_refund"].call(books, {**REFUND, "amount": "11.00"}, "k1")

@@ -8,14 +8,14 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from examples.company import ledger
-from examples.company.books import Books, Refused
+from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.paging import CAP
 from tests.company_stage import open_books
 from tests.unit.company.books_stage import call, record, rows
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
+def books(tmp_path: Path) -> Iterator[CompanyBooks]:
     opened = open_books(tmp_path)
     yield opened
     opened.close()
@@ -26,7 +26,7 @@ def _ids(answer: object) -> list[object]:
     return [row["id"] for row in answer]
 
 
-def _by_page(books: Books, tool: str, limit: int) -> list[object]:
+def _by_page(books: CompanyBooks, tool: str, limit: int) -> list[object]:
     found: list[object] = []
     for page in range(1, 100):
         answer = record(books, tool, page=page, limit=limit)
@@ -38,7 +38,7 @@ def _by_page(books: Books, tool: str, limit: int) -> list[object]:
     raise AssertionError("the pages do not end")
 
 
-def _by_offset(books: Books, tool: str, limit: int) -> list[object]:
+def _by_offset(books: CompanyBooks, tool: str, limit: int) -> list[object]:
     found: list[object] = []
     while True:
         answer = record(books, tool, offset=len(found), limit=limit)
@@ -48,7 +48,7 @@ def _by_offset(books: Books, tool: str, limit: int) -> list[object]:
             return found
 
 
-def _by_link(books: Books, tool: str, limit: int) -> list[object]:
+def _by_link(books: CompanyBooks, tool: str, limit: int) -> list[object]:
     found: list[object] = []
     asked: dict[str, JsonValue] = {"limit": limit}
     while True:
@@ -60,7 +60,7 @@ def _by_link(books: Books, tool: str, limit: int) -> list[object]:
         asked = {name: int(value[0]) for name, value in parse_qs(urlsplit(str(answer["next"])).query).items()}
 
 
-def _by_cursor(books: Books, tool: str, limit: int) -> list[object]:
+def _by_cursor(books: CompanyBooks, tool: str, limit: int) -> list[object]:
     found: list[object] = []
     cursor: JsonValue = None
     while True:
@@ -91,14 +91,14 @@ def _by_cursor(books: Books, tool: str, limit: int) -> list[object]:
     ],
 )
 def test_the_pages_of_a_list_are_the_whole_table(
-    books: Books, tmp_path: Path, walk: object, tool: str, table: str, limit: int
+    books: CompanyBooks, tmp_path: Path, walk: object, tool: str, table: str, limit: int
 ) -> None:
     """Each row once, in order, however long a page is asked to be."""
     assert callable(walk)
     assert walk(books, tool, limit) == [row["id"] for row in ledger.rows(tmp_path / "company.db", table)]
 
 
-def test_a_page_holds_no_more_than_the_cap_and_says_so(books: Books) -> None:
+def test_a_page_holds_no_more_than_the_cap_and_says_so(books: CompanyBooks) -> None:
     answer = record(books, "list_invoices", limit=1000)
 
     assert (len(rows(answer, "invoices")), answer["limit"], answer["total"]) == (CAP, CAP, 30)
@@ -115,7 +115,7 @@ def test_a_page_holds_no_more_than_the_cap_and_says_so(books: Books) -> None:
     ],
 )
 def test_a_total_counts_what_the_filter_leaves(
-    books: Books, tool: str, arguments: dict[str, JsonValue], count: int
+    books: CompanyBooks, tool: str, arguments: dict[str, JsonValue], count: int
 ) -> None:
     assert record(books, tool, **arguments)["total"] == count
 
@@ -130,12 +130,12 @@ def test_a_total_counts_what_the_filter_leaves(
         ("list_assets", {"offset": -1}),
     ],
 )
-def test_a_page_that_cannot_be_is_refused(books: Books, tool: str, arguments: dict[str, JsonValue]) -> None:
+def test_a_page_that_cannot_be_is_refused(books: CompanyBooks, tool: str, arguments: dict[str, JsonValue]) -> None:
     with pytest.raises(ValidationError):
         call(books, tool, **arguments)
 
 
 @pytest.mark.parametrize("cursor", ["x", "====", "ä", "/w==", "dGlja2V0cz5USUMtMjEwMQ=="])
-def test_a_cursor_of_no_list_is_refused(books: Books, cursor: str) -> None:
-    with pytest.raises(Refused, match="no cursor"):
+def test_a_cursor_of_no_list_is_refused(books: CompanyBooks, cursor: str) -> None:
+    with pytest.raises(ToolRefused, match="no cursor"):
         call(books, "list_payments", cursor=cursor)

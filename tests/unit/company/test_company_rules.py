@@ -7,7 +7,7 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from examples.company import ledger
-from examples.company.books import Books, Refused
+from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
 from services.executor.core.tools.classes import by_name
 from shared.domain.exact_json import Json
@@ -16,7 +16,7 @@ from tests.company_stage import open_books
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
+def books(tmp_path: Path) -> Iterator[CompanyBooks]:
     opened = open_books(tmp_path)
     yield opened
     opened.close()
@@ -27,7 +27,7 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "company.db"
 
 
-def call(books: Books, tool: str, **arguments: JsonValue) -> Json:
+def call(books: CompanyBooks, tool: str, **arguments: JsonValue) -> Json:
     return TOOLS[tool].call(books, arguments)
 
 
@@ -37,7 +37,7 @@ def fields(answer: Json, *names: str) -> tuple[Json, ...]:
 
 
 @pytest.mark.promise("company.applied_writes_counted")
-def test_every_applied_write_is_counted_with_its_canonical_arguments(books: Books, database: Path) -> None:
+def test_every_applied_write_is_counted_with_its_canonical_arguments(books: CompanyBooks, database: Path) -> None:
     """The same call twice counts twice: the ledger counts, it does not deduplicate."""
     for amount in (10, "10.00"):
         call(books, "create_refund", order_id="ORD-2001", amount=amount, reason="damaged")
@@ -67,18 +67,18 @@ def test_every_applied_write_is_counted_with_its_canonical_arguments(books: Book
     ],
 )
 def test_a_refused_write_changes_nothing_and_is_not_counted(
-    books: Books, database: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
+    books: CompanyBooks, database: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
 ) -> None:
     before = {table: ledger.rows(database, table) for table in ledger.TABLES}
 
-    with pytest.raises(Refused, match=sentence):
+    with pytest.raises(ToolRefused, match=sentence):
         call(books, tool, **arguments)
 
     assert {table: ledger.rows(database, table) for table in ledger.TABLES} == before
     assert ledger.count(database) == 0
 
 
-def test_an_approval_charges_the_budget_and_can_be_read_back(books: Books, database: Path) -> None:
+def test_an_approval_charges_the_budget_and_can_be_read_back(books: CompanyBooks, database: Path) -> None:
     call(books, "approve_expense", expense_id="EXP-1001", note="within limits")
 
     assert fields(call(books, "get_expense", expense_id="EXP-1001"), "status", "note") == ("approved", "within limits")
@@ -86,19 +86,19 @@ def test_an_approval_charges_the_budget_and_can_be_read_back(books: Books, datab
         "15239.00",
         "34761.00",
     )
-    with pytest.raises(Refused):
+    with pytest.raises(ToolRefused):
         call(books, "approve_expense", expense_id="EXP-1001", note="within limits")
     assert ledger.count(database) == 1
 
 
-def test_a_rejection_keeps_its_reason_and_charges_nothing(books: Books) -> None:
+def test_a_rejection_keeps_its_reason_and_charges_nothing(books: CompanyBooks) -> None:
     call(books, "reject_expense", expense_id="EXP-1001", reason="no receipt")
 
     assert fields(call(books, "get_expense", expense_id="EXP-1001"), "status", "reason") == ("rejected", "no receipt")
     assert fields(call(books, "get_department_budget", department="Product"), "spent") == ("12899.00",)
 
 
-def test_a_refund_is_taken_from_what_is_left_of_the_order(books: Books) -> None:
+def test_a_refund_is_taken_from_what_is_left_of_the_order(books: CompanyBooks) -> None:
     refund = call(books, "create_refund", order_id="ORD-2004", amount="390.00", reason="late")
 
     assert fields(refund, "id", "amount") == ("REF-3005", "390.00")
@@ -106,16 +106,16 @@ def test_a_refund_is_taken_from_what_is_left_of_the_order(books: Books) -> None:
     assert fields(call(books, "get_order", order_id="ORD-2004"), "refunded", "refundable") == ("520.00", "0.00")
 
 
-def test_a_reservation_can_be_given_back_once(books: Books) -> None:
+def test_a_reservation_can_be_given_back_once(books: CompanyBooks) -> None:
     call(books, "reserve_budget", department="Finance", amount=100, purpose="audit")
     call(books, "release_reservation", reservation_id="RSV-5003")
 
     assert fields(call(books, "get_department_budget", department="Finance"), "reserved") == ("0.00",)
-    with pytest.raises(Refused, match="already released"):
+    with pytest.raises(ToolRefused, match="already released"):
         call(books, "release_reservation", reservation_id="RSV-5003")
 
 
-def test_a_claim_an_order_a_number_and_a_message_show_what_was_asked(books: Books) -> None:
+def test_a_claim_an_order_a_number_and_a_message_show_what_was_asked(books: CompanyBooks) -> None:
     call(books, "submit_expense", employee_id="EMP-447", amount=12.5, category="meals", description="Lunch")
     call(books, "cancel_order", order_id="ORD-2006", reason="customer asked")
     call(books, "update_employee_phone", employee_id="EMP-447", phone="+1 555 0999")
@@ -145,7 +145,7 @@ def test_a_claim_an_order_a_number_and_a_message_show_what_was_asked(books: Book
     ],
 )
 def test_looking_up_what_is_not_there_is_a_negative_answer(
-    books: Books, tool: str, arguments: dict[str, JsonValue]
+    books: CompanyBooks, tool: str, arguments: dict[str, JsonValue]
 ) -> None:
     assert fields(call(books, tool, **arguments), "found") == (False,)
 
@@ -167,7 +167,7 @@ def test_looking_up_what_is_not_there_is_a_negative_answer(
     ],
 )
 def test_lists_are_filtered_and_may_be_empty(
-    books: Books, tool: str, arguments: dict[str, JsonValue], count: int
+    books: CompanyBooks, tool: str, arguments: dict[str, JsonValue], count: int
 ) -> None:
     found = call(books, tool, **arguments)
 
@@ -176,19 +176,19 @@ def test_lists_are_filtered_and_may_be_empty(
 
 
 @pytest.mark.parametrize("amount", [0, -1, "1.005", "much", "NaN", None, True, 10**12])
-def test_an_amount_that_is_no_amount_is_refused(books: Books, database: Path, amount: JsonValue) -> None:
+def test_an_amount_that_is_no_amount_is_refused(books: CompanyBooks, database: Path, amount: JsonValue) -> None:
     with pytest.raises(ValidationError):
         call(books, "create_refund", order_id="ORD-2001", amount=amount, reason="late")
 
     assert ledger.count(database) == 0
 
 
-def test_unknown_arguments_are_refused(books: Books) -> None:
+def test_unknown_arguments_are_refused(books: CompanyBooks) -> None:
     with pytest.raises(ValidationError):
         call(books, "get_order", order_id="ORD-2001", order="ORD-2001")
 
 
-def test_the_seed_data_agree_with_each_other(books: Books, database: Path) -> None:
+def test_the_seed_data_agree_with_each_other(books: CompanyBooks, database: Path) -> None:
     """Refunds add up to what orders say is refunded, reservations to what budgets say is reserved."""
     refunded: dict[object, object] = {
         row["id"]: row["refunded_cents"] for row in ledger.rows(database, "orders") if row["refunded_cents"]
@@ -226,7 +226,7 @@ def test_names_annotations_and_schemas_are_honest() -> None:
         assert tool.input_schema()["additionalProperties"] is False
 
 
-def test_a_plain_copy_of_the_file_shows_every_write(books: Books, database: Path, tmp_path: Path) -> None:
+def test_a_plain_copy_of_the_file_shows_every_write(books: CompanyBooks, database: Path, tmp_path: Path) -> None:
     """Each write is checkpointed into the main file at once."""
     call(books, "approve_expense", expense_id="EXP-1001")
     copy = tmp_path / "copy.db"

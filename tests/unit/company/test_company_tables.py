@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from examples.company.books import Books, Refused
+from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.tables import TABLES
 from tests.company_stage import open_books
 from tests.unit.company.books_stage import call, record, rows
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
+def books(tmp_path: Path) -> Iterator[CompanyBooks]:
     opened = open_books(tmp_path)
     yield opened
     opened.close()
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_table_can_be_described_and_queried_by_what_is_described(books: Books, table: str) -> None:
+def test_every_table_can_be_described_and_queried_by_what_is_described(books: CompanyBooks, table: str) -> None:
     columns = [str(column["name"]) for column in rows(call(books, "describe_table", table=table), "columns")]
     found = rows(call(books, "query_table", table=table, columns=[*columns]), "rows")
 
@@ -29,7 +29,7 @@ def test_every_table_can_be_described_and_queried_by_what_is_described(books: Bo
     assert not [name for name in columns if name.endswith("_cents")]
 
 
-def test_a_description_tells_money_from_numbers_and_text(books: Books) -> None:
+def test_a_description_tells_money_from_numbers_and_text(books: CompanyBooks) -> None:
     columns = rows(call(books, "describe_table", table="slas"), "columns")
 
     assert columns[0] == {"name": "id", "type": "text", "required": True}
@@ -56,13 +56,15 @@ def test_a_description_tells_money_from_numbers_and_text(books: Books) -> None:
         ("screenings", "politically_exposed", "true", 1),
     ],
 )
-def test_a_filter_takes_a_value_as_it_is_shown(books: Books, table: str, column: str, value: str, count: int) -> None:
+def test_a_filter_takes_a_value_as_it_is_shown(
+    books: CompanyBooks, table: str, column: str, value: str, count: int
+) -> None:
     found = call(books, "query_table", table=table, filter_column=column, filter_value=value)
 
     assert len(rows(found, "rows")) == count
 
 
-def test_rows_beyond_the_first_page_are_announced(books: Books) -> None:
+def test_rows_beyond_the_first_page_are_announced(books: CompanyBooks) -> None:
     first = record(books, "query_table", table="invoices", columns=["id"])
     last = record(books, "query_table", table="invoices", columns=["id"], offset=20)
 
@@ -87,6 +89,6 @@ def test_rows_beyond_the_first_page_are_announced(books: Books) -> None:
         ({"table": "screenings", "filter_column": "politically_exposed", "filter_value": "perhaps"}, "no boolean"),
     ],
 )
-def test_what_is_not_there_is_named(books: Books, arguments: dict[str, JsonValue], sentence: str) -> None:
-    with pytest.raises(Refused, match=sentence):
+def test_what_is_not_there_is_named(books: CompanyBooks, arguments: dict[str, JsonValue], sentence: str) -> None:
+    with pytest.raises(ToolRefused, match=sentence):
         call(books, "query_table", **arguments)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from examples.company import ledger
-from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
 from tests.company_stage import open_books
 from tests.unit.company.books_stage import call, record, rows
@@ -18,7 +18,7 @@ _OLDER = "approve_expense cancel_order create_refund notify_employee reject_expe
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
+def books(tmp_path: Path) -> Iterator[CompanyBooks]:
     opened = open_books(tmp_path)
     yield opened
     opened.close()
@@ -324,7 +324,7 @@ CASES = (
 )
 
 
-def _the_record(books: Books, case: Case) -> dict[str, object]:
+def _the_record(books: CompanyBooks, case: Case) -> dict[str, object]:
     answer = call(books, case.read_back, **case.key)
     if isinstance(answer, dict) and (key := next((name for name in ("messages", "bookings") if name in answer), "")):
         return {**rows(answer, key)[-1]}
@@ -336,7 +336,9 @@ def _the_record(books: Books, case: Case) -> dict[str, object]:
 
 @pytest.mark.promise("company.writes_can_be_read_back")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.tool)
-def test_a_write_shows_in_its_read_back_and_once_only_means_once(books: Books, tmp_path: Path, case: Case) -> None:
+def test_a_write_shows_in_its_read_back_and_once_only_means_once(
+    books: CompanyBooks, tmp_path: Path, case: Case
+) -> None:
     """The read did not show it before; a second time it is refused as done already, or applied where that is fair."""
     before = call(books, case.read_back, **case.key)
     call(books, case.tool, **case.arguments)
@@ -400,17 +402,17 @@ def test_every_write_of_the_wider_company_has_a_case() -> None:
     ],
 )
 def test_the_companys_rules_refuse_and_change_nothing(
-    books: Books, tmp_path: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
+    books: CompanyBooks, tmp_path: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
 ) -> None:
     before = {table: ledger.rows(tmp_path / "company.db", table) for table in ledger.TABLES}
 
-    with pytest.raises(Refused, match=sentence):
+    with pytest.raises(ToolRefused, match=sentence):
         call(books, tool, **arguments)
 
     assert {table: ledger.rows(tmp_path / "company.db", table) for table in ledger.TABLES} == before
 
 
-def test_an_employee_goes_when_every_access_right_is_revoked_in_its_order(books: Books) -> None:
+def test_an_employee_goes_when_every_access_right_is_revoked_in_its_order(books: CompanyBooks) -> None:
     rights = call(books, "list_access", employee_id="EMP-404")
     assert isinstance(rights, list)
     for right in rights:
@@ -422,8 +424,8 @@ def test_an_employee_goes_when_every_access_right_is_revoked_in_its_order(books:
     assert record(books, "get_employee", employee_id="EMP-404")["status"] == "former"
 
 
-def test_an_invoice_that_matches_nothing_is_paid_once_it_is_approved(books: Books) -> None:
-    with pytest.raises(Refused, match="match it"):
+def test_an_invoice_that_matches_nothing_is_paid_once_it_is_approved(books: CompanyBooks) -> None:
+    with pytest.raises(ToolRefused, match="match it"):
         call(books, "pay_invoice", invoice_id="INV-6016", amount="15225.00")
     call(books, "approve_invoice", invoice_id="INV-6016")
     call(books, "pay_invoice", invoice_id="INV-6016", amount="15225.00")
@@ -431,7 +433,7 @@ def test_an_invoice_that_matches_nothing_is_paid_once_it_is_approved(books: Book
     assert record(books, "get_invoice", invoice_id="INV-6016")["status"] == "settled"
 
 
-def test_an_approved_purchase_order_is_charged_to_its_department(books: Books) -> None:
+def test_an_approved_purchase_order_is_charged_to_its_department(books: CompanyBooks) -> None:
     before = record(books, "get_department_budget", department="Operations")
     call(books, "approve_purchase_order", purchase_order_id="PO-7019")
     after = record(books, "get_department_budget", department="Operations")
@@ -439,7 +441,7 @@ def test_an_approved_purchase_order_is_charged_to_its_department(books: Books) -
     assert (before["spent"], after["spent"]) == ("22075.00", "37555.00")
 
 
-def test_an_adjusted_payslip_changes_the_sums_of_its_run(books: Books) -> None:
+def test_an_adjusted_payslip_changes_the_sums_of_its_run(books: CompanyBooks) -> None:
     before = record(books, "get_payroll_run", payroll_run_id="RUN-1804")
     call(books, "adjust_payslip", **_SLIP)
     after = record(books, "get_payroll_run", payroll_run_id="RUN-1804")

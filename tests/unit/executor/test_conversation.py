@@ -85,6 +85,13 @@ async def test_a_part_left_for_its_own_condition_is_said_in_the_answer_and_count
     assert "it is not overdue" in str(record.answer)
 
 
+async def test_a_reason_that_the_answer_tells_by_itself_is_not_told_a_second_time() -> None:
+    stage = Stage(f"{TASK} if it is overdue")
+    left: JsonObject = {"part": 1, "because": "it is not overdue", "ref": "r1"}
+    stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "C-1 stays open, as it is not overdue."
+    assert (await stage.run()).answer == "C-1 stays open, as it is not overdue."
+
+
 @pytest.mark.promise("coverage.left_without_condition")
 async def test_a_part_left_without_any_condition_of_the_task_counts_as_not_done() -> None:
     stage = Stage("Approve claim C-1. Tell the clerk")
@@ -345,6 +352,17 @@ async def test_a_condition_that_is_calculated_and_not_met_ends_the_task_in_words
     record = await stage.run()
     assert (record.state, stage.claims.applied, len(stage.model.requests)) == (TaskState.COMPLETED, [], 3)
     assert "amount 120.50 is more than 500: no" in str(record.answer)
+
+
+@pytest.mark.promise("coverage.left_without_condition")
+async def test_a_calculated_condition_that_the_task_does_not_set_excuses_no_part() -> None:
+    operands: list[Json] = ["r1.amount", "r1.amount"]
+    large: JsonObject = {"name": "large", "operation": "is_more", "operands": operands, "part": 1}
+    stage = Stage("Approve claim C-1")
+    stage.talk.rounds, stage.talk.answer = [[READ], [("calculate", large)]], "It stays open."
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    assert "the task sets no condition: amount 120.50 is more than amount 120.50: no" in str(record.reason)
 
 
 # --- one reply's writes ---------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from services.executor.core.states.states import permits
+from services.executor.core.states.machine import permits
 from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUse
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, ToolClass

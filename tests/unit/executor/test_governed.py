@@ -6,11 +6,10 @@ import pytest
 
 from services.executor.core.dossier.dossier import NamedValue
 from services.executor.core.process.rules import deviations
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Template
 from services.executor.core.states.templates import TEMPLATES
 from services.executor.core.states.validity import problems
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import EvaluateRequest, Verdict
@@ -34,7 +33,7 @@ class RealPolicy(SaidPolicy):
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 async def _credit(said: JsonObject) -> tuple[Stage, list[JsonObject]]:

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from services.executor.core.states.templates import TEMPLATES
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.domain.exact_json import Json, JsonObject
@@ -51,7 +51,7 @@ class RealPolicy(SaidPolicy):
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 def _shown(tool: str, _given: JsonObject) -> Json:

@@ -4,10 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Template
 from services.executor.core.states.templates import TEMPLATES
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
 from shared.contracts.task import Principal
@@ -42,7 +41,7 @@ class RealPolicy(SaidPolicy):
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 async def _stage(template: Template, *calls: tuple[str, JsonObject], limit: str | None = "100.00") -> Stage:

@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.authorize.provenance import unproven
+from services.executor.core.authorize.policy_check import unproven
 from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
 from services.executor.core.records.binding import bind, view_of
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
@@ -32,25 +32,25 @@ def test_it_can_trigger_a_rule_and_not_clear_one(
     amount: int, unproven: tuple[str, ...], approval: bool, escalates: bool
 ) -> None:
     """An amount that nothing but the request says goes to a person, however small it is said to be."""
-    verdict = evaluate(_asked(amount, unproven, Policy(id="p", rules=(LIMIT,))), Conditions())
+    verdict = evaluate(_asked(amount, unproven, Policy(id="p", rules=(LIMIT,))), ConditionCache())
     assert (verdict.requires_approval, verdict.escalate) == (approval, escalates)
     if escalates:
         assert verdict.triggered_rules[0].indeterminate
         assert "only the request gives" in verdict.triggered_rules[0].reason
         provisional = _asked(amount, unproven, Policy(id="p", rules=(LIMIT,)), binding=False)
-        assert evaluate(provisional, Conditions()).passed
+        assert evaluate(provisional, ConditionCache()).passed
 
 
 @pytest.mark.parametrize(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
 def test_it_opens_no_tool_either(unproven: tuple[str, ...], refused: bool) -> None:
-    verdict = evaluate(_asked(50, unproven, Policy(id="p", tool_rules=(SMALL,))), Conditions())
+    verdict = evaluate(_asked(50, unproven, Policy(id="p", tool_rules=(SMALL,))), ConditionCache())
     assert bool(verdict.refusals) is refused
 
 
 def test_a_rule_about_another_tool_is_not_held_up() -> None:
     """What the request says does not matter to a rule that is settled by the tool alone."""
     other = LIMIT.model_copy(update={"condition": 'tool == "hire" && amount > 500'})
-    assert evaluate(_asked(50, ("amount",), Policy(id="p", rules=(other,))), Conditions()).passed
+    assert evaluate(_asked(50, ("amount",), Policy(id="p", rules=(other,))), ConditionCache()).passed
 
 
 def _unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:

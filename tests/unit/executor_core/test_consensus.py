@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.conversation.consensus import consensus
+from services.executor.core.conversation.strategies import consensus
 
 FIRST = "Claim EXP-7 of 1,200.00 is approved because the receipt fits its amount."
 

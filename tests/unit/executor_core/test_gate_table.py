@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.reads import gate
-from services.executor.core.states.states import RULES, is_complex
+from services.executor.core.states.machine import RULES, is_complex
 from shared.domain.words import FsmState, ToolClass
 from tests.unit.executor_core.makers import tool
 

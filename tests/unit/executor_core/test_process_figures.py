@@ -8,8 +8,7 @@ from services.executor.core.dossier.dossier import Fact
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.process.figures import Figured, compute_figures, figures_about, with_figures
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Template
 from services.executor.core.states.templates import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState

@@ -11,7 +11,7 @@ from services.executor.core.states.machine import state_after, with_end, with_ga
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import TEMPLATES, from_text
 from services.executor.core.states.validity import BadTemplate, problems, refuse_bad
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
 from shared.domain.words import FsmState as S
@@ -28,7 +28,7 @@ _FIGURE = '{name = "left", operation = "difference", operands = ["budget.left", 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=lambda template: template.process_type)
 def test_a_built_in_process_says_what_it_demands(template: Template) -> None:
     """Rules that the policy service understands, and what an answer has to speak of; instructions but for general."""
-    prepared = prepare((Policy(id="process:x", rules=template.rules),), Conditions())
+    prepared = prepare((Policy(id="process:x", rules=template.rules),), ConditionCache())
 
     assert not prepared.problems
     assert template.outputs
@@ -77,7 +77,7 @@ def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() ->
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 
     assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]
-    assert not prepare((Policy(id="process:x", rules=template.rules),), Conditions()).problems
+    assert not prepare((Policy(id="process:x", rules=template.rules),), ConditionCache()).problems
 
 
 @pytest.mark.promise("process.walks")

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from services.executor.core.dossier.parts import PartOfTask
-from services.executor.core.plan.compensations import with_compensations
+from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.tools.corrections import Corrections

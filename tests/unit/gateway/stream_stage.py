@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 
-from services.gateway.core.streaming.streams import Stream, Streams, Told
-from services.gateway.core.tasks.desk import Rules, TaskDesk
-from services.gateway.core.tasks.message import ClientMessage, read_legacy, read_message
-from services.gateway.ports.identity import Caller
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.streams.service import Stream, Streams, Told
+from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
+from services.gateway.features.tasks.service import Rules, TaskDesk
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState

@@ -9,10 +9,9 @@ from a2a.types.a2a_pb2 import AgentCard
 from google.protobuf.json_format import ParseDict
 from pydantic import ValidationError
 
-from services.gateway.core.abilities import Abilities
-from services.gateway.entrypoints.a2a.card import agent_card
-from services.gateway.entrypoints.a2a.wire import NEW, OLD
-from services.gateway.entrypoints.edge.face import Face
+from services.gateway.a2a.card import agent_card
+from services.gateway.a2a.profile import Abilities, Face
+from services.gateway.a2a.views import NEW, OLD
 from services.gateway.settings import Settings
 
 _ROOT = Path(__file__).parents[3]

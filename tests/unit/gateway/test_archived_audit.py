@@ -3,7 +3,7 @@
 import pytest
 from typing_extensions import override
 
-from services.gateway.adapters.operating.archived_audit import ArchivedAudit
+from services.gateway.features.audit.store import ArchivedAudit
 from shared.ports.archive import Archive
 
 

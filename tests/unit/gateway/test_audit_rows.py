@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.core.audit.rows import audited, remembered
+from services.gateway.features.audit.rows import audited, remembered
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureFound, Grounds

@@ -2,8 +2,7 @@
 
 import pytest
 
-from services.gateway.core.identity.brake import Brake, Strictness
-from services.gateway.core.identity.source_address import networks_in, source_of
+from services.gateway.features.identity.throttle import Brake, Strictness, networks_in, source_of
 
 GUESS, GOOD = 1, 2
 

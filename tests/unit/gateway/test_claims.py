@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.gateway.core.errors import NotEntitled
-from services.gateway.core.identity.claims import ClaimNames, caller_in
-from services.gateway.core.identity.issuer import may_be_asked
+from services.gateway.edge.errors import NotEntitled
+from services.gateway.features.identity.signing_keys import may_be_asked
+from services.gateway.features.identity.tokens import ClaimNames, caller_in
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from services.gateway.entrypoints.console.assets import FOLDER
+from services.gateway.features.console.pages import FOLDER
 
 CSS = (FOLDER / "console.css").read_text()
 TEXT, PARTS = 4.5, 3.0

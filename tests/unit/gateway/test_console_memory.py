@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.gateway.core.console.evidence import policy, usage, writes
-from services.gateway.core.console.memory import SIZE, Asked, accuracy_rows, cases, entities, facts, read_page
-from services.gateway.ports.memory import Thing
+from services.gateway.features.console.views.evidence import policy, usage, writes
+from services.gateway.features.console.views.memory import SIZE, Asked, accuracy_rows, cases, entities, facts, read_page
+from services.gateway.features.memory.model import Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact

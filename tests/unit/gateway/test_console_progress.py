@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.gateway.core.console.health import (
+from services.gateway.features.console.charts import Frame, Line, days_chart, lines, round_ticks
+from services.gateway.features.console.views.health import (
     DayCounts,
     DayRow,
     causes,
@@ -17,11 +18,9 @@ from services.gateway.core.console.health import (
     latencies,
     load,
 )
-from services.gateway.core.console.overview import Needs, better_tile, cost_tile, needs_tile, working_tile
-from services.gateway.core.console.progress import direction, process_cards, quality
-from services.gateway.entrypoints.console.charts import Frame, Line, lines, round_ticks
-from services.gateway.entrypoints.console.pictures import days_chart
-from services.gateway.ports.tenants import DaySpent, TenantState
+from services.gateway.features.console.views.overview import Needs, better_tile, cost_tile, needs_tile, working_tile
+from services.gateway.features.console.views.progress import direction, process_cards, quality
+from services.gateway.features.tenants.model import DaySpent, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.trend import Moment, Point, moments

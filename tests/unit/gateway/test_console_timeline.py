@@ -5,11 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.core.audit.rows import remembered
-from services.gateway.core.console.doubts import doubts_of
-from services.gateway.core.console.evidence import policy, quality_parts, unenforced_policy, writes
-from services.gateway.core.console.tasks import DRY, task_page, task_row
-from services.gateway.core.console.timeline import rail, stages
+from services.gateway.features.audit.rows import remembered
+from services.gateway.features.console.views.evidence import policy, quality_parts, unenforced_policy, writes
+from services.gateway.features.console.views.tasks import DRY, doubts_of, task_page, task_row
+from services.gateway.features.console.views.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
 from tests.doubles.redis_tasks import a_record

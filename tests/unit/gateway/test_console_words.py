@@ -6,10 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from services.gateway.core.console.forms import form_token, is_form_of, place_after
-from services.gateway.core.console.tasks import dollars
-from services.gateway.core.console.times import Clock, distance, span, wall_time, zone_named
-from services.gateway.core.console.words import shown
+from services.gateway.features.console.sessions import form_token, is_form_of, place_after
+from services.gateway.features.console.views.tasks import dollars
+from services.gateway.features.console.views.words import Clock, distance, shown, span, wall_time, zone_named
 from shared.domain.exact_json import Json
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)

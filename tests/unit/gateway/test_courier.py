@@ -9,15 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from services.gateway.core.push.courier import Bodies, Courier, CourierRules, Edge, chosen
-from services.gateway.core.push.news import News
-from services.gateway.core.push.retry_after import seconds_in
-from services.gateway.core.push.secret import read_secrets
-from services.gateway.ports.push import (
+from services.gateway.features.deliveries.model import (
     Answered,
     Claim,
     Closed,
-    Delivery,
     Due,
     HookWork,
     Lines,
@@ -25,10 +20,13 @@ from services.gateway.ports.push import (
     Post,
     PostWork,
     Step,
-    Told,
     Undelivered,
     Work,
 )
+from services.gateway.features.deliveries.news import News
+from services.gateway.features.deliveries.service import Bodies, Courier, CourierRules, Edge, chosen, seconds_in
+from services.gateway.features.webhooks.model import Delivery, Told
+from services.gateway.features.webhooks.secrets import read_secrets
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RULES = CourierRules(timeout=15, first_pause=5, longest_pause=60, tries=6)

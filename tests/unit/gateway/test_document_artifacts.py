@@ -8,8 +8,8 @@ from a2a.compat.v0_3.types import DataPart
 from a2a.types.a2a_pb2 import Task
 from google.protobuf.json_format import ParseDict
 
-from services.gateway.core.tasks.views import legacy_view, public_view
-from services.gateway.entrypoints.a2a.view import task_view
+from services.gateway.a2a.views import task_view
+from services.gateway.features.tasks.views import legacy_view, public_view
 from shared.contracts.task import Artifact, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 

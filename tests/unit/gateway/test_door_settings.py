@@ -3,7 +3,7 @@
 import pytest
 
 from services.gateway.__main__ import main
-from services.gateway.door_settings import DoorSettings
+from services.gateway.features.identity.settings import DoorSettings
 from tests.refusals import refusal_of
 
 REDIS = {"REDIS_URL": "redis://localhost"}

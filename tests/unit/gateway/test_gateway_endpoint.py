@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.gateway.core.errors import InvalidField
-from services.gateway.core.tasks.endpoint import permitted_endpoint
+from services.gateway.edge.errors import InvalidField
+from services.gateway.features.tasks.submit import permitted_endpoint
 
 GOOD = [
     "http://127.0.0.1:9009/mcp",

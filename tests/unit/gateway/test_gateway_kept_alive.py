@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from starlette.types import Message
 
-from services.gateway.entrypoints.edge.kept_alive import KeptAlive
+from services.gateway.edge.kept_alive import KeptAlive
 
 
 class Wire:

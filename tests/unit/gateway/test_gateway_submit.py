@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.core.errors import InvalidField, TaskHasEnded, UnknownTask
-from services.gateway.core.tasks.message import ClientMessage, read_legacy, read_message
-from services.gateway.core.tasks.submit import Accept, Join, Moment, Signal, take_in
-from services.gateway.entrypoints.a2a.schema_0_3 import read_send
-from services.gateway.ports.identity import Caller
-from services.gateway.ports.tasks import Thread
+from services.gateway.a2a.schema import read_send
+from services.gateway.edge.errors import InvalidField, TaskHasEnded, UnknownTask
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
+from services.gateway.features.tasks.model import Thread
+from services.gateway.features.tasks.submit import Accept, Join, Moment, Signal, take_in
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, Role, TaskState

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typing_extensions import override
 
-from services.gateway.core.approvals.desk import ApprovalDesk
-from services.gateway.core.tasks.task_list import Page, Place, TaskListDesk, TaskLists, Wanted
-from services.gateway.entrypoints.console.glance import Glance
-from services.gateway.ports.approvals import Approvals, Question
-from services.gateway.ports.identity import Caller
-from services.gateway.ports.learning import History, Learning, Statistics
+from services.gateway.features.approvals.model import Approvals, Question
+from services.gateway.features.approvals.service import ApprovalDesk
+from services.gateway.features.console.context import Glance
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.learning.model import History, Learning, Statistics
+from services.gateway.features.tasks.listing import Page, Place, TaskListDesk, TaskLists, Wanted
 from shared.contracts.task import Principal
 from shared.domain.words import Role
 from tests.unit.gateway.stream_stage import Played

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.gateway.core.errors import InvalidField
-from services.gateway.core.participation.heard import Kind, heard, start_of, turn_of
-from services.gateway.core.tasks.message import ClientMessage
+from services.gateway.edge.errors import InvalidField
+from services.gateway.features.participation.service import Kind, heard, start_of, turn_of
+from services.gateway.features.tasks.message import ClientMessage
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Dialect
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from services.gateway.adapters.identity.http_jwks import HttpJwks
-from services.gateway.core.errors import IssuerUnavailable
+from services.gateway.edge.errors import IssuerUnavailable
+from services.gateway.features.identity.signing_keys import HttpJwks
 
 ISSUER = "https://issuer.example/realm"
 DISCOVERY = f"{ISSUER}/.well-known/openid-configuration"

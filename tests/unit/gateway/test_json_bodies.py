@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.gateway.entrypoints.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_value
+from services.gateway.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_value
 
 pytestmark = pytest.mark.promise("gateway.limits")
 

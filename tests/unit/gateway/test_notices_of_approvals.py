@@ -11,12 +11,12 @@ from types import MappingProxyType
 import pytest
 from typing_extensions import override
 
-from services.gateway.adapters.approvals.notice_references import EnvironmentReferences
-from services.gateway.core.approvals.notifier import Notifier
-from services.gateway.entrypoints.approvals.noticing import NoticeLoop
-from services.gateway.ports.approvals import Approvals, Question
-from services.gateway.ports.notices import Notices, Owed
-from services.gateway.ports.push import Delivery, Posts, UrlCheck
+from services.gateway.features.approvals.dispatcher import NoticeLoop
+from services.gateway.features.approvals.model import Approvals, Notices, Owed, Question
+from services.gateway.features.approvals.notices import Notifier
+from services.gateway.features.approvals.store import EnvironmentReferences
+from services.gateway.features.deliveries.model import Posts
+from services.gateway.features.webhooks.model import Delivery, UrlCheck
 from shared.contracts.approval import Approval
 from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan

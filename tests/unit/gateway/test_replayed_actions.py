@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.core.console.replayed_actions import action_rows
+from services.gateway.features.console.views.replay import action_rows
 from shared.contracts.assessment.results import ActionLogEntry
 
 

@@ -14,8 +14,8 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.gateway.core.errors import InvalidField
-from services.gateway.entrypoints.a2a.schema import read_by_schema, read_query
+from services.gateway.a2a.schema import read_by_schema, read_query
+from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
 _REQUESTS = [

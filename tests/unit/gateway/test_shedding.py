@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from typing_extensions import override
 
-from services.gateway.adapters.tasks.shedding_tasks import Backlog, SheddingTasks
-from services.gateway.core.errors import TooManyRequests
+from services.gateway.edge.errors import TooManyRequests
+from services.gateway.features.tasks.guarded_tasks import Backlog, SheddingTasks
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.words import Dialect
 from shared.ports.store import StoreUnavailable

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from services.gateway.adapters.identity.jwt_identity import Expected, JwtIdentity
-from services.gateway.adapters.identity.signing_keys import KeySource, Patience, SigningKeys, usable
-from services.gateway.core.errors import IssuerUnavailable, Unauthenticated
-from services.gateway.core.identity.claims import ClaimNames
-from services.gateway.ports.identity import Allowance, Caller, Errand, Meter, Standing
+from services.gateway.edge.errors import IssuerUnavailable, Unauthenticated
+from services.gateway.edge.limits import Errand, Standing
+from services.gateway.features.identity.model import Allowance, Caller, RateMeter
+from services.gateway.features.identity.signing_keys import KeySource, Patience, SigningKeys, usable
+from services.gateway.features.identity.tokens import ClaimNames, Expected, JwtIdentity
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
@@ -38,7 +38,7 @@ class Published(KeySource):
         return self._issuer.published()
 
 
-class NobodysMeter(Meter):
+class NobodysMeter(RateMeter):
     """Where nothing is limited nothing is counted."""
 
     @override

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway.core.tasks.answers import Format, answers_in, asks_for_an_order
+from services.gateway.features.solver.service import Format, answers_in, asks_for_an_order
 from shared.domain.exact_json import dumps
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.core.tasks.solver import Ask, read_solver, solver_view, status_of
+from services.gateway.features.solver.service import Ask, read_solver, solver_view, status_of
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 

@@ -5,10 +5,9 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from services.gateway.core.streaming.streams import Stream
-from services.gateway.entrypoints.a2a.streams import BARE, Envelope, RpcEnvelope, sse
-from services.gateway.entrypoints.a2a.updates import Shape, legacy_shape_of, shape_of
-from services.gateway.entrypoints.a2a.wire import NEW, OLD
+from services.gateway.a2a.streams import BARE, Envelope, RpcEnvelope, sse
+from services.gateway.a2a.views import NEW, OLD, Shape, legacy_shape_of, shape_of
+from services.gateway.features.streams.service import Stream
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Dialect, TaskState
 from tests.unit.gateway.stream_stage import ANN, Played, message

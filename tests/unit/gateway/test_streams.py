@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway.core.errors import InvalidField, UnknownTask, Unsupported
-from services.gateway.core.streaming.streams import Told
-from services.gateway.core.streaming.updates import ArtifactUpdate, Snapshot, StatusUpdate
+from services.gateway.edge.errors import InvalidField, UnknownTask, Unsupported
+from services.gateway.features.streams.service import Told
+from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.words import Dialect, TaskState
 from tests.unit.gateway.stream_stage import ANN, BOB, Played, message, read

@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.gateway.core.streaming.updates import ArtifactUpdate, Reply, Snapshot, StatusUpdate, Update
-from services.gateway.entrypoints.a2a.view import Shown, task_view, update_view
+from services.gateway.a2a.views import Shown, task_view, update_view
+from services.gateway.features.streams.updates import ArtifactUpdate, Reply, Snapshot, StatusUpdate, Update
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 

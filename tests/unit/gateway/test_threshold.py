@@ -12,9 +12,9 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 
-from services.gateway.core.identity.request_limits import RequestLimits
-from services.gateway.entrypoints.edge.body import BadCall
-from services.gateway.entrypoints.edge.threshold import Threshold
+from services.gateway.edge.body import BadCall
+from services.gateway.edge.limits import RequestLimits
+from services.gateway.edge.threshold import Threshold
 from tests.serving import serving
 
 LIMITS = RequestLimits(body_bytes=1000, body_seconds=30, header_bytes=2000, url_bytes=300, open_requests=2)

@@ -2,11 +2,16 @@
 
 import pytest
 
-from services.gateway.adapters.push.webhook_http import ReachCheck
-from services.gateway.core.errors import InvalidField
-from services.gateway.core.push.config import legacy_shape, read_webhook, shape_of_1_0, webhook_in_send
-from services.gateway.core.push.header_values import checked_headers
-from services.gateway.ports.push import Webhook
+from services.gateway.edge.errors import InvalidField
+from services.gateway.features.deliveries.sending import ReachCheck
+from services.gateway.features.webhooks.config import (
+    checked_headers,
+    legacy_shape,
+    read_webhook,
+    shape_of_1_0,
+    webhook_in_send,
+)
+from services.gateway.features.webhooks.model import Webhook
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect

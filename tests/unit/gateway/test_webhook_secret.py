@@ -6,8 +6,8 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from services.gateway.__main__ import main
-from services.gateway.core.push.secret import delivery_id, read_secrets, signed
-from services.gateway.push_settings import PushSettings
+from services.gateway.features.webhooks.secrets import delivery_id, read_secrets, signed
+from services.gateway.features.webhooks.settings import PushSettings
 from shared.infra.archive_open import new_key
 from shared.infra.sealed import CannotOpen, Seal
 from tests.refusals import refusal_of

@@ -4,19 +4,19 @@ import math
 
 import pytest
 
-from tools.bench.learner.regret import ARMS, SCENES, Course, Scene, bound, course, marks
+from tools.bench.learner.regret import ARMS, SCENES, RegretCourse, RegretScene, course, marks, regret_bound
 
 SEEDS = 200
 
 
-def _grows_no_faster_than_its_bound(found: Course) -> None:
+def _grows_no_faster_than_its_bound(found: RegretCourse) -> None:
     assert (found.exceeds, found.outgrows) == ((), ())
     assert found.regret[-1] > 0
 
 
 @pytest.mark.promise("bandit.regret")
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: Scene) -> None:
+def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: RegretScene) -> None:
     """In the mean, at every mark and from each mark to the next."""
     _grows_no_faster_than_its_bound(course(scene, choices=250, seeds=SEEDS))
 
@@ -24,7 +24,7 @@ def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: Scene) -> N
 @pytest.mark.long
 @pytest.mark.promise("bandit.regret")
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_over_ten_thousand_choices_too(scene: Scene) -> None:
+def test_over_ten_thousand_choices_too(scene: RegretScene) -> None:
     """And a choice costs less and less: ten times as many do not cost seven times as much."""
     found = course(scene, choices=10_000, seeds=SEEDS)
     _grows_no_faster_than_its_bound(found)
@@ -36,18 +36,18 @@ def test_the_bound_is_that_of_the_theorem() -> None:
     """One arm worse by 0.2 and one by 0.4, after 100 choices."""
     means = dict(zip(ARMS, (0.9, 0.7, 0.5), strict=True))
     expected = 8 * (math.log(100) / 0.2 + math.log(100) / 0.4) + (1 + math.pi**2 / 3) * 0.6
-    assert bound(means, 100) == pytest.approx(expected)
+    assert regret_bound(means, 100) == pytest.approx(expected)
 
 
 def test_choosing_among_equals_costs_nothing() -> None:
-    found = course(Scene("equal", dict.fromkeys(ARMS, 0.5)), choices=50, seeds=2)
+    found = course(RegretScene("equal", dict.fromkeys(ARMS, 0.5)), choices=50, seeds=2)
     assert found.regret[-1] == found.bound[-1] == 0
 
 
 def test_a_regret_above_its_bound_is_noticed() -> None:
     """Linear growth, as of a bandit that does not learn."""
     linear = tuple(0.3 * choices for choices in (1_000, 10_000, 100_000))
-    found = Course(SCENES[0], (1_000, 10_000, 100_000), linear, (1_208.0, 1_610.0, 2_012.0))
+    found = RegretCourse(SCENES[0], (1_000, 10_000, 100_000), linear, (1_208.0, 1_610.0, 2_012.0))
     assert found.exceeds == found.outgrows == (10_000, 100_000)
 
 

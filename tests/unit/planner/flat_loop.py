@@ -10,13 +10,13 @@ from pydantic import JsonValue, ValidationError
 
 from cli.demo.books import Books as Picture
 from cli.demo.books import Change
-from examples.company.books import Books, Refused
+from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.drift import as_shown
 from examples.company.seed import plant
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from tests.unit.planner.local_tools import LOCAL_TOOLS, LocalTools
 
@@ -32,14 +32,14 @@ class Company:
     def __init__(self, folder: Path, renamed: Mapping[str, str] | None = None) -> None:
         seeded, self.file = folder / "seeded.db", folder / "company.db"
         if not seeded.exists():
-            books = Books(seeded, lambda: NOW)
+            books = CompanyBooks(seeded, lambda: NOW)
             plant(books)
             books.close()
         for rest in ("", "-wal", "-shm"):
             Path(f"{self.file}{rest}").unlink(missing_ok=True)
         shutil.copy(seeded, self.file)
         self.before = Picture.read(self.file)
-        self._books = Books(self.file, lambda: NOW)
+        self._books = CompanyBooks(self.file, lambda: NOW)
         self._renamed = dict(renamed or {})
         self._books.renamed = self._renamed
 
@@ -54,7 +54,7 @@ class Company:
             return f"There is no tool {name}.", True
         try:
             return as_shown(TOOLS[name].call(self._books, _plain(arguments)), self._renamed), False
-        except Refused as refusal:
+        except ToolRefused as refusal:
             return str(refusal), True
         except ValidationError as error:
             return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()), True
@@ -72,7 +72,7 @@ class Run:
     """One conversation as it went."""
 
     answer: str = ""
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[PlannerReply] = field(default_factory=list)
     messages: list[Json] = field(default_factory=list)
 
     @property
@@ -122,7 +122,7 @@ def _conversation(first: str, offered: list[Json], answers: Answers) -> Run:
     raise AssertionError(f"no end after {_TURNS} replies: {run.calls}")
 
 
-def _exchange(said: Reply, results: list[tuple[Json, bool]], turn: int) -> list[Json]:
+def _exchange(said: PlannerReply, results: list[tuple[Json, bool]], turn: int) -> list[Json]:
     uses: list[Json] = [
         {"type": "tool_use", "id": f"u{turn}_{place}", "name": name, "input": given}
         for place, (name, given) in enumerate(said.calls)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from services.planner.core.request import CALL_NOTE, Request, parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _TURNS = 8
@@ -53,13 +53,13 @@ def _section(name: str, value: Json) -> str:
     return f"<{name}>\n{defused}\n</{name}>"
 
 
-def said(sections: Mapping[str, Json], tools: list[Json] | None = None) -> Reply:
+def said(sections: Mapping[str, Json], tools: list[Json] | None = None) -> PlannerReply:
     return reply(asked(sections, tools))
 
 
 def planned(
     task: str, facts: list[Json], writers: list[Json], readers: list[Json] | None = None, **sections: Json
-) -> Reply:
+) -> PlannerReply:
     """The proposals for a task over facts, or the answer that says why there are none; a further read finds nothing."""
     names = {str(one["name"]) for one in readers or [] if isinstance(one, dict)}
     tools = [*(readers or []), *(proposed(one) for one in writers if isinstance(one, dict))]
@@ -79,13 +79,13 @@ def calculated(task: str, facts: list[Json], *writers: Json) -> list[JsonObject]
     return [given for name, given in said({"task": task, "so_far": facts}, offered).calls if name == "calculate"]
 
 
-def calls(answer: Reply) -> list[tuple[str, JsonObject]]:
+def calls(answer: PlannerReply) -> list[tuple[str, JsonObject]]:
     """What is proposed, without the note beside the arguments."""
     return [
         (name, {field: value for field, value in given.items() if field != CALL_NOTE}) for name, given in answer.calls
     ]
 
 
-def links(answer: Reply) -> list[Json]:
+def links(answer: PlannerReply) -> list[Json]:
     """The notes of the proposals."""
     return [given.get(CALL_NOTE) for _, given in answer.calls]

@@ -2,7 +2,7 @@
 
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.planner.planner_requests import calls, links, tool, writer
 
@@ -29,7 +29,7 @@ class Conversation:
         self._messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": shown}]}]
         self.reply = self._next()
 
-    def answer(self, *results: "Json | Exception", text: str = "") -> Reply:
+    def answer(self, *results: "Json | Exception", text: str = "") -> PlannerReply:
         """One result for each call of the last reply: an exception is an error."""
         uses: list[Json] = []
         told: list[Json] = []
@@ -45,7 +45,7 @@ class Conversation:
         self.reply = self._next()
         return self.reply
 
-    def _next(self) -> Reply:
+    def _next(self) -> PlannerReply:
         return reply(parse({"system": "Rules.", "messages": self._messages, "tools": _TOOLS}))
 
 
@@ -76,7 +76,7 @@ def test_a_held_proposal_is_not_made_again_and_its_outcome_is_told() -> None:
     talk = Conversation("Approve kite KIT-7.")
     talk.answer(_understood(talk), f"{dumps(_KITE)}\n[r1]")
     waiting = talk.answer({"held": "p1", "note": "held: propose what else the task needs"})
-    assert waiting == Reply("Proposed.")
+    assert waiting == PlannerReply("Proposed.")
     outcome: Json = [{"proposal": "p1", "tool": "approve_kite", "status": "refused", "note": "a person said no"}]
     last = talk.answer(text=f"<outcomes>{dumps(outcome)}</outcomes>")
     assert (last.calls, "Not done" in last.text, "a person said no" in last.text) == ((), True, True)

@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.intents import understand
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
@@ -131,7 +131,7 @@ def test_a_refused_plan_is_changed_or_given_up_and_never_put_again() -> None:
     assert (given_up.calls, "Not done" in given_up.text, "it flies" in given_up.text) == ((), True, True)
 
 
-def _refused(plan: Reply, why: str) -> Json:
+def _refused(plan: PlannerReply, why: str) -> Json:
     ((name, given),) = calls(plan)
     return {"tool": name, "arguments": given, "result": why, "is_error": True}
 

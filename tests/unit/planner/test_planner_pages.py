@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.pages import next_parts, read_in_part
-from services.planner.core.records import Fact
+from services.planner.core.records import ToolFact
 from services.planner.core.request import ToolSpec
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
@@ -33,7 +33,7 @@ def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
     around: JsonObject, places: tuple[str, ...], arguments: JsonObject, further: JsonObject
 ) -> None:
     """By page and total, by offset and whether there is more, or by an opaque mark; the criteria stay."""
-    part = Fact("f1", "list_kites", arguments, {"items": _ROWS, **around})
+    part = ToolFact("f1", "list_kites", arguments, {"items": _ROWS, **around})
     assert [given for _, given in next_parts([part], [_lister(*places)])] == [further]
     assert read_in_part((part,)) == ("list_kites",)
 
@@ -51,7 +51,7 @@ def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
 )
 def test_a_list_at_its_end_is_not_asked_for_more(around: JsonObject) -> None:
     """The last part, and a list that is whole."""
-    part = Fact("f1", "list_kites", {}, {"items": _ROWS, **around})
+    part = ToolFact("f1", "list_kites", {}, {"items": _ROWS, **around})
     assert not [*next_parts([part], [_lister("page", "offset", "cursor")])]
     assert read_in_part((part,)) == ()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
@@ -17,7 +17,9 @@ def _value(name: str, value: str) -> Json:
     return fact(name, "calculate", given, {"name": name, "value": value})
 
 
-def _plan(task: str, facts: list[Json], writers: list[Json], values: Sequence[Json] = (), **sections: Json) -> Reply:
+def _plan(
+    task: str, facts: list[Json], writers: list[Json], values: Sequence[Json] = (), **sections: Json
+) -> PlannerReply:
     return planned(task, [*facts, *values], writers, None, **sections)
 
 

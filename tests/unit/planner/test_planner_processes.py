@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, links, planned, said, tool
 
@@ -57,7 +57,7 @@ def test_a_name_that_is_not_given_is_not_taken_from_another_thing() -> None:
     assert (plan.calls, "name" in plan.text) == ((), True)
 
 
-def _plan(task: str, **sections: Json) -> Reply:
+def _plan(task: str, **sections: Json) -> PlannerReply:
     return planned(task, _ONE, [_APPROVE, _TELL], [_GET], **sections)
 
 
@@ -78,7 +78,7 @@ def test_nobody_is_told_of_nothing_and_nobody_is_told_twice() -> None:
     assert [name for name, _ in told] == ["approve_kite", "notify_pilot"]
 
 
-def _read(instruction: str) -> Reply:
+def _read(instruction: str) -> PlannerReply:
     filtered = tool("list_tails", kite_id="string")
     tails: Json = {**filtered, "input_schema": {**_schema(filtered), "required": []}}
     sections: dict[str, Json] = {"task": "Approve kite KIT-1.", "so_far": _ONE, "process": {"instruction": instruction}}

@@ -5,7 +5,7 @@ import pytest
 from services.planner.core import faults
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import Call, Reply
+from services.planner.core.turn import Call, PlannerReply
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.unit.planner.planner_requests import asked, fact, said, tool, writer
 
@@ -112,8 +112,8 @@ def test_a_fault_spoils_the_replies_that_it_concerns(
 ) -> None:
     """Each switch makes one known mistake; without it nothing is changed."""
     request = asked({"task": "Approve kite KIT-7."}, _TOOLS)
-    assert faults.spoil(Reply(calls=calls), request, faults.parse(fault)).calls == spoiled
-    assert faults.spoil(Reply(calls=calls), request, {}).calls == calls
+    assert faults.spoil(PlannerReply(calls=calls), request, faults.parse(fault)).calls == spoiled
+    assert faults.spoil(PlannerReply(calls=calls), request, {}).calls == calls
 
 
 def test_ignored_policy_heeds_no_condition() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.roles import reply
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.unit.planner.planner_requests import asked, calls, fact, planned, said, tool
 
@@ -26,7 +26,7 @@ def letter(name: str, sender: str, subject: str, body: str = "", **more: Json) -
     return {"letter_id": name, "from_address": sender, "subject": subject, "body": body, "folder": "inbox", **more}
 
 
-def plan(task: str, *letters: JsonObject, now: str = NOON, entries: tuple[JsonObject, ...] = ()) -> Reply:
+def plan(task: str, *letters: JsonObject, now: str = NOON, entries: tuple[JsonObject, ...] = ()) -> PlannerReply:
     rows: list[Json] = [*letters]
     events: list[Json] = [*entries]
     facts: list[Json] = [

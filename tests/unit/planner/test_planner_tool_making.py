@@ -7,7 +7,7 @@ import pytest
 from services.planner.core.formula import NoFormula, compute_terms, formula
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import Reply
+from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 MARGIN: JsonObject = {
@@ -28,7 +28,7 @@ OFFERING: JsonObject = {
 }
 
 
-def _asked(state: str, *offered: Json, **sections: Json) -> Reply:
+def _asked(state: str, *offered: Json, **sections: Json) -> PlannerReply:
     shown = "\n\n".join(
         f"<{name}>\n{value if isinstance(value, str) else dumps(value)}\n</{name}>" for name, value in sections.items()
     )

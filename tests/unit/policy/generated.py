@@ -4,7 +4,16 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
+from services.policy.core.tree import (
+    ComparisonNode,
+    Conjunction,
+    Constant,
+    Disjunction,
+    FieldReference,
+    Membership,
+    Node,
+    Not,
+)
 from shared.contracts.policy import (
     CallContext,
     CallOutcome,
@@ -40,7 +49,7 @@ EDGES = [Decimal("5000"), Decimal("7200"), Decimal("0.1"), Decimal("7.0"), Decim
 texts = st.sampled_from(TEXTS) | st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 numbers = st.sampled_from(EDGES) | st.decimals(-10_000, 10_000, allow_nan=False, places=3)
 constants = st.builds(Constant, st.none() | st.booleans() | numbers | texts)
-references = st.sampled_from(PATHS).map(Reference)
+references = st.sampled_from(PATHS).map(FieldReference)
 leaves = constants | references
 choices = st.lists(constants, max_size=4).map(tuple) | references
 
@@ -51,20 +60,22 @@ def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         st.builds(Not, inner)
         | st.builds(Conjunction, terms)
         | st.builds(Disjunction, terms)
-        | st.builds(Comparison, st.sampled_from(OPERATORS), inner, inner)
+        | st.builds(ComparisonNode, st.sampled_from(OPERATORS), inner, inner)
         | st.builds(Membership, inner, choices)
     )
 
 
 # Wild trees mix everything with everything: most are errors. Sensible ones compare what can be compared.
 wild: st.SearchStrategy[Node] = st.recursive(leaves, _grown, max_leaves=8)
-_amounts = st.sampled_from([("a",), ("o", "x")]).map(Reference)
-_flags = st.sampled_from([("b",), ("flag",)]).map(Reference)
-_words = st.just(Reference(("c",)))
+_amounts = st.sampled_from([("a",), ("o", "x")]).map(FieldReference)
+_flags = st.sampled_from([("b",), ("flag",)]).map(FieldReference)
+_words = st.just(FieldReference(("c",)))
 _sensible = (
     _flags
-    | st.builds(Comparison, st.sampled_from(OPERATORS), _amounts, st.builds(Constant, numbers) | _amounts)
-    | st.builds(Comparison, st.sampled_from(OPERATORS[4:]), _words, st.builds(Constant, texts | numbers | st.none()))
+    | st.builds(ComparisonNode, st.sampled_from(OPERATORS), _amounts, st.builds(Constant, numbers) | _amounts)
+    | st.builds(
+        ComparisonNode, st.sampled_from(OPERATORS[4:]), _words, st.builds(Constant, texts | numbers | st.none())
+    )
     | st.builds(Membership, _words, st.lists(constants, max_size=5).map(tuple))
 )
 

@@ -3,7 +3,16 @@
 from decimal import Decimal
 from typing import assert_never
 
-from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
+from services.policy.core.tree import (
+    ComparisonNode,
+    Conjunction,
+    Constant,
+    Disjunction,
+    FieldReference,
+    Membership,
+    Node,
+    Not,
+)
 
 
 def text_of(node: Node) -> str:
@@ -11,7 +20,7 @@ def text_of(node: Node) -> str:
     match node:
         case Constant(value):
             return _literal(value)
-        case Reference():
+        case FieldReference():
             return node.name
         case Not(operand):
             return "!" + _tight(operand)
@@ -23,7 +32,7 @@ def text_of(node: Node) -> str:
             return " || ".join(
                 f"({text_of(term)})" if isinstance(term, Disjunction) else text_of(term) for term in terms
             )
-        case Comparison(operator, left, right):
+        case ComparisonNode(operator, left, right):
             return f"{_tight(left)} {operator} {_tight(right)}"
         case Membership(member, choices):
             return f"{_tight(member)} in {_choices(choices)}"
@@ -32,11 +41,11 @@ def text_of(node: Node) -> str:
 
 
 def _tight(node: Node) -> str:
-    return text_of(node) if isinstance(node, Constant | Reference | Not) else f"({text_of(node)})"
+    return text_of(node) if isinstance(node, Constant | FieldReference | Not) else f"({text_of(node)})"
 
 
-def _choices(choices: tuple[Constant, ...] | Reference) -> str:
-    return choices.name if isinstance(choices, Reference) else f"[{', '.join(map(text_of, choices))}]"
+def _choices(choices: tuple[Constant, ...] | FieldReference) -> str:
+    return choices.name if isinstance(choices, FieldReference) else f"[{', '.join(map(text_of, choices))}]"
 
 
 def _literal(value: str | bool | Decimal | None) -> str:

@@ -2,7 +2,16 @@
 
 from fractions import Fraction
 
-from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
+from services.policy.core.tree import (
+    ComparisonNode,
+    Conjunction,
+    Constant,
+    Disjunction,
+    FieldReference,
+    Membership,
+    Node,
+    Not,
+)
 
 Tagged = tuple[str, object]
 MISSING: Tagged = ("missing", None)
@@ -24,7 +33,7 @@ def answer(node: Node, context: dict[str, object]) -> str:
 def _value(node: Node, context: dict[str, object]) -> Tagged:
     if isinstance(node, Constant):
         return _tagged(node.value)
-    if isinstance(node, Reference):
+    if isinstance(node, FieldReference):
         return _looked_up(node.path, context)
     if isinstance(node, Not):
         return (
@@ -35,7 +44,7 @@ def _value(node: Node, context: dict[str, object]) -> Tagged:
         return ("truth", _joined(node.terms, context, "false", "true"))
     if isinstance(node, Disjunction):
         return ("truth", _joined(node.terms, context, "true", "false"))
-    if isinstance(node, Comparison):
+    if isinstance(node, ComparisonNode):
         return ("truth", _compared(node.operator, _value(node.left, context), _value(node.right, context)))
     return ("truth", _within(node, context))
 
@@ -164,7 +173,7 @@ def _digits(text: str, sign: int) -> Fraction | None:
 
 def _within(node: Membership, context: dict[str, object]) -> str:
     member = _value(node.member, context)
-    if isinstance(node.choices, Reference):
+    if isinstance(node.choices, FieldReference):
         found = _looked_up(node.choices.path, context)
         if _is_unknown(member) or found[0] in ("missing", "null"):
             return "unknown"

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.policy.core.allowances import allowances
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch, prepare
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
@@ -26,7 +26,7 @@ _FAILED = PastCall(tool="get", outcome=CallOutcome.FAILED)
 
 
 def _asked(request: AllowanceRequest) -> Allowances:
-    return allowances(request, prepare(request.policies, Conditions()))
+    return allowances(request, prepare(request.policies, ConditionCache()))
 
 
 def _allowance(
@@ -177,7 +177,7 @@ def test_an_allowance_decides_as_a_verdict_on_the_call_would(
     call = CallContext(call_id="c", tool=tool, tool_class=ToolClass.READ)
     verdict = evaluate(
         request.model_copy(update={"calls": (call,), "history": (*request.history, *made), "binding": True}),
-        Conditions(),
+        ConditionCache(),
     )
 
     if not allowance.ask:

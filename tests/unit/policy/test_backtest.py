@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.policy.core.backtest import backtested, decided
-from services.policy.core.conditions import Conditions
+from services.policy.core.backtest import backtest_plan, decided_plans
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.archive import ArchivedStep, ArchivedTask
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
@@ -19,7 +19,7 @@ LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 5000', action="req
 def _archived(*policies: Policy) -> ArchivedTask:
     call = CallContext(call_id="c1", tool="pay", fields={"amount": 700})
     request = EvaluateRequest(policies=policies, calls=(call,), binding=True, plan_hash="h")
-    verdict = evaluate(request, Conditions())
+    verdict = evaluate(request, ConditionCache())
     record = TaskRecord(
         tenant="default",
         task_id="t1",
@@ -55,15 +55,15 @@ def _archived(*policies: Policy) -> ArchivedTask:
 )
 def test_what_would_have_been_different_is_named(changed: Policy, after: str, why: tuple[str, ...]) -> None:
     """The changed policy stands in for the one of its id; the rules that make the difference are listed."""
-    (known,) = decided(_archived(Policy(id="pay", rules=(LIMIT,))))
-    tried = backtested(known, (changed,), Conditions())
+    (known,) = decided_plans(_archived(Policy(id="pay", rules=(LIMIT,))))
+    tried = backtest_plan(known, (changed,), ConditionCache())
     assert (tried.before, tried.after, tried.why) == ("passes", after, why)
     assert tried.differs is bool(why)
 
 
 def test_a_task_without_a_plan_is_left_out() -> None:
     archived = _archived(Policy(id="pay"))
-    assert decided(archived.model_copy(update={"journal": archived.journal[:1]})) == ()
+    assert decided_plans(archived.model_copy(update={"journal": archived.journal[:1]})) == ()
 
 
 def test_a_read_that_was_decided_by_itself_is_no_plan() -> None:
@@ -71,7 +71,7 @@ def test_a_read_that_was_decided_by_itself_is_no_plan() -> None:
     archived = _archived(Policy(id="pay"))
     read = archived.journal[1].data.replace('"planHash":"h"', '"planHash":null')
     journal = (archived.journal[1].model_copy(update={"data": read}),)
-    assert decided(archived.model_copy(update={"journal": journal})) == ()
+    assert decided_plans(archived.model_copy(update={"journal": journal})) == ()
 
 
 def test_a_plan_that_was_refused_and_made_again_is_tried_too() -> None:
@@ -81,5 +81,5 @@ def test_a_plan_that_was_refused_and_made_again_is_tried_too() -> None:
     other = first.model_copy(
         update={"key": "policy:b#1", "data": first.data.replace('"planHash":"h"', '"planHash":"i"')}
     )
-    plans = decided(archived.model_copy(update={"journal": (*archived.journal, other, first)}))
+    plans = decided_plans(archived.model_copy(update={"journal": (*archived.journal, other, first)}))
     assert [plan.request.plan_hash for plan in plans] == ["h", "i"]

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.policy.core.conditions import Conditions, parsed
+from services.policy.core.conditions import ConditionCache, parse_condition
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 
@@ -26,7 +26,7 @@ FACTS: dict[str, ContextValue] = {
 
 
 def _decide(text: str) -> object:
-    return parsed(text).decide(FACTS)
+    return parse_condition(text).decide(FACTS)
 
 
 @pytest.mark.promise("policy.conditions")
@@ -165,7 +165,7 @@ def test_values_that_an_operator_cannot_take_are_an_error(text: str, position: i
 def test_an_error_does_not_repeat_the_value() -> None:
     """Errors travel into logs and events; values stay where they are."""
     with pytest.raises(ConditionError, match="a text against a number"):
-        parsed("secret > 5").decide({"secret": "4111-1111"})
+        parse_condition("secret > 5").decide({"secret": "4111-1111"})
 
 
 @pytest.mark.promise("policy.exact")
@@ -173,15 +173,15 @@ def test_money_is_compared_exactly() -> None:
     """A cent more is more, however large the amount, and 0.1 + 0.2 is no matter of binary fractions."""
     facts: dict[str, ContextValue] = {"paid": Decimal("90071992547409931.01"), "sum": Decimal("0.1") + Decimal("0.2")}
 
-    assert parsed("paid > 90071992547409931.00").decide(facts) is True
-    assert parsed("paid > 90071992547409931.01").decide(facts) is False
-    assert parsed("sum === 0.3").decide(facts) is True
+    assert parse_condition("paid > 90071992547409931.00").decide(facts) is True
+    assert parse_condition("paid > 90071992547409931.01").decide(facts) is False
+    assert parse_condition("sum === 0.3").decide(facts) is True
 
 
 @pytest.mark.promise("policy.bounds")
 def test_parsed_conditions_are_remembered_within_a_bound() -> None:
     """The same text is parsed once; what was not used for longest goes first."""
-    conditions = Conditions(limit=9)
+    conditions = ConditionCache(limit=9)
     first = conditions.get("a > 1")
 
     assert conditions.get("a > 1") is first

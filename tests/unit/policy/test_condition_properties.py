@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.policy.core.conditions import decider, parsed
+from services.policy.core.conditions import decider, parse_condition
 from services.policy.core.parser import parse
-from services.policy.core.tokens import Kind, tokens
+from services.policy.core.tokens import TokenKind, tokens
 from services.policy.core.tree import Node
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
@@ -68,7 +68,7 @@ def test_spaces_never_matter(tree: Node, data: st.DataObject) -> None:
     pieces = [text[one.position : two.position].strip() for one, two in pairwise(found)]
     respaced = data.draw(_SPACES)
     for token, piece in zip(found, pieces, strict=False):
-        needs_space = token.kind in (Kind.NAME, Kind.NUMBER)
+        needs_space = token.kind in (TokenKind.NAME, TokenKind.NUMBER)
         respaced += piece + (data.draw(_SPACES) or " " * needs_space)
     assert parse(respaced) == tree
 
@@ -79,7 +79,7 @@ def test_spaces_never_matter(tree: Node, data: st.DataObject) -> None:
 def test_any_text_is_decided_or_refused_with_a_position(text: str, context: dict[str, ContextValue]) -> None:
     """No text makes the evaluator fail in another way than by a positioned error."""
     try:
-        answer, position = parsed(text).decide(context), 0
+        answer, position = parse_condition(text).decide(context), 0
     except ConditionError as error:
         answer, position = UNKNOWN, error.position
     assert answer in _ANSWERS

@@ -8,18 +8,18 @@ import pytest
 from services.policy.core.parser import MAX_DEPTH, MAX_TERMS, parse
 from services.policy.core.tokens import MAX_LENGTH
 from services.policy.core.tree import (
-    Comparison,
+    ComparisonNode,
     Conjunction,
     Constant,
     Disjunction,
+    FieldReference,
     Membership,
     Not,
-    Reference,
 )
 from services.policy.core.values import ConditionError
 from tests.unit.policy.printed import text_of
 
-A, B, C = Reference(("a",)), Reference(("b",)), Reference(("c",))
+A, B, C = FieldReference(("a",)), FieldReference(("b",)), FieldReference(("c",))
 
 
 @pytest.mark.promise("policy.conditions")
@@ -28,25 +28,25 @@ A, B, C = Reference(("a",)), Reference(("b",)), Reference(("c",))
     [
         ("a", A),
         ("(a)", A),
-        ("a.b . c", Reference(("a", "b", "c"))),
+        ("a.b . c", FieldReference(("a", "b", "c"))),
         ("a||b&&c", Disjunction((A, Conjunction((B, C))))),
         ("(a||b)&&c", Conjunction((Disjunction((A, B)), C))),
-        ("!a > b", Comparison(">", Not(A), B)),
-        ("!(a > b)", Not(Comparison(">", A, B))),
+        ("!a > b", ComparisonNode(">", Not(A), B)),
+        ("!(a > b)", Not(ComparisonNode(">", A, B))),
         ("!!a", Not(Not(A))),
-        ("a>5000", Comparison(">", A, Constant(Decimal(5000)))),
-        ("a > 5,000", Comparison(">", A, Constant(Decimal(5000)))),
-        ("a > 1,234,567.89", Comparison(">", A, Constant(Decimal("1234567.89")))),
-        ("a < - 3", Comparison("<", A, Constant(Decimal(-3)))),
-        ("a === 'it\\'s'", Comparison("===", A, Constant("it's"))),
-        ('a == "x && y"', Comparison("==", A, Constant("x && y"))),
-        ("a != null", Comparison("!=", A, Constant(None))),
+        ("a>5000", ComparisonNode(">", A, Constant(Decimal(5000)))),
+        ("a > 5,000", ComparisonNode(">", A, Constant(Decimal(5000)))),
+        ("a > 1,234,567.89", ComparisonNode(">", A, Constant(Decimal("1234567.89")))),
+        ("a < - 3", ComparisonNode("<", A, Constant(Decimal(-3)))),
+        ("a === 'it\\'s'", ComparisonNode("===", A, Constant("it's"))),
+        ('a == "x && y"', ComparisonNode("==", A, Constant("x && y"))),
+        ("a != null", ComparisonNode("!=", A, Constant(None))),
         ("a in ['x', 1, true, null]", Membership(A, tuple(map(Constant, ("x", Decimal(1), True, None))))),
         ("a in [1,200]", Membership(A, (Constant(Decimal(1)), Constant(Decimal(200))))),
         ("a in []", Membership(A, ())),
-        ("a in b.c", Membership(A, Reference(("b", "c")))),
-        ("(a > b) == c", Comparison("==", Comparison(">", A, B), C)),
-        ("inside && nullable", Conjunction((Reference(("inside",)), Reference(("nullable",))))),
+        ("a in b.c", Membership(A, FieldReference(("b", "c")))),
+        ("(a > b) == c", ComparisonNode("==", ComparisonNode(">", A, B), C)),
+        ("inside && nullable", Conjunction((FieldReference(("inside",)), FieldReference(("nullable",))))),
     ],
 )
 def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:

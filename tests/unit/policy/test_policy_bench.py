@@ -2,20 +2,20 @@
 
 import pytest
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest
-from tools.bench.policy.command import Figures
+from tools.bench.policy.command import PolicyFigures
 from tools.bench.policy.engines import CONTEXTS, engines
-from tools.bench.policy.rates import Rates
+from tools.bench.policy.rates import EngineRates
 from tools.bench.policy.requests import bodies, bodies_by_hash
 from tools.bench.policy.service import Answers
 
 
-def _figures(ours: float, by_hand: float, library: float, p99_ms: float) -> Figures:
+def _figures(ours: float, by_hand: float, library: float, p99_ms: float) -> PolicyFigures:
     answers = Answers(100, 1.0, p99_ms, 1.0, 1.0, 500.0)
-    rounds = Rates(({"ours": ours, "by_hand_with_checks": by_hand, "a-library": library},))
-    return Figures(rounds, ("ours", "by_hand_with_checks", "a-library"), ("a-library",), (answers,))
+    rounds = EngineRates(({"ours": ours, "by_hand_with_checks": by_hand, "a-library": library},))
+    return PolicyFigures(rounds, ("ours", "by_hand_with_checks", "a-library"), ("a-library",), (answers,))
 
 
 @pytest.mark.promise("policy.speed")
@@ -23,8 +23,8 @@ def test_engines_are_compared_within_each_round() -> None:
     """A busy moment slows all of them, and says nothing of one against another."""
     quiet, busy, odd = {"a": 6.0, "b": 2.0}, {"a": 3.0, "b": 1.0}, {"a": 9.0, "b": 9.0}
 
-    assert Rates((quiet, busy, odd)).times("a", "b") == 3.0
-    assert Rates((quiet, busy, odd)).typical("a") == 6.0
+    assert EngineRates((quiet, busy, odd)).times("a", "b") == 3.0
+    assert EngineRates((quiet, busy, odd)).typical("a") == 6.0
 
 
 @pytest.mark.promise("policy.speed")
@@ -55,7 +55,7 @@ def test_the_measured_requests_make_rules_trigger_and_are_none_alike() -> None:
     first, second = bodies(100, 2)
     new = bodies(100, 2, new_policies=True)
 
-    verdict = evaluate(EvaluateRequest.from_json(first), Conditions())
+    verdict = evaluate(EvaluateRequest.from_json(first), ConditionCache())
     assert {rule.rule_id for rule in verdict.triggered_rules} == {"RULE_3", "RULE_53"}
     assert not verdict.problems
     assert len({first, second, *new}) == 4

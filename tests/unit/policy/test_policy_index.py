@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import PreparedPolicies, prepare
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Rule, TextRule, ToolRule, Verdict
@@ -51,7 +51,7 @@ def test_rules_that_are_found_by_tool_and_field_decide_as_if_all_were_looked_at(
     differing = [
         request
         for request in requests
-        if _found(evaluate(request, Conditions())) != _found(evaluate(_hidden(request), Conditions()))
+        if _found(evaluate(request, ConditionCache())) != _found(evaluate(_hidden(request), ConditionCache()))
     ]
 
     assert len(requests) > 100
@@ -66,7 +66,7 @@ def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
     rules = tuple(
         Rule(id=f"R{place}", condition=condition, action="block") for place, condition in enumerate(conditions)
     )
-    [ready] = prepare((Policy(id="P", rules=rules),), Conditions()).ready
+    [ready] = prepare((Policy(id="P", rules=rules),), ConditionCache()).ready
 
     assert [rule.rule.id for rule in ready.rules.of_tool("tool_3")] == ["R3", "R500", "R501", "R502"]
     assert [rule.rule.id for rule in ready.rules.of_tool("another")] == ["R500"]
@@ -106,7 +106,7 @@ def _other(rule: PolicyContract, name: str) -> object:
 @pytest.mark.promise("policy.by_hash")
 def test_the_memory_of_policies_is_bounded() -> None:
     """What was not used for longest is forgotten; whoever names it is asked for it."""
-    held = PreparedPolicies(Conditions(), limit=4_000)
+    held = PreparedPolicies(ConditionCache(), limit=4_000)
     hashes = [held.prepare((_FULL.model_copy(update={"version": str(version)}),)).hash for version in range(50)]
 
     assert held.find(hashes[0]) is None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import MAX_WORK, evaluate
 from services.policy.core.parser import MAX_DEPTH, MAX_TERMS, parse
 from services.policy.core.patterns import MAX_CLASSES, MAX_PATTERN
@@ -32,7 +32,7 @@ def _as_request(shown: JsonObject) -> EvaluateRequest:
 @pytest.mark.parametrize("shown", _BLOCK.findall(PAGE))
 def test_each_example_is_a_valid_policy_or_request(shown: str) -> None:
     """None of them is a problem of its own verdict."""
-    assert not evaluate(_as_request(loads_object(shown)), Conditions()).problems
+    assert not evaluate(_as_request(loads_object(shown)), ConditionCache()).problems
 
 
 @pytest.mark.promise("policy.errors")

@@ -4,14 +4,14 @@ from decimal import Decimal
 
 import pytest
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import ContextValue, EvaluateRequest, Policy, Rule, Verdict
 
 
 def _verdict(rules: list[Rule], context: dict[str, ContextValue], binding: bool = True) -> Verdict:
     policy = Policy(id="P", rules=tuple(rules))
-    return evaluate(EvaluateRequest(policies=(policy,), context=context, binding=binding), Conditions())
+    return evaluate(EvaluateRequest(policies=(policy,), context=context, binding=binding), ConditionCache())
 
 
 def _block(condition: str) -> Rule:

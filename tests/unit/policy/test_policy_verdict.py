@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule
@@ -21,7 +21,7 @@ def _request(*held: Rule, **fields: object) -> EvaluateRequest:
 @pytest.mark.promise("policy.verdict")
 def test_no_rule_that_applies_is_a_pass() -> None:
     """The verdict of a quiet policy."""
-    verdict = evaluate(_request(_APPROVAL, context={"amount": 10}), Conditions())
+    verdict = evaluate(_request(_APPROVAL, context={"amount": 10}), ConditionCache())
 
     assert verdict.passed
     assert not any((verdict.requires_approval, verdict.escalate, verdict.blocked))
@@ -31,7 +31,7 @@ def test_no_rule_that_applies_is_a_pass() -> None:
 @pytest.mark.promise("policy.verdict")
 def test_a_required_approval_passes_and_names_level_reason_and_values() -> None:
     """The plan may go on once somebody of that level has agreed; without a level it is the manager."""
-    verdict = evaluate(_request(_APPROVAL, context={"amount": Decimal("7200.50")}), Conditions())
+    verdict = evaluate(_request(_APPROVAL, context={"amount": Decimal("7200.50")}), ConditionCache())
 
     assert verdict.passed
     assert verdict.requires_approval
@@ -44,7 +44,7 @@ def test_a_required_approval_passes_and_names_level_reason_and_values() -> None:
 def test_an_escalation_does_not_pass() -> None:
     """It waits for the level's decision on the whole task, which is not a plan's approval."""
     rule = Rule(id="R", condition="amount > 5000", action="escalate", level="legal")
-    verdict = evaluate(_request(rule, context={"amount": 7200}), Conditions())
+    verdict = evaluate(_request(rule, context={"amount": 7200}), ConditionCache())
 
     assert verdict.escalate
     assert not verdict.passed
@@ -56,7 +56,7 @@ def test_an_escalation_does_not_pass() -> None:
 def test_a_block_wins_over_an_approval() -> None:
     """Nobody can approve what is forbidden."""
     block = Rule(id="NO", condition="amount > 1", action="block")
-    verdict = evaluate(_request(_APPROVAL, block, context={"amount": 7200}), Conditions())
+    verdict = evaluate(_request(_APPROVAL, block, context={"amount": 7200}), ConditionCache())
 
     assert verdict.blocked
     assert not verdict.passed
@@ -73,7 +73,7 @@ def test_a_rule_triggers_once_for_each_call_that_meets_it() -> None:
         CallContext(call_id="c3", tool="note"),
         CallContext(call_id="c4", tool="pay", fields={"amount": 11}),
     ]
-    verdict = evaluate(_request(rule, context={"limit": 5}, calls=calls, binding=True), Conditions())
+    verdict = evaluate(_request(rule, context={"limit": 5}, calls=calls, binding=True), ConditionCache())
 
     assert [found.call_id for found in verdict.triggered_rules] == ["c1", "c4"]
     assert verdict.triggered_rules[0].values == {"tool": "pay", "amount": 10, "limit": 5}
@@ -85,7 +85,7 @@ def test_an_argument_cannot_pose_as_the_tool() -> None:
     rule = Rule(id="R", condition='tool == "pay" && call_id == "c1"', action="block")
     call = CallContext(call_id="c1", tool="pay", fields={"tool": "harmless", "call_id": "c9"})
 
-    assert evaluate(_request(rule, calls=[call]), Conditions()).blocked
+    assert evaluate(_request(rule, calls=[call]), ConditionCache()).blocked
 
 
 @pytest.mark.promise("policy.calls")
@@ -94,14 +94,14 @@ def test_known_facts_win_over_what_came_with_the_policy() -> None:
     policy = Policy(id="P", rules=(_APPROVAL,), context={"amount": 1})
 
     known = EvaluateRequest(policies=(policy,), context={"amount": 7200})
-    assert evaluate(known, Conditions()).requires_approval
-    assert not evaluate(EvaluateRequest(policies=(policy,)), Conditions()).requires_approval
+    assert evaluate(known, ConditionCache()).requires_approval
+    assert not evaluate(EvaluateRequest(policies=(policy,)), ConditionCache()).requires_approval
 
 
 @pytest.mark.promise("policy.missing")
 def test_an_undecided_rule_is_harmless_in_a_provisional_verdict() -> None:
     """Most fields are not known yet when it is asked for; the rule is named, and that is all."""
-    verdict = evaluate(_request(_APPROVAL), Conditions())
+    verdict = evaluate(_request(_APPROVAL), ConditionCache())
 
     assert verdict.passed
     assert verdict.indeterminate == ("LIMIT",)
@@ -114,7 +114,7 @@ def test_an_undecided_rule_is_harmless_in_a_provisional_verdict() -> None:
 def test_an_undecided_rule_escalates_in_a_binding_verdict(action: str, level: str | None, expected: str) -> None:
     """At the rule's level, or the manager's; whatever the rule would have done."""
     rule = Rule(id="R", condition="amount > 5000", action=action, level=level)
-    verdict = evaluate(_request(rule, binding=True), Conditions())
+    verdict = evaluate(_request(rule, binding=True), ConditionCache())
 
     assert (verdict.passed, verdict.escalate, verdict.escalation_level) == (False, True, expected)
     assert verdict.triggered_rules[0].indeterminate
@@ -138,7 +138,7 @@ def test_a_value_that_only_the_request_gives_sets_a_rule_off_and_clears_none(
     """Whoever asks cannot talk a rule away: what rests on their word alone is decided by a person."""
     rule = Rule(id="R", condition='tool == "pay" && amount > 5000', action="block")
     call = CallContext(call_id="c", tool="pay", fields={"amount": amount}, unproven=unproven)
-    verdict = evaluate(_request(rule, calls=[call], binding=True), Conditions())
+    verdict = evaluate(_request(rule, calls=[call], binding=True), ConditionCache())
 
     assert (verdict.blocked, verdict.escalate) == outcome
 
@@ -149,11 +149,11 @@ def test_a_tool_rule_is_not_met_by_a_value_that_only_the_request_gives() -> None
     rule = ToolRule(id="SMALL", kind="only_when", tool="refund", condition="amount <= 50")
     call = CallContext(call_id="c", tool="refund", fields={"amount": 20}, unproven=("amount",))
     policy = Policy(id="P", tool_rules=(rule,))
-    [refusal] = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), Conditions()).refusals
+    [refusal] = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), ConditionCache()).refusals
 
     assert refusal.indeterminate
     assert "only the request gives" in refusal.reason
-    assert evaluate(EvaluateRequest(policies=(policy,), calls=(call,)), Conditions()).passed
+    assert evaluate(EvaluateRequest(policies=(policy,), calls=(call,)), ConditionCache()).passed
 
 
 @pytest.mark.promise("policy.monotone")
@@ -167,8 +167,8 @@ def test_doubt_about_a_value_never_turns_a_refusal_into_a_pass(
     certain = request.model_copy(update={"calls": (call,)})
     doubted = request.model_copy(update={"calls": (call.model_copy(update={"unproven": ("a", "b", "o")}),)})
 
-    assert evaluate(certain, Conditions()).passed or not evaluate(doubted, Conditions()).passed
-    assert evaluate(certain, Conditions()).context_hash != evaluate(doubted, Conditions()).context_hash
+    assert evaluate(certain, ConditionCache()).passed or not evaluate(doubted, ConditionCache()).passed
+    assert evaluate(certain, ConditionCache()).context_hash != evaluate(doubted, ConditionCache()).context_hash
 
 
 @pytest.mark.promise("policy.report_only")
@@ -178,7 +178,7 @@ def test_a_report_only_rule_neither_blocks_nor_escalates() -> None:
         Rule(id="NO", condition="amount > 5000", action="block", report_only=True),
         Rule(id="WHO", condition="who == 1", action="block", report_only=True),
     ]
-    verdict = evaluate(_request(*rules_, context={"amount": 7200}, binding=True), Conditions())
+    verdict = evaluate(_request(*rules_, context={"amount": 7200}, binding=True), ConditionCache())
 
     assert verdict.passed
     assert not verdict.triggered_rules
@@ -190,7 +190,7 @@ def test_a_rule_that_fails_for_every_call_is_one_problem() -> None:
     """The verdict does not pass, and the others of its rules are decided all the same."""
     bad, block = Rule(id="BAD", condition="name > 5", action="escalate"), Rule(id="B", condition="true", action="block")
     calls = [CallContext(call_id=f"c{number}", tool="pay", fields={"name": "Ann"}) for number in range(3)]
-    verdict = evaluate(_request(bad, block, calls=calls), Conditions())
+    verdict = evaluate(_request(bad, block, calls=calls), ConditionCache())
 
     assert not verdict.passed
     assert [(problem.rule_id, problem.position) for problem in verdict.problems] == [("BAD", 5)]
@@ -202,11 +202,11 @@ def test_the_verdict_is_bound_to_policy_context_and_plan() -> None:
     """A change of any fact, rule or call changes the hash that stands for it; nothing else does."""
     call = CallContext(call_id="c1", tool="pay", fields={"amount": 1})
     base = _request(_APPROVAL, context={"x": 1}, calls=[call], plan_hash="plan")
-    first = evaluate(base, Conditions())
-    other_fact = evaluate(base.model_copy(update={"context": {"x": 2}}), Conditions())
-    other_rule = evaluate(_request(context={"x": 1}, calls=[call]), Conditions())
+    first = evaluate(base, ConditionCache())
+    other_fact = evaluate(base.model_copy(update={"context": {"x": 2}}), ConditionCache())
+    other_rule = evaluate(_request(context={"x": 1}, calls=[call]), ConditionCache())
 
-    assert first == evaluate(base, Conditions())
+    assert first == evaluate(base, ConditionCache())
     assert first.plan_hash == "plan"
     assert (other_fact.policy_hash == first.policy_hash, other_fact.context_hash == first.context_hash) == (True, False)
     assert (other_rule.policy_hash == first.policy_hash, other_rule.context_hash == first.context_hash) == (False, True)
@@ -220,7 +220,7 @@ def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: Evaluat
     block = rule.model_copy(update={"action": "block"})
     tighter = request.model_copy(update={"policies": (*request.policies, Policy(id="more", rules=(block,)))})
 
-    assert evaluate(request, Conditions()).passed or not evaluate(tighter, Conditions()).passed
+    assert evaluate(request, ConditionCache()).passed or not evaluate(tighter, ConditionCache()).passed
 
 
 @pytest.mark.promise("policy.bounds")
@@ -249,7 +249,7 @@ def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: Evaluat
 def test_a_request_that_would_hold_up_the_others_is_refused(request_: EvaluateRequest, field: str) -> None:
     """Before the work is done, and with the part that is too large."""
     with pytest.raises(TooMuch) as caught:
-        evaluate(request_, Conditions())
+        evaluate(request_, ConditionCache())
 
     assert caught.value.field == field
 
@@ -259,7 +259,7 @@ def test_a_verdict_does_not_repeat_long_values() -> None:
     """A text is cut, a list shortened, an object counted: the rule saw all of it."""
     rule = Rule(id="R", condition='text != "" && 99 in items && object != null', action="block")
     context = {"text": "x" * 1_000, "items": list(range(100)), "object": {"a": 1, "b": 2}}
-    [found] = evaluate(_request(rule, context=context), Conditions()).triggered_rules
+    [found] = evaluate(_request(rule, context=context), ConditionCache()).triggered_rules
 
     assert found.values == {
         "text": "x" * 199 + "…",

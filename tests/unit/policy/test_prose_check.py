@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import TooMuch
 from services.policy.core.prose import check
 from services.policy.core.quotes import sentences
@@ -35,7 +35,7 @@ LIMIT = Candidate(
 
 
 def _check(*candidates: Candidate, source: str = SOURCE, fields: tuple[str, ...] = ()) -> ProseAnswer:
-    return check(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields), Conditions())
+    return check(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields), ConditionCache())
 
 
 def _rule(condition: str, quote: str = LIMIT.quote, action: str = "block") -> Candidate:
@@ -224,7 +224,7 @@ def test_prose_is_cut_into_sentences(source: str, expected: list[str]) -> None:
 def test_more_prose_than_the_others_can_wait_for_is_refused(request_: ProseRequest, field: str) -> None:
     """The source, the candidates, and what they are compared with."""
     with pytest.raises(TooMuch) as caught:
-        check(request_, Conditions())
+        check(request_, ConditionCache())
 
     assert caught.value.field == field
 
@@ -249,7 +249,7 @@ def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> N
     best = 9.0
     for _ in range(3):
         before = process_time()
-        check(request_, Conditions())
+        check(request_, ConditionCache())
         best = min(best, process_time() - before)
 
     assert best < 0.5

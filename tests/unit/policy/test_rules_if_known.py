@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, Verdict
 from shared.contracts.policy_hash import policy_hash
@@ -18,7 +18,7 @@ _SEVERITY = {RuleAction.REQUIRE_APPROVAL: 1, RuleAction.ESCALATE: 2, RuleAction.
 def _bound(rule: Rule, *, unproven: tuple[str, ...] = (), **fields: ContextValue) -> Verdict:
     call = CallContext(call_id="c1", tool="pay_invoice", fields=fields, unproven=unproven)
     return evaluate(
-        EvaluateRequest(policies=(Policy(id="P", rules=(rule,)),), calls=(call,), binding=True), Conditions()
+        EvaluateRequest(policies=(Policy(id="P", rules=(rule,)),), calls=(call,), binding=True), ConditionCache()
     )
 
 
@@ -105,7 +105,7 @@ def _contradicted(
         recorded=({"region": "EU"}, {"variance": recorded, "tool": "another"}),
     )
     policy = Policy(id="P", rules=(rule,), judges_records=judges)
-    return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), Conditions())
+    return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), ConditionCache())
 
 
 @pytest.mark.promise("policy.if_known")
@@ -120,8 +120,8 @@ def test_the_policy_hash_tells_such_a_rule_from_a_strict_one() -> None:
 def test_a_further_policy_never_loosens_a_verdict(request: EvaluateRequest) -> None:
     """A process brings rules of its own; whatever the others find stands beside what they find."""
     own = Policy(id="process:general", rules=(_MILD, _MILD.model_copy(update={"id": "S", "action": "escalate"})))
-    without = evaluate(request, Conditions())
-    beside = evaluate(request.model_copy(update={"policies": (*request.policies, own)}), Conditions())
+    without = evaluate(request, ConditionCache())
+    beside = evaluate(request.model_copy(update={"policies": (*request.policies, own)}), ConditionCache())
 
     assert all(rule in beside.triggered_rules for rule in without.triggered_rules)
     assert beside.requires_approval >= without.requires_approval

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
 from shared.contracts.policy_hash import policy_hash
@@ -15,7 +15,7 @@ def _policy(*rules: Rule) -> Policy:
 
 
 def _verdict(*rules: Rule, **fields: int) -> Verdict:
-    return evaluate(EvaluateRequest(policies=(_policy(*rules),), context={**fields}), Conditions())
+    return evaluate(EvaluateRequest(policies=(_policy(*rules),), context={**fields}), ConditionCache())
 
 
 @pytest.mark.promise("approvals.several")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule, Verdict
 from shared.domain.words import ToolClass
@@ -33,7 +33,7 @@ def _verdict(
     }
     call = CallContext(call_id="c1", tool=tool, tool_class=kind, fields=given, unknown_fields=unknown)
     request = EvaluateRequest(policies=(Policy(id="house", rules=(rule,)),), calls=(call,), binding=True)
-    return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+    return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 @pytest.mark.promise("policy.applies")
@@ -122,7 +122,7 @@ def test_neither_a_rule_that_only_reports_nor_one_that_acts_only_if_known_rules_
 def test_a_rule_about_tools_rules_the_calls_of_its_tools() -> None:
     policy = Policy(id="house", tool_rules=(ToolRule(id="once", kind="at_most", tool="pay_*"),))
     calls = tuple(CallContext(call_id=tool, tool=tool, unknown_fields=()) for tool in ("pay_claim", "hire"))
-    found = evaluate(EvaluateRequest(policies=(policy,), calls=calls, binding=True), Conditions())
+    found = evaluate(EvaluateRequest(policies=(policy,), calls=calls, binding=True), ConditionCache())
     assert found.ruled_calls == {"pay_claim": ("house",), "hire": ()}
 
 
@@ -147,7 +147,7 @@ def test_a_farther_record_sets_off_a_rule_that_lacks_the_field_and_clears_none()
     )
     for judges, expected in ((False, {"far"}), (True, {"far", "known"})):
         policy = Policy(id="p", rules=rules, judges_records=judges)
-        found = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), Conditions())
+        found = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), ConditionCache())
         assert {rule.rule_id for rule in found.triggered_rules} == expected
 
 

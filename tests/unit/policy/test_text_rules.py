@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import EvaluateRequest, Policy, TextFinding, TextRule, Verdict
@@ -20,7 +20,7 @@ _DENY = TextRule(id="r1", type="deny", description="No profanity", keywords=("da
 
 def _verdict(*rules: TextRule, text: str | None, default: str = "allow", binding: bool = True) -> Verdict:
     policy = Policy(id="P", text_rules=rules, text_default=default)
-    return evaluate(EvaluateRequest(policies=(policy,), text=text, binding=binding), Conditions())
+    return evaluate(EvaluateRequest(policies=(policy,), text=text, binding=binding), ConditionCache())
 
 
 def _found(*rules: TextRule, text: str, default: str = "allow") -> TextFinding:

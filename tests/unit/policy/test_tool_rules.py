@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from services.policy.core.conditions import Conditions
+from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import (
@@ -37,7 +37,7 @@ def _verdict(
         confirmations=confirmations,
         binding=binding,
     )
-    return evaluate(request, Conditions())
+    return evaluate(request, ConditionCache())
 
 
 def _refused(verdict: Verdict) -> list[tuple[str, str]]:
@@ -252,9 +252,9 @@ def test_deny_writes_leaves_reading_free(tool_class: ToolClass, passes: bool) ->
     call = CallContext(call_id="c", tool="get", tool_class=tool_class)
     policies = (Policy(id="P", tool_default="deny_writes"),)
 
-    assert evaluate(EvaluateRequest(policies=policies, calls=(call,)), Conditions()).passed is passes
+    assert evaluate(EvaluateRequest(policies=policies, calls=(call,)), ConditionCache()).passed is passes
     assert not evaluate(
-        EvaluateRequest(policies=policies, calls=(CallContext(call_id="c", tool="get"),)), Conditions()
+        EvaluateRequest(policies=policies, calls=(CallContext(call_id="c", tool="get"),)), ConditionCache()
     ).passed
 
 
@@ -337,7 +337,7 @@ def test_a_further_policy_about_tools_never_turns_a_refusal_into_a_pass(
     """Policies are judged each for itself: what another allows opens nothing."""
     tighter = request.model_copy(update={"policies": (*request.policies, further)})
 
-    assert evaluate(request, Conditions()).passed or not evaluate(tighter, Conditions()).passed
+    assert evaluate(request, ConditionCache()).passed or not evaluate(tighter, ConditionCache()).passed
 
 
 @pytest.mark.promise("policy.tool_rules")
@@ -345,10 +345,10 @@ def test_a_further_policy_about_tools_never_turns_a_refusal_into_a_pass(
 @given(plans)
 def test_a_plan_without_its_refused_calls_has_no_refused_call(request: EvaluateRequest) -> None:
     """So whoever plans again, without them, comes to an end."""
-    refused = evaluate(request, Conditions()).refused_calls
+    refused = evaluate(request, ConditionCache()).refused_calls
     kept = tuple(call for call in request.calls if call.call_id not in refused)
 
-    assert not evaluate(request.model_copy(update={"calls": kept}), Conditions()).refusals
+    assert not evaluate(request.model_copy(update={"calls": kept}), ConditionCache()).refusals
 
 
 @pytest.mark.promise("policy.bounds")

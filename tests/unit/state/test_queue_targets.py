@@ -1,8 +1,8 @@
 """The queue's targets are named when they are missed."""
 
-from tools.bench.executor.queue import Figures
+from tools.bench.executor.queue import QueueFigures
 
-GOOD = Figures(2.0, 9.0, 0.4, 2.5, 9.0, 1000, 2.6, 1700.0, 0.7)
+GOOD = QueueFigures(2.0, 9.0, 0.4, 2.5, 9.0, 1000, 2.6, 1700.0, 0.7)
 
 
 def test_good_figures_miss_nothing() -> None:

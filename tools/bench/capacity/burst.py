@@ -24,7 +24,7 @@ from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain
 from shared.infra.installation import Installation
 from shared.infra.redis import connect
-from tools.chaos.errands import Errand, Kind, errand
+from tools.chaos.errands import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
 _FLOOD, _QUIET = "default", "quiet"
@@ -175,12 +175,12 @@ class _Burst:
             warnings=_count_warnings(self._stack.logs),
         )
 
-    def _make_tasks(self, count: int) -> list[Errand]:
-        errands = [errand(Kind.QUESTION, number, Random(number)) for number in range(count)]  # noqa: S311  amounts
+    def _make_tasks(self, count: int) -> list[ChaosTask]:
+        errands = [make_task(ChaosTaskKind.QUESTION, number, Random(number)) for number in range(count)]  # noqa: S311  amounts
         plant(self._stack.options.company_database, [row for one in errands for row in one.rows])
         return errands
 
-    async def _send(self, one: Errand) -> bool:
+    async def _send(self, one: ChaosTask) -> bool:
         """Whether the task was accepted."""
         try:
             await self._flood.send(Utterance(one.text, _SPEAKER))

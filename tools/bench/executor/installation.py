@@ -42,7 +42,7 @@ class NoArchive(Archive):
         return False
 
 
-class Installation:
+class BenchInstallation:
     """``redis`` is the server that is measured."""
 
     def __init__(self, redis: Redis, live: Live) -> None:
@@ -88,10 +88,10 @@ class Installation:
 
 
 @asynccontextmanager
-async def installation(url: str) -> AsyncIterator[Installation]:
+async def installation(url: str) -> AsyncIterator[BenchInstallation]:
     redis = connect(url)
     try:
         async with Live(redis) as live:
-            yield Installation(redis, live)
+            yield BenchInstallation(redis, live)
     finally:
         await redis.aclose()

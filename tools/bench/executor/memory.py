@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 _PAGE = 1000
 
 
-class Key(NamedTuple):
+class MeasuredKey(NamedTuple):
     """``kind``: the last word of a session's or task's key, the first one of others. ``seconds``: None is for good."""
 
     kind: str
@@ -19,9 +19,9 @@ class Key(NamedTuple):
         return self.seconds is None or self.seconds > seconds
 
 
-async def all_keys(redis: Redis) -> list[Key]:
+async def all_keys(redis: Redis) -> list[MeasuredKey]:
     """Every key with its bytes as the server counts them, its share of the tables that the keys stand in included."""
-    found = [key async for page in _pages(redis) for key in await _measured(redis, page)]
+    found = [key async for page in _pages(redis) for key in await _measure_keys(redis, page)]
     share = await _tables(redis) // max(1, len(found))
     return [key._replace(size=key.size + share) for key in found]
 
@@ -32,14 +32,14 @@ async def sent_bytes(redis: Redis) -> int:
     return int(found["total_net_output_bytes"])
 
 
-async def _measured(redis: Redis, names: Sequence[str]) -> list[Key]:
+async def _measure_keys(redis: Redis, names: Sequence[str]) -> list[MeasuredKey]:
     async with redis.pipeline(transaction=False) as asking:
         for name in names:
             asking.memory_usage(name, samples=0)
             asking.pttl(name)
         replies = cast("list[int | None]", await asking.execute())
     rows = zip(names, replies[::2], replies[1::2], strict=True)
-    return [Key(_kind(name), size or 0, ms / 1000 if ms and ms >= 0 else None) for name, size, ms in rows]
+    return [MeasuredKey(_kind(name), size or 0, ms / 1000 if ms and ms >= 0 else None) for name, size, ms in rows]
 
 
 async def _tables(redis: Redis) -> int:

@@ -36,7 +36,7 @@ CPU_TARGET_PERCENT = 2.0
 HEARTBEAT_TARGET_PERCENT = 5.0
 
 
-class Figures(NamedTuple):
+class QueueFigures(NamedTuple):
     """Milliseconds from the accepting to the beginning script, both on Redis time; CPU of the executor.
 
     ``busy_``: while so many ``sessions`` run that only wait: what is left then is heartbeats and upkeep.
@@ -105,9 +105,9 @@ class Client:
         for first in range(0, sessions, AT_ONCE):
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(AT_ONCE, sessions - first)):
-                    group.create_task(self._started())
+                    group.create_task(self._await_start())
 
-    async def _started(self) -> None:
+    async def _await_start(self) -> None:
         await self.await_event(await self.send(WAIT), STARTED)
 
     async def measure(self, rounds: int) -> list[float]:
@@ -124,7 +124,7 @@ def bench_queue(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     with _servers(one=options.one_redis) as urls:
         figures = asyncio.run(_with_executor(urls, options.sessions))
-    sys.stdout.write(_shown(figures, as_json=options.json))
+    sys.stdout.write(_show_figures(figures, as_json=options.json))
     if not (options.check and figures.missed):
         return 0
     sys.stderr.write("".join(f"Missed: {sentence}\n" for sentence in figures.missed))
@@ -148,13 +148,13 @@ def _servers(*, one: bool) -> Iterator[Urls]:
         yield Urls(state.url, queue.url)
 
 
-async def _with_executor(urls: Urls, sessions: int) -> Figures:
+async def _with_executor(urls: Urls, sessions: int) -> QueueFigures:
     with _executor(urls, sessions + ROOM) as pid:
         async with _client(urls) as client:
             return await _figures(client, pid, urls.state, sessions)
 
 
-async def _figures(client: Client, pid: int, url: str, sessions: int) -> Figures:
+async def _figures(client: Client, pid: int, url: str, sessions: int) -> QueueFigures:
     fsync_ms = await _fsync_ms(url)
     await client.measure(WARM_ROUNDS)
     idle = await client.measure(IDLE_ROUNDS)
@@ -165,7 +165,7 @@ async def _figures(client: Client, pid: int, url: str, sessions: int) -> Figures
     busy_cpu = await _cpu_percent(pid)
     commands = round((await _commands(url) - before) / CPU_SECONDS, 1)
     shown = (_p(idle, 50), _p(idle, 99), cpu, _p(busy, 50), _p(busy, 99))
-    return Figures(*shown, sessions, busy_cpu, commands, fsync_ms)
+    return QueueFigures(*shown, sessions, busy_cpu, commands, fsync_ms)
 
 
 @asynccontextmanager
@@ -257,7 +257,7 @@ def _p(values: Sequence[float], percent: int) -> float:
     return round(statistics.quantiles(values, n=100, method="inclusive")[percent - 1], 2)
 
 
-def _shown(figures: Figures, *, as_json: bool) -> str:
+def _show_figures(figures: QueueFigures, *, as_json: bool) -> str:
     rows: dict[str, Json] = {name: plain(value) for name, value in figures._asdict().items()}
     rows["missed"] = list(figures.missed)
     if as_json:

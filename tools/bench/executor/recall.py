@@ -37,7 +37,7 @@ _AT_ONCE = 500  # tenants in one pipeline
 _NOW = datetime.now(UTC)
 
 
-class Reading(NamedTuple):
+class RecallReading(NamedTuple):
     """One read in the median. ``round_trips``: how often the server had to look at what the client sent."""
 
     tenants: int
@@ -48,9 +48,9 @@ class Reading(NamedTuple):
     p99_ms: float
 
 
-class Figures(NamedTuple):
-    alone: Reading
-    among_many: Reading
+class RecallFigures(NamedTuple):
+    alone: RecallReading
+    among_many: RecallReading
 
     @property
     def missed(self) -> list[str]:
@@ -73,8 +73,8 @@ def bench_recall(arguments: Sequence[str]) -> int:
     parser.add_argument("--tenants", type=int, default=TENANTS)
     options = parser.parse_args(arguments)
     tune_gc()
-    figures = asyncio.run(measured(options.tenants))
-    rows: JsonObject = {name: _told(reading) for name, reading in figures._asdict().items()}
+    figures = asyncio.run(measure_recall(options.tenants))
+    rows: JsonObject = {name: _reading_as_json(reading) for name, reading in figures._asdict().items()}
     shown: JsonObject = {**rows, "missed": list(figures.missed)}
     text = dumps(shown) if options.json else "\n".join(f"{name:12} {dumps(value)}" for name, value in shown.items())
     sys.stdout.write(f"{text}\n")
@@ -82,11 +82,11 @@ def bench_recall(arguments: Sequence[str]) -> int:
     return int(options.check and bool(figures.missed))
 
 
-def _told(reading: Reading) -> Json:
+def _reading_as_json(reading: RecallReading) -> Json:
     return {name: plain(value) for name, value in reading._asdict().items()}
 
 
-async def measured(tenants: int, reads: int = READS) -> Figures:
+async def measure_recall(tenants: int, reads: int = READS) -> RecallFigures:
     """On a Redis of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="pa-bench-") as folder,
@@ -99,26 +99,28 @@ async def measured(tenants: int, reads: int = READS) -> Figures:
             others = [f"bench-{number}" for number in range(tenants - 1)]
             for first in range(0, len(others), _AT_ONCE):
                 await _fill(redis, others[first : first + _AT_ONCE], _LITTLE, _LITTLE, _LITTLE)
-            return Figures(alone, await _read(redis, tenants, reads))
+            return RecallFigures(alone, await _read(redis, tenants, reads))
         finally:
             await redis.aclose()
 
 
-async def _read(redis: Redis, tenants: int, reads: int) -> Reading:
+async def _read(redis: Redis, tenants: int, reads: int) -> RecallReading:
     learned = RedisLearned(redis)
     for _ in range(min(WARM, reads)):
         await learned.recall(_FULL, _PROCESS)
     itself, before = await _stats(redis), await _stats(redis)
-    times = [await _timed(learned) for _ in range(reads)]
+    times = [await _time_recall(learned) for _ in range(reads)]
     after = await _stats(redis)
     own = _Stats(before.reads - itself.reads, before.sent - itself.sent)
     trips = round((after.reads - before.reads - own.reads) / reads)
     sent = (after.sent - before.sent - own.sent) // reads
     percentiles = statistics.quantiles(times, n=100)
-    return Reading(tenants, await redis.dbsize(), trips, sent, round(percentiles[49], 2), round(percentiles[98], 2))
+    return RecallReading(
+        tenants, await redis.dbsize(), trips, sent, round(percentiles[49], 2), round(percentiles[98], 2)
+    )
 
 
-async def _timed(learned: RedisLearned) -> float:
+async def _time_recall(learned: RedisLearned) -> float:
     began = time.perf_counter()
     await learned.recall(_FULL, _PROCESS)
     return (time.perf_counter() - began) * 1000

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from shared.domain.exact_json import Json, dumps, plain
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
-from tools.bench.executor.installation import Installation, installation
-from tools.bench.executor.memory import Key, all_keys, sent_bytes
+from tools.bench.executor.installation import BenchInstallation, installation
+from tools.bench.executor.memory import MeasuredKey, all_keys, sent_bytes
 
 
-class Turns(NamedTuple):
+class SessionTurns(NamedTuple):
     """One turn in a window of a session: milliseconds, and bytes that Redis sent for it."""
 
     ms: float
@@ -35,16 +35,16 @@ FINISHED, TURNS = 10_000, 500
 WINDOW = 10  # turns at its beginning, and at its end
 _AT_ONCE = 50
 BOUNDS = {0: 24_576, 1: 8_192, 24: 8_192, 8 * 24: 2_048, 30 * 24: 64}  # bytes of one finished session after hours
-SLOWER = Turns(1.5, 2)  # the last turns of a long session against its first: it remembers its latest turns
+SLOWER = SessionTurns(1.5, 2)  # the last turns of a long session against its first: it remembers its latest turns
 
 
-class Figures(NamedTuple):
+class SessionFigures(NamedTuple):
     finished: int
     left: tuple[Left, ...]
     kinds: dict[str, int]  # bytes of one session by kind of key, at once
     turns: int
-    first: Turns
-    last: Turns
+    first: SessionTurns
+    last: SessionTurns
 
     @property
     def missed(self) -> list[str]:
@@ -70,15 +70,15 @@ def bench_sessions(arguments: Sequence[str]) -> int:
     parser.add_argument("--finished", type=int, default=FINISHED, help="how many sessions are finished")
     parser.add_argument("--turns", type=int, default=TURNS, help="how many turns the long session has")
     options = parser.parse_args(arguments)
-    figures = asyncio.run(measured(options.finished, options.turns))
-    sys.stdout.write(_shown(figures, as_json=options.json))
+    figures = asyncio.run(measure_sessions(options.finished, options.turns))
+    sys.stdout.write(_show_figures(figures, as_json=options.json))
     if not (options.check and figures.missed):
         return 0
     sys.stderr.write("".join(f"Missed: {sentence}\n" for sentence in figures.missed))
     return 1
 
 
-async def measured(finished: int, turns: int) -> Figures:
+async def measure_sessions(finished: int, turns: int) -> SessionFigures:
     with tempfile.TemporaryDirectory(prefix="pa-bench-") as name:
         folder = Path(name)
         with EmbeddedRedis(folder / "long") as redis:
@@ -87,10 +87,10 @@ async def measured(finished: int, turns: int) -> Figures:
         with EmbeddedRedis(folder / "many", durable=False) as redis:  # its memory is the same
             async with installation(redis.url) as place:
                 found = await _many_sessions(place, finished)
-    return Figures(finished, _left(found, finished), _by_kind(found, finished), turns, first, last)
+    return SessionFigures(finished, _bytes_left(found, finished), _by_kind(found, finished), turns, first, last)
 
 
-async def _long_session(place: Installation, turns: int) -> tuple[Turns, Turns]:
+async def _long_session(place: BenchInstallation, turns: int) -> tuple[SessionTurns, SessionTurns]:
     """The first turns of a fresh session and the last of a long one, by turns: the machine is then equally busy."""
     for number in range(turns - WINDOW):
         await place.turn("long")
@@ -100,21 +100,21 @@ async def _long_session(place: Installation, turns: int) -> tuple[Turns, Turns]:
     return _median([first for first, _ in pairs]), _median([last for _, last in pairs])
 
 
-async def _turn(place: Installation, session: str) -> Turns:
+async def _turn(place: BenchInstallation, session: str) -> SessionTurns:
     loop = asyncio.get_running_loop()
     itself = -await sent_bytes(place.redis) + await sent_bytes(place.redis)
     read, began = await sent_bytes(place.redis), loop.time()
     await place.turn(session)
     took = loop.time() - began
-    return Turns(round(took * 1000, 2), await sent_bytes(place.redis) - read - itself)
+    return SessionTurns(round(took * 1000, 2), await sent_bytes(place.redis) - read - itself)
 
 
-def _median(turns: Sequence[Turns]) -> Turns:
+def _median(turns: Sequence[SessionTurns]) -> SessionTurns:
     times, sizes = zip(*turns, strict=True)
-    return Turns(round(statistics.median(times), 2), round(statistics.median(sizes)))
+    return SessionTurns(round(statistics.median(times), 2), round(statistics.median(sizes)))
 
 
-async def _many_sessions(place: Installation, finished: int) -> list[Key]:
+async def _many_sessions(place: BenchInstallation, finished: int) -> list[MeasuredKey]:
     for first in range(0, finished, _AT_ONCE):
         await _finish(place, f"s{first}", min(_AT_ONCE, finished - first))
     found = await all_keys(place.redis)
@@ -122,21 +122,21 @@ async def _many_sessions(place: Installation, finished: int) -> list[Key]:
     return [key._replace(seconds=keys.APPLIED_SECONDS) if key.kind == "applied" else key for key in found]
 
 
-def _left(found: Sequence[Key], finished: int) -> tuple[Left, ...]:
+def _bytes_left(found: Sequence[MeasuredKey], finished: int) -> tuple[Left, ...]:
     """What outlives each of the times at which something leaves."""
     return tuple(
         Left(hours, sum(key.size for key in found if key.outlives(hours * 3600)) // finished) for hours in BOUNDS
     )
 
 
-def _by_kind(found: Sequence[Key], finished: int) -> dict[str, int]:
+def _by_kind(found: Sequence[MeasuredKey], finished: int) -> dict[str, int]:
     total: Counter[str] = Counter()
     for key in found:
         total[key.kind] += key.size
     return {kind: size // finished for kind, size in total.most_common()}
 
 
-async def _finish(place: Installation, name: str, count: int) -> None:
+async def _finish(place: BenchInstallation, name: str, count: int) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(count):
             group.create_task(place.turn(f"{name}-{number:04}"))
@@ -144,7 +144,7 @@ async def _finish(place: Installation, name: str, count: int) -> None:
     await place.learn()
 
 
-def _shown(figures: Figures, *, as_json: bool) -> str:
+def _show_figures(figures: SessionFigures, *, as_json: bool) -> str:
     rows: dict[str, Json] = {
         "finished_sessions": figures.finished,
         "bytes_a_session": [plain(left._asdict()) for left in figures.left],

@@ -25,7 +25,7 @@ TEXT = "Update the phone of employee EMP-447 to +1 555 2000. Assign asset AST-17
 _ANSWER = "Done and verified: update employee phone (employee_id EMP-447, phone +1 555 2000)." * 2
 
 
-class Message(NamedTuple):
+class TypicalMessage(NamedTuple):
     """What a gateway accepts: a new task in a session, by a client that has a name of its own for it."""
 
     record: TaskRecord
@@ -53,7 +53,7 @@ class TypicalWorker:
         await store.finish(turn_end(begun, ended, session, None, [_event("phase", at)], at))
 
 
-def message(tenant: str, session_id: str) -> Message:
+def message(tenant: str, session_id: str) -> TypicalMessage:
     now, task_id, caller = datetime.now(UTC), str(uuid4()), Principal(id="bench")
     record = TaskRecord(
         tenant=tenant,
@@ -67,7 +67,7 @@ def message(tenant: str, session_id: str) -> Message:
     )
     kind = TurnKind.MESSAGE
     turn = Turn(turn_id=str(uuid4()), task_id=task_id, kind=kind, principal=caller, received_at=now, text=TEXT)
-    return Message(record, turn, session_id)
+    return TypicalMessage(record, turn, session_id)
 
 
 def _steps(at: datetime) -> tuple[list[JournalEntry], list[TaskEvent]]:

@@ -10,17 +10,17 @@ from typing import NamedTuple
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.infra.process import tune_gc
 from tools.bench.learner.plot import CannotPlot, plot
-from tools.bench.learner.rates import Rates, rates
-from tools.bench.learner.regret import SCENES, Course, course
+from tools.bench.learner.rates import LearnerRates, rates
+from tools.bench.learner.regret import SCENES, RegretCourse, course
 
 SHARE_TARGET = 0.5
 EVENTS, ROUNDS = 10_000, 3
 SEEDS, CHOICES, PLOTTED_CHOICES = 200, 1_000, 10_000
 
 
-class Figures(NamedTuple):
-    rates: Rates
-    courses: tuple[Course, ...]
+class LearnerFigures(NamedTuple):
+    rates: LearnerRates
+    courses: tuple[RegretCourse, ...]
     seeds: int
 
     @property
@@ -40,12 +40,12 @@ class Figures(NamedTuple):
             "bare_reader_events_per_second": round(typical.bare),
             "share_of_bare_reader": plain(self.rates.share),
             "without_decoding_events_per_second": round(typical.undecoded),
-            "regret": [_told(one, self.seeds) for one in self.courses],
+            "regret": [_course_as_json(one, self.seeds) for one in self.courses],
             "missed": list(self.missed),
         }
 
 
-def _told(one: Course, seeds: int) -> Json:
+def _course_as_json(one: RegretCourse, seeds: int) -> Json:
     last = {"regret": round(one.regret[-1], 1), "bound": round(one.bound[-1], 1)}
     return {"arms": one.arms, "seeds": seeds, "choices": one.after[-1], **{name: plain(x) for name, x in last.items()}}
 
@@ -62,7 +62,7 @@ def bench(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{problem}\n")
         return 2
     tune_gc()
-    figures = Figures(asyncio.run(rates(options.events, ROUNDS)), courses, options.seeds)
+    figures = LearnerFigures(asyncio.run(rates(options.events, ROUNDS)), courses, options.seeds)
     shown = figures.as_json()
     text = dumps(shown) if options.json else "\n".join(f"{name:32} {dumps(value)}" for name, value in shown.items())
     sys.stdout.write(f"{text}\n")

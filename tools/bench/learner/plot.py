@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from tools.bench.learner.regret import Course
+from tools.bench.learner.regret import RegretCourse
 
 _WIDTH = 900
 _COLOURS = ("#7c3aed", "#0e7490", "#b45309")
@@ -19,14 +19,14 @@ class CannotPlot(Exception):
 _Ticks = Callable[[float, int, int], str]
 
 
-class _Chart(Protocol):
+class _RegretChart(Protocol):
     def add_line(self, data: Sequence[tuple[float, float]], *, name: str, stroke_color: str, width: int) -> None: ...
     def add_x_axis(self, *, name: str, ticks: Sequence[int], tick_formatter: _Ticks) -> None: ...
     def add_y_axis(self, *, name: str) -> None: ...
     def to_svg(self, path: str, *, width: int) -> None: ...
 
 
-def plot(courses: Sequence[Course], seeds: int, path: Path) -> None:
+def plot(courses: Sequence[RegretCourse], seeds: int, path: Path) -> None:
     """Write an SVG file: the regret of each course, and its bound in a lighter colour."""
     chart = _chart(
         f"Regret of the strategy bandit (mean of {seeds} seeds) and its bound (lighter), by the arms' mean rewards"
@@ -41,12 +41,12 @@ def plot(courses: Sequence[Course], seeds: int, path: Path) -> None:
     chart.to_svg(str(path), width=_WIDTH)
 
 
-def _points(course: Course, values: Sequence[float]) -> list[tuple[float, float]]:
+def _points(course: RegretCourse, values: Sequence[float]) -> list[tuple[float, float]]:
     rows = zip(course.after, values, strict=True)
     return [(math.log10(after), value) for after, value in rows]
 
 
-def _chart(title: str) -> _Chart:
+def _chart(title: str) -> _RegretChart:
     try:
         import leather  # only whoever draws needs it
         from leather import theme
@@ -54,7 +54,7 @@ def _chart(title: str) -> _Chart:
         raise CannotPlot("leather is not installed: pip install 'purple-agent[learner-bench]'") from None
     theme.title_font_family = theme.legend_font_family = theme.axis_title_font_family = "sans-serif"
     theme.tick_font_family = "sans-serif"
-    return cast(_Chart, leather.Chart(title))
+    return cast(_RegretChart, leather.Chart(title))
 
 
 def _power(value: float, index: int, count: int) -> str:  # noqa: ARG001  # as the library calls it

@@ -41,7 +41,7 @@ class Round(NamedTuple):
     undecoded: float
 
 
-class Rates(NamedTuple):
+class LearnerRates(NamedTuple):
     rounds: tuple[Round, ...]
 
     @property
@@ -54,13 +54,13 @@ class Rates(NamedTuple):
         return round(statistics.median(one.learner / one.bare for one in self.rounds), 3)
 
 
-async def rates(events: int, rounds: int) -> Rates:
+async def rates(events: int, rounds: int) -> LearnerRates:
     """Measured on a Redis of its own that fsyncs each write, as state Redis must."""
     with tempfile.TemporaryDirectory(prefix="pa-bench-") as folder, EmbeddedRedis(Path(folder)) as server:
         redis = connect(server.url)
         try:
             await _round(redis, _WARM)
-            return Rates(tuple([await _round(redis, events) for _ in range(rounds)]))
+            return LearnerRates(tuple([await _round(redis, events) for _ in range(rounds)]))
         finally:
             await redis.aclose()
 
@@ -68,12 +68,12 @@ async def rates(events: int, rounds: int) -> Rates:
 async def _round(redis: Redis, events: int) -> Round:
     await redis.flushall()
     await leave_outcomes(redis, events, uuid4().hex[:8])
-    undecoded = await _rate(redis, partial(_read_bare, decode=_ignored), events)
+    undecoded = await _rate(redis, partial(_read_bare, decode=_ignore_text), events)
     bare = await _rate(redis, partial(_read_bare, decode=loads), events)
     return Round(await _rate(redis, _learn, events), bare, undecoded)
 
 
-def _ignored(text: str) -> None:
+def _ignore_text(text: str) -> None:
     """Not looked at."""
 
 

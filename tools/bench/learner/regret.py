@@ -18,17 +18,17 @@ ARMS = tuple(Strategy)
 Means = Mapping[Strategy, float]
 
 
-class Scene(NamedTuple):
+class RegretScene(NamedTuple):
     """The mean reward of each arm. A reward is 1 or 0: nothing in [0, 1] with these means varies more."""
 
     name: str
     means: Means
 
 
-class Course(NamedTuple):
+class RegretCourse(NamedTuple):
     """The mean regret over all seeds after each of the ``after`` choices, and the bound there."""
 
-    scene: Scene
+    scene: RegretScene
     after: tuple[int, ...]
     regret: tuple[float, ...]
     bound: tuple[float, ...]
@@ -52,9 +52,9 @@ class Course(NamedTuple):
 
 
 SCENES = (
-    Scene("one much worse", dict(zip(ARMS, (0.85, 0.80, 0.30), strict=True))),
-    Scene("apart", dict(zip(ARMS, (0.5, 0.9, 0.7), strict=True))),
-    Scene("close", dict(zip(ARMS, (0.60, 0.65, 0.70), strict=True))),
+    RegretScene("one much worse", dict(zip(ARMS, (0.85, 0.80, 0.30), strict=True))),
+    RegretScene("apart", dict(zip(ARMS, (0.5, 0.9, 0.7), strict=True))),
+    RegretScene("close", dict(zip(ARMS, (0.60, 0.65, 0.70), strict=True))),
 )
 
 
@@ -64,7 +64,7 @@ def marks(choices: int) -> tuple[int, ...]:
     return tuple(sorted({round(10 * (choices / 10) ** (step / count)) for step in range(count + 1)}))
 
 
-def course(scene: Scene, choices: int, seeds: int) -> Course:
+def course(scene: RegretScene, choices: int, seeds: int) -> RegretCourse:
     """The mean of so many courses, each with its own seed; the same numbers each time."""
     after = marks(choices)
     sums = [0.0] * len(after)
@@ -72,11 +72,11 @@ def course(scene: Scene, choices: int, seeds: int) -> Course:
         chance = random.Random(f"{scene.name} {seed}")  # noqa: S311  # repeatable rewards
         for place, regret in enumerate(_regrets(scene.means, after, chance)):
             sums[place] += regret
-    bounds = tuple(bound(scene.means, choice) for choice in after)
-    return Course(scene, after, tuple(total / seeds for total in sums), bounds)
+    bounds = tuple(regret_bound(scene.means, choice) for choice in after)
+    return RegretCourse(scene, after, tuple(total / seeds for total in sums), bounds)
 
 
-def bound(means: Means, choices: int) -> float:
+def regret_bound(means: Means, choices: int) -> float:
     """Theorem 1's bound of the expected regret after so many choices."""
     gaps = [gap for gap in _gaps(means).values() if gap > 0]
     return 8 * sum(math.log(choices) / gap for gap in gaps) + (1 + math.pi**2 / 3) * sum(gaps)

@@ -10,7 +10,7 @@ from rich.table import Table
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
-from tools.bench.learning.story import LAST, TASKS, WORSE, Learned, learned
+from tools.bench.learning.story import LAST, TASKS, WORSE, LearningStory, tell_story
 
 _SECONDS = 600.0
 _STATUS_TARGET_MS = 20.0
@@ -34,7 +34,7 @@ def learner(
       purple bench learner --plot docs/images/regret.svg
     """
     try:
-        figures = asyncio.run(_measured(plot))
+        figures = asyncio.run(_measure_all(plot))
     except Complaint as complaint:
         give_up(complaint)
     if as_json:
@@ -47,24 +47,24 @@ def learner(
         raise typer.Exit(int(check))
 
 
-async def _measured(plot: Path | None) -> JsonObject:
+async def _measure_all(plot: Path | None) -> JsonObject:
     """One after the other: each has the machine to itself."""
     drawn = ("--plot", str(plot)) if plot else ()
     speed = await json_of("tools.bench.learner", "--json", *drawn, doing="Measuring the learner", seconds=_SECONDS)
     reads = await json_of("tools.bench.executor", "recall", "--json", doing="Measuring PRIME", seconds=_SECONDS)
-    story = await learned()
-    missed: list[Json] = [*_missed(speed), *_missed(reads), *_missed_by(story)]
+    story = await tell_story()
+    missed: list[Json] = [*_missed_targets(speed), *_missed_targets(reads), *_find_missed(story)]
     rest = {name: value for name, value in speed.items() if name != "missed"}
     recall = {name: value for name, value in reads.items() if name != "missed"}
-    return {"learning": _told(story), **rest, "recall": recall, "missed": missed}
+    return {"learning": _story_as_json(story), **rest, "recall": recall, "missed": missed}
 
 
-def _missed(figures: JsonObject) -> list[Json]:
+def _missed_targets(figures: JsonObject) -> list[Json]:
     missed = figures.get("missed")
     return missed if isinstance(missed, list) else []
 
 
-def _missed_by(story: Learned) -> list[Json]:
+def _find_missed(story: LearningStory) -> list[Json]:
     found: list[Json] = []
     if not story.leaves_the_worse:
         found.append(f"{WORSE} is still used {story.uses_at_last[WORSE]} times in the last {LAST} of {TASKS} tasks")
@@ -75,7 +75,7 @@ def _missed_by(story: Learned) -> list[Json]:
     return found
 
 
-def _told(story: Learned) -> JsonObject:
+def _story_as_json(story: LearningStory) -> JsonObject:
     return {
         "tasks": len(story.used),
         "made_worse": WORSE,

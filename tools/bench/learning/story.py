@@ -41,7 +41,7 @@ _LEARNED_SECONDS, _LOOK_SECONDS = 30.0, 0.02
 _STATUS_READS = 200
 
 
-class Learned(NamedTuple):
+class LearningStory(NamedTuple):
     """``used``: the strategy of each task in turn. ``shown``: the cases that the last task's prompts held, and how."""
 
     used: tuple[str, ...]
@@ -70,11 +70,11 @@ class Learned(NamedTuple):
         return any(case.get("case") == self.failing_case and case.get("use") == "avoid" for case in self.shown)
 
 
-async def learned() -> Learned:
+async def tell_story() -> LearningStory:
     """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with running(_options(Path(folder))) as stack, connected(stack.url("gateway")) as client:
-            return await _Story(stack, client).told()
+            return await _Story(stack, client).tell()
 
 
 def _options(folder: Path) -> StackOptions:
@@ -87,27 +87,27 @@ class _Story:
         self._stack, self._client = stack, client
         self._ended = 0
 
-    async def told(self) -> Learned:
-        used = [await self._credited(number) for number in range(1, TASKS + 1)]
+    async def tell(self) -> LearningStory:
+        used = [await self._give_credit(number) for number in range(1, TASKS + 1)]
         bandit = (await self._status())["bandit"]
-        failed, _ = await self._carried_out(_FLAG.format(_REFUSED))
+        failed, _ = await self._carry_out(_FLAG.format(_REFUSED))
         if failed.state == "completed":
             raise Complaint(f"Flagging {_REFUSED} should have been refused.")
-        _, events = await self._carried_out(_FLAG.format(_FINE))
+        _, events = await self._carry_out(_FLAG.format(_FINE))
         p50, p99 = await self._status_times()
         arms = bandit.get(KIND) if isinstance(bandit, dict) else None
         rewards = (
             {name: arm["q"] for name, arm in arms.items() if isinstance(arm, dict)} if isinstance(arms, dict) else {}
         )
-        return Learned(tuple(used), rewards, f"{failed.id}:1", _primer(events), p50, p99)
+        return LearningStory(tuple(used), rewards, f"{failed.id}:1", _primer(events), p50, p99)
 
-    async def _credited(self, number: int) -> str:
+    async def _give_credit(self, number: int) -> str:
         with err.status(f"Task {number} of {TASKS} ..."):
-            view, _ = await self._carried_out(_CREDIT)
+            view, _ = await self._carry_out(_CREDIT)
         await asyncio.to_thread(_take_back, self._stack.options.company_database)
         return str(view.metadata["strategy"])
 
-    async def _carried_out(self, text: str) -> tuple[TaskView, list[Event]]:
+    async def _carry_out(self, text: str) -> tuple[TaskView, list[Event]]:
         """One task, and what it taught is learned."""
         view, events = await follow(self._client, Utterance(text, Speaker("casey")), None)
         self._ended += 1

@@ -14,6 +14,8 @@ from tools.bench.overhead.load import Measured, overhead
 OURS = ("gateway", "executor", "policy", "learner", "redis", "queue")  # planner and company stand for others' costs
 TARGETS = {"read": 150.0, "write": 300.0, "write_and_notice": 400.0}  # CPU milliseconds of all that is ours, a task
 
+IDLE_COMMANDS = 100.0  # of both Redis, a second in which nothing is asked
+
 
 def overhead_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
@@ -48,11 +50,15 @@ def overhead_command(
 
 def missed_targets(measured: Measured) -> tuple[str, ...]:
     ours = {name: sum(costs.cpu_ms[part] for part in OURS) for name, costs in measured.kinds.items()}
-    return tuple(
+    missed = [
         f"{name.replace('_', ' ')}: {spent:.0f} ms of CPU a task, target at most {TARGETS[name]:.0f}"
         for name, spent in ours.items()
         if spent > TARGETS[name]
-    )
+    ]
+    idle = measured.idle.redis_commands + measured.idle.queue_commands
+    if idle > IDLE_COMMANDS:
+        missed.append(f"idle: {idle:.0f} Redis commands a second, target at most {IDLE_COMMANDS:.0f}")
+    return tuple(missed)
 
 
 def _as_json(measured: Measured) -> dict[str, Json]:

@@ -18,16 +18,21 @@ from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import StackOptions
+from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
-from tools.bench.overhead.spending import Costs, Spent, a_task, idle_second, spent
-from tools.chaos.errands import Errand, Kind, errand
+from tools.bench.overhead.spending import Costs, Spent, a_task, idle_second, read_spending
+from tools.chaos.errands import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
-KINDS: Mapping[str, Kind] = {"read": Kind.QUESTION, "write": Kind.CLAIM, "write_and_notice": Kind.CLAIM_AND_NOTICE}
+KINDS: Mapping[str, ChaosTaskKind] = {
+    "read": ChaosTaskKind.QUESTION,
+    "write": ChaosTaskKind.CLAIM,
+    "write_and_notice": ChaosTaskKind.CLAIM_AND_NOTICE,
+}
 _NOT_ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
 _MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "STRATEGIES")
-_IDLE_SECONDS = 10.0
+_IDLE_SECONDS = 30.0  # the slowest sweeps come once in so long
 _WARM = 10  # tasks before the first that is counted
 _SETTLED_SECONDS, _LOOK_SECONDS = 60.0, 0.25
 _TENANT = "default"
@@ -46,25 +51,26 @@ class Measured(NamedTuple):
 async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
     """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with running(_options(Path(folder), strategy)) as stack, connected(stack.url("gateway")) as client:
+        async with running(stack_options(Path(folder), strategy)) as stack, connected(stack.url("gateway")) as client:
             state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
             try:
-                return await _Load(stack, client, state, queue, at_once).measured(tasks)
+                return await _Load(stack, client, state, queue, at_once).measure(tasks)
             finally:
                 await state.aclose()
                 await queue.aclose()
 
 
-def _options(folder: Path, strategy: str) -> StackOptions:
+def stack_options(folder: Path, strategy: str = Strategy.FSM) -> StackOptions:
+    """A stack of its own beside whatever the environment names."""
     kept = {name: value for name, value in os.environ.items() if name not in (*_NOT_ITS_OWN, *_MODEL)}
     return StackOptions(folder, {**kept, "STRATEGIES": strategy}, port=free_ports(1)[0])
 
 
-def _planted(database: Path, each: int) -> Mapping[Kind, list[Errand]]:
+def _plant_tasks(database: Path, each: int) -> Mapping[ChaosTaskKind, list[ChaosTask]]:
     """So many errands of each kind, with the rows that they need in the company's books."""
     numbers = iter(range(each * len(KINDS)))
     made = {
-        kind: [errand(kind, number, Random(number)) for number in islice(numbers, each)]  # noqa: S311  amounts
+        kind: [make_task(kind, number, Random(number)) for number in islice(numbers, each)]  # noqa: S311  amounts
         for kind in KINDS.values()
     }
     plant(database, [row for errands in made.values() for one in errands for row in one.rows])
@@ -76,29 +82,29 @@ class _Load:
         self._stack, self._client, self._state, self._queue = stack, client, state, queue
         self._at_once = at_once
         self._number = 0
-        self._planted: Mapping[Kind, list[Errand]] = {}
+        self._planted: Mapping[ChaosTaskKind, list[ChaosTask]] = {}
 
-    async def measured(self, tasks: int) -> Measured:
-        self._planted = _planted(self._stack.options.company_database, _WARM + tasks)
+    async def measure(self, tasks: int) -> Measured:
+        self._planted = _plant_tasks(self._stack.options.company_database, _WARM + tasks)
         kinds: dict[str, Costs] = {}
         a_second: dict[str, float] = {}
         for kind in KINDS.values():
-            await self._carried_out(kind, _WARM)
-        before = await self._spent()
+            await self._carry_out(kind, _WARM)
+        before = await self._read_spent()
         await asyncio.sleep(_IDLE_SECONDS)  # what nothing costs
-        idle = idle_second(before, await self._spent())
+        idle = idle_second(before, await self._read_spent())
         for name, kind in KINDS.items():
             with err.status(f"{tasks} tasks: {name} ..."):
-                before = await self._spent()
-                ended = await self._carried_out(kind, tasks)
-                kinds[name] = a_task(before, await self._spent(), idle, tasks)
+                before = await self._read_spent()
+                ended = await self._carry_out(kind, tasks)
+                kinds[name] = a_task(before, await self._read_spent(), idle, tasks)
                 a_second[name] = tasks / (ended - before.at)
         return Measured(tasks, self._at_once, idle, kinds, a_second)
 
-    async def _spent(self) -> Spent:
-        return await spent(self._stack, self._state, self._queue, asyncio.get_running_loop().time())
+    async def _read_spent(self) -> Spent:
+        return await read_spending(self._stack, self._state, self._queue, asyncio.get_running_loop().time())
 
-    async def _carried_out(self, kind: Kind, tasks: int) -> float:
+    async def _carry_out(self, kind: ChaosTaskKind, tasks: int) -> float:
         """When the last of them ended; returns when they are archived and learned too."""
         self._number += tasks
         waiting = iter([self._planted[kind].pop() for _ in range(tasks)])
@@ -110,17 +116,17 @@ class _Load:
             raise Complaint(str(problems.exceptions[0])) from problems
         ended = asyncio.get_running_loop().time()
         async with asyncio.timeout(_SETTLED_SECONDS):
-            while await self._unsettled():  # noqa: ASYNC110  # what other processes do
+            while await self._count_unsettled():  # noqa: ASYNC110  # what other processes do
                 await asyncio.sleep(_LOOK_SECONDS)
         return ended
 
-    async def _one_after_another(self, waiting: Iterator[Errand]) -> None:
+    async def _one_after_another(self, waiting: Iterator[ChaosTask]) -> None:
         for each in waiting:
             view, _ = await follow(self._client, Utterance(each.text, Speaker("casey")), None)
             if view.state != "completed":
                 raise Complaint(f"{each.text!r} ended {view.state}: {view.answer}")
 
-    async def _unsettled(self) -> int:
+    async def _count_unsettled(self) -> int:
         """Ended tasks that are still to be archived or learned."""
         async with self._state.pipeline(transaction=False) as pipe:
             for partition in keys.all_partitions():

@@ -23,7 +23,7 @@ class OfRedis(NamedTuple):
     aof_bytes: int = 0
 
     @classmethod
-    async def of(cls, redis: Redis) -> Self:
+    async def read(cls, redis: Redis) -> Self:
         said = cast("Mapping[str, float]", await redis.info("everything"))
         return cls(
             (said["used_cpu_user"] + said["used_cpu_sys"]) * 1000,
@@ -52,15 +52,16 @@ class Costs(NamedTuple):
     redis_memory_bytes: float
     redis_log_bytes: float
     queue_round_trips: float
+    queue_commands: float
 
     def as_json(self) -> dict[str, Json]:
         counted = {name: plain(round(value, 1)) for name, value in self._asdict().items() if name != "cpu_ms"}
         return {"cpu_ms": plain({name: round(value, 2) for name, value in self.cpu_ms.items()}), **counted}
 
 
-async def spent(stack: Stack, state: Redis, queue: Redis, at: float) -> Spent:
-    by_name = {child.spec.name.removesuffix("-1"): _cpu_ms(child.pid) for child in stack.children}
-    of_state, of_queue = await OfRedis.of(state), await OfRedis.of(queue)
+async def read_spending(stack: Stack, state: Redis, queue: Redis, at: float) -> Spent:
+    by_name = {child.spec.name.removesuffix("-1"): cpu_ms(child.pid) for child in stack.children}
+    of_state, of_queue = await OfRedis.read(state), await OfRedis.read(queue)
     return Spent(at, {**by_name, "redis": of_state.cpu_ms, "queue": of_queue.cpu_ms}, of_state, of_queue)
 
 
@@ -78,6 +79,7 @@ def a_task(before: Spent, after: Spent, idle: Costs, tasks: int) -> Costs:
         whole.redis_memory_bytes / tasks,
         whole.redis_log_bytes / tasks,
         (whole.queue_round_trips - idle.queue_round_trips * seconds) / tasks,
+        (whole.queue_commands - idle.queue_commands * seconds) / tasks,
     )
 
 
@@ -89,10 +91,11 @@ def _difference(before: Spent, after: Spent, parts: float) -> Costs:
         (after.state.memory_bytes - before.state.memory_bytes) / parts,
         (after.state.aof_bytes - before.state.aof_bytes) / parts,
         (after.queue.reads - before.queue.reads) / parts,
+        (after.queue.commands - before.queue.commands) / parts,
     )
 
 
-def _cpu_ms(pid: int) -> float:
+def cpu_ms(pid: int) -> float:
     """User and system time of a process, to the tick of its kernel (10 ms)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 1000 / _TICKS

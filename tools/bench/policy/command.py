@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from tools.bench.policy.engines import Engines, NotInstalled, engines
-from tools.bench.policy.rates import Rates, rates
+from tools.bench.policy.rates import EngineRates, rates
 from tools.bench.policy.service import Answers, measure
 
 FASTER_THAN_LIBRARIES = 3.0
@@ -17,10 +17,10 @@ P99_TARGET_MS = 5.0
 _P99_RULES = 100
 
 
-class Figures(NamedTuple):
+class PolicyFigures(NamedTuple):
     """``names``: of all engines; ``libraries``: of those that are not written by hand."""
 
-    rates: Rates
+    rates: EngineRates
     names: tuple[str, ...]
     libraries: tuple[str, ...]
     answers: tuple[Answers, ...]
@@ -72,19 +72,19 @@ def bench(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     figures = _figures(found)
-    sys.stdout.write(f"{dumps(figures.as_json())}\n" if options.json else _shown(figures))
+    sys.stdout.write(f"{dumps(figures.as_json())}\n" if options.json else _show_figures(figures))
     if not (options.check and figures.missed):
         return 0
     sys.stderr.write("".join(f"Missed: {sentence}\n" for sentence in figures.missed))
     return 1
 
 
-def _figures(found: Engines) -> Figures:
-    named = found.named()
-    return Figures(rates(named), tuple(named), tuple(found.libraries), asyncio.run(measure()))
+def _figures(found: Engines) -> PolicyFigures:
+    named = found.by_name()
+    return PolicyFigures(rates(named), tuple(named), tuple(found.libraries), asyncio.run(measure()))
 
 
-def _shown(figures: Figures) -> str:
+def _show_figures(figures: PolicyFigures) -> str:
     lines = [f"{name:28} {figures.rates.typical(name):14,.0f} evaluations/s" for name in figures.names]
     lines += [
         f"{one.rules:5} rules: p50 {one.p50_ms} ms, p99 {one.p99_ms} ms; new policies p99 {one.new_p99_ms} ms; "

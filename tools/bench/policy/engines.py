@@ -5,7 +5,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple, TypeAlias, cast
 
-from services.policy.core.conditions import parsed
+from services.policy.core.conditions import parse_condition
 from tools.bench.policy.by_hand import with_checks
 
 Facts: TypeAlias = dict[str, int | bool]
@@ -35,21 +35,21 @@ class Engines(NamedTuple):
     bare: Engine
     libraries: Mapping[str, Engine]
 
-    def named(self) -> dict[str, Engine]:
+    def by_name(self) -> dict[str, Engine]:
         own = {"ours": self.ours, "by_hand_with_checks": self.by_hand, "by_hand_bare": self.bare}
         return {**own, **self.libraries}
 
 
 def engines() -> Engines:
     """All of them, made ready once. Raises ``NotInstalled``, and ``ArithmeticError`` where two of them disagree."""
-    ours, by_hand = cast(Engine, parsed(CONDITION).decide), cast(Engine, with_checks)
+    ours, by_hand = cast(Engine, parse_condition(CONDITION).decide), cast(Engine, with_checks)
     found = Engines(
         ours,
         by_hand,
         _bare,
         {"common-expression-language": _cel(), "rule-engine": _rule_engine(), "panzi-json-logic": _json_logic()},
     )
-    for name, engine in found.named().items():
+    for name, engine in found.by_name().items():
         for facts in CONTEXTS:
             if bool(engine(facts)) is not found.ours(facts):
                 raise ArithmeticError(f"{name} decides {CONDITION!r} otherwise over {facts}")

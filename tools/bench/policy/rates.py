@@ -11,7 +11,7 @@ ROUNDS = 51
 ROUND_SECONDS = 0.02
 
 
-class Rates(NamedTuple):
+class EngineRates(NamedTuple):
     """Evaluations a second of each engine, round by round."""
 
     rounds: tuple[Mapping[str, float], ...]
@@ -24,10 +24,12 @@ class Rates(NamedTuple):
         return round(statistics.median(one[name] / one[other] for one in self.rounds), 2)
 
 
-def rates(engines: Mapping[str, Engine]) -> Rates:
+def rates(engines: Mapping[str, Engine]) -> EngineRates:
     """Each engine's rounds, after a first look at how many evaluations make a round."""
     passes = {name: _passes(engine) for name, engine in engines.items()}
-    return Rates(tuple({name: _rate(engine, passes[name]) for name, engine in engines.items()} for _ in range(ROUNDS)))
+    return EngineRates(
+        tuple({name: _rate(engine, passes[name]) for name, engine in engines.items()} for _ in range(ROUNDS))
+    )
 
 
 def _passes(engine: Engine) -> int:

@@ -38,7 +38,7 @@ class Answers(NamedTuple):
     requests_per_second: float  # over several connections
 
 
-class Connection(NamedTuple):
+class HttpConnection(NamedTuple):
     """One kept open; the least that HTTP needs, so that the client is not what is measured."""
 
     reader: asyncio.StreamReader
@@ -67,7 +67,7 @@ async def measure() -> tuple[Answers, ...]:
 async def _answers(port: int, rules: int) -> Answers:
     named, samples = bodies_by_hash(rules, _SAMPLES[rules])
     path = f"/v1/policies/{named}/evaluate"
-    async with _connected(port, 1) as [connection]:
+    async with _open_connections(port, 1) as [connection]:
         await _times(connection, bodies(rules, 1))
         await _times(connection, samples[:_WARM], path)
         known_ms = await _times(connection, samples, path)
@@ -77,13 +77,13 @@ async def _answers(port: int, rules: int) -> Answers:
     return Answers(rules, _p(known_ms, 50), _p(known_ms, 99), _p(new_ms, 50), _p(new_ms, 99), rate)
 
 
-async def _times(connection: Connection, contents: Sequence[bytes], path: str = _WHOLE) -> list[float]:
+async def _times(connection: HttpConnection, contents: Sequence[bytes], path: str = _WHOLE) -> list[float]:
     async with asyncio.timeout(_PATIENCE_SECONDS * 3):
         return [await connection.ask(content, path) for content in contents]
 
 
 async def _rate(port: int, contents: Sequence[bytes], path: str) -> float:
-    async with _connected(port, CONNECTIONS) as connections, asyncio.timeout(_PATIENCE_SECONDS * 3):
+    async with _open_connections(port, CONNECTIONS) as connections, asyncio.timeout(_PATIENCE_SECONDS * 3):
         began = perf_counter()
         async with asyncio.TaskGroup() as group:
             for number, connection in enumerate(connections):
@@ -92,8 +92,8 @@ async def _rate(port: int, contents: Sequence[bytes], path: str) -> float:
 
 
 @asynccontextmanager
-async def _connected(port: int, count: int) -> AsyncIterator[list[Connection]]:
-    connections = [Connection(*await asyncio.open_connection(_HOST, port, limit=1 << 22)) for _ in range(count)]
+async def _open_connections(port: int, count: int) -> AsyncIterator[list[HttpConnection]]:
+    connections = [HttpConnection(*await asyncio.open_connection(_HOST, port, limit=1 << 22)) for _ in range(count)]
     try:
         yield connections
     finally:

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from tools.bench.simulator.measures import Figures, measured
+from tools.bench.simulator.measures import SimulatorFigures, measure_all
 from tools.bench.simulator.process import BenchFailed, simulator
 
 
@@ -17,16 +17,16 @@ def bench(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         with simulator() as running:
-            figures = measured(running)
+            figures = measure_all(running)
     except BenchFailed as problem:
         sys.stderr.write(f"{problem}\n")
         return 2
-    sys.stdout.write(f"{json.dumps(figures.as_json())}\n" if options.json else _shown(figures))
+    sys.stdout.write(f"{json.dumps(figures.as_json())}\n" if options.json else _show_figures(figures))
     if not (options.check and figures.missed):
         return 0
     sys.stderr.write("".join(f"Missed: {sentence}\n" for sentence in figures.missed))
     return 1
 
 
-def _shown(figures: Figures) -> str:
+def _show_figures(figures: SimulatorFigures) -> str:
     return "".join(f"{name.replace('_', ' ')}: {value}\n" for name, value in figures.as_json().items())

@@ -17,7 +17,7 @@ _ADVANCES = 500
 _READS = 100
 
 
-class Figures(NamedTuple):
+class SimulatorFigures(NamedTuple):
     """``advance_ms``: CPU milliseconds of an advance with nothing due, by how many events wait."""
 
     start_seconds: float
@@ -57,16 +57,16 @@ class Figures(NamedTuple):
         }
 
 
-def measured(running: Simulator) -> Figures:
+def measure_all(running: Simulator) -> SimulatorFigures:
     """All of it, on a simulator that has just started."""
     start, memory = running.start_seconds, running.memory_mb
     advances = {size: _advance_ms(running, size) for size in SIZES}
     posting = _posting(running)
-    return Figures(start, memory, advances, posting, _state_ms(running))
+    return SimulatorFigures(start, memory, advances, posting, _state_ms(running))
 
 
 def _advance_ms(running: Simulator, size: int) -> float:
-    now = _emptied(running)
+    now = _empty_world(running)
     waiting = [_event(now + timedelta(days=30, seconds=number)) for number in range(size)]
     running.ask("POST", "/scenario/import/events", {"data": {"events": waiting}})
     running.ask("POST", "/simulation/start", {})
@@ -77,7 +77,7 @@ def _advance_ms(running: Simulator, size: int) -> float:
 
 
 def _posting(running: Simulator) -> float:
-    now = _emptied(running)
+    now = _empty_world(running)
     running.ask("POST", "/simulation/start", {})
     begun = running.cpu_seconds
     for number in range(POSTED):
@@ -86,7 +86,7 @@ def _posting(running: Simulator) -> float:
 
 
 def _state_ms(running: Simulator) -> float:
-    now = _emptied(running)
+    now = _empty_world(running)
     for number in range(0, MAILS, 1000):
         batch = [_event(now + timedelta(seconds=number + each + 1)) for each in range(1000)]
         running.ask("POST", "/events/batch", {"events": batch})
@@ -99,7 +99,7 @@ def _state_ms(running: Simulator) -> float:
     return (running.cpu_seconds - begun) * 1000 / _READS
 
 
-def _emptied(running: Simulator) -> datetime:
+def _empty_world(running: Simulator) -> datetime:
     return datetime.fromisoformat(str(running.ask("POST", "/simulation/clear", {})["current_time"]))
 
 

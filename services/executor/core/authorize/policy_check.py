@@ -1,21 +1,27 @@
 """POLICY_CHECK: the binding verdict on a plan, from rules and collected values, without a model (I2)."""
 
-from collections.abc import Container, Iterable, Mapping
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.provenance import unproven
 from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
 from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
+from services.executor.core.figures.numbers import normal
 from services.executor.core.figures.sameness import same
 from services.executor.core.process.figures import compute_figures, figures_seen
 from services.executor.core.process.needs import Left, figures_left, joint_remainders
 from services.executor.core.process.rules import process_policy
-from services.executor.core.records.asked_fields import asked_fields
-from services.executor.core.records.binding import CallView, bind, view_of
-from services.executor.core.records.calculated import ProcessFigures, calculated_fields, field_of, figures_of_call
+from services.executor.core.records.binding import BoundFields, CallView, bind, view_of
+from services.executor.core.records.calculated import (
+    ProcessFigures,
+    calculated_fields,
+    field_of,
+    figures_of_call,
+    speaks_about,
+)
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.template import Template
 from services.executor.core.tools.classes import verb_of
@@ -28,9 +34,51 @@ from shared.contracts.policy import (
     ContextValue,
     EvaluateRequest,
     PastCall,
+    Policy,
     Verdict,
 )
-from shared.domain.exact_json import Json, digest, dumps
+from shared.domain.exact_json import Json, JsonObject, digest, dumps
+
+
+def unproven(
+    arguments: JsonObject, view: CallView, bound: BoundFields, values: Sequence[NamedValue] = ()
+) -> tuple[str, ...]:
+    """The arguments that neither the records around the call nor a computation about it give: the request's word.
+
+    An argument that names a record which was read is given; a value that only somebody else's record shows is not.
+    """
+    shown = {name: _plain(value) for name, value in bound.recorded.items()}
+    computed = {_plain(value.value) for value in values if speaks_about(value, values, view)}
+    return tuple(
+        name
+        for name, value in arguments.items()
+        if shown.get(name) != _plain(value) and _plain(value) not in computed and not view.has_read(name, value)
+    )
+
+
+def _plain(value: Json) -> str:
+    """A figure by its value, whichever way it is written; anything else as it stands."""
+    return normal(value if isinstance(value, str) else dumps(value))
+
+
+_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
+
+
+def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
+    """Each name once, in the order of the rules; a word too many does no harm, one too few would."""
+    return tuple(dict.fromkeys(name for policy in policies for name in _fields_of_policy(policy)))
+
+
+def _fields_of_policy(policy: Policy) -> Iterator[str]:
+    conditions = [*(rule.condition for rule in policy.rules), *(rule.condition or "" for rule in policy.tool_rules)]
+    for condition in conditions:
+        names = _NAME.findall(_TEXT.sub(" ", condition))
+        yield from (name for name in names if name not in _NO_FIELDS and not name.startswith("figures."))
+    for rule in policy.tool_rules:
+        yield from rule.per
+
 
 _NAMED = 3  # calls that a refusal names
 

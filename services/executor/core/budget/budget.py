@@ -26,7 +26,7 @@ from shared.domain.words import DOUBTS, TaskState, WriteStatus
 RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
 RELEASED = "released"
 _DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
-_OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
+_OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS})
 
 
 class BudgetShare(Enum):

@@ -10,11 +10,10 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from services.executor.core.budget.budget import BudgetShare
-from services.executor.core.conversation.answers import AnswerChecks
+from services.executor.core.conversation.answers import AnswerChecks, still_missing
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, Dispatched
 from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
-from services.executor.core.conversation.not_taken_up import still_missing
 from services.executor.core.conversation.strategies import Drafting, OneReply, drafting_for
 from services.executor.core.conversation.understood import (
     before_process,
@@ -34,18 +33,16 @@ from services.executor.core.plan.carry import enter_state, in_state, path_for
 from services.executor.core.plan.closing import ClosedPlan, Closing
 from services.executor.core.plan.draft import PlanDraft
 from services.executor.core.plan.known_figures import known_sources
-from services.executor.core.plan.listed_ids import unnamed_ids
-from services.executor.core.plan.named_reads import NamedReads
+from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.proposals import Setting
 from services.executor.core.plan.sources import KnownSources
 from services.executor.core.process.section import figures_told, section, with_process_figures
 from services.executor.core.reads.read_rules import read_rules
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.reads.reading import known_corrections
+from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.context import TurnContext
-from services.executor.core.states.machine import after_planning
-from services.executor.core.states.states import RULES, is_complex
+from services.executor.core.states.machine import RULES, after_planning, is_complex
 from services.executor.core.tools.tools_offered import offered_tools, unwrap
 from services.executor.ports.models import ModelReply, Tier, ToolResult, ToolUse
 from services.executor.ports.orchestrators import Orchestrating

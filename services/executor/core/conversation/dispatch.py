@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.conversation.addresses import opened_addresses
+from services.executor.core.conversation.answers import opened_addresses
 from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.dossier.parts import UNDERSTAND

@@ -1,5 +1,6 @@
 """Our own tools of a conversation: pure, or asked of the policy service; none of them reaches a server."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -7,8 +8,8 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.conversation.not_taken_up import problems_of, sentences_not_taken_up
-from services.executor.core.dossier.conditions import may_come_to_nothing
+from services.executor.core.authorize.policy_check import format_refusal, reasons, verdict_on
+from services.executor.core.conversation.answers import problems_of, sentences_not_taken_up
 from services.executor.core.dossier.dossier import Fact, NamedValue, Operand, Progress
 from services.executor.core.dossier.parts import (
     UNDERSTAND,
@@ -25,7 +26,6 @@ from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.model.opening import local_now
-from services.executor.core.plan.hypothetical import would_policy_say
 from services.executor.core.plan.known_figures import known_figures, user_texts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.near_names import words_of
@@ -38,8 +38,66 @@ from services.executor.core.tools.tools_offered import (
 )
 from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.contracts.made_tool import MadeTool
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Verdict
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
+
+
+async def would_policy_say(ctx: TurnContext, progress: Progress, key: str, given: JsonObject) -> Json:
+    """A step of the journal. Raises ``ValueError`` for a call that no tool could take."""
+    tool = ctx.toolbox.tools.get(str(given.get("tool", "")))
+    arguments = given.get("arguments")
+    if tool is None or not isinstance(arguments, dict):
+        raise ValueError("name one of the tools, and its arguments as an object")
+    call = PlannedCall(
+        call_id="hypothetical",
+        connection_id=tool.connection_id,
+        tool=tool.name,
+        tool_class=tool.tool_class,
+        arguments_json=dumps(arguments),
+    )
+    plan = WritePlan(task_id=ctx.record.task_id, round=0, calls=(call,))
+
+    async def ask() -> str:
+        verdict = await verdict_on(ctx, progress.template, progress.update_dossier(plan=plan).dossier)
+        ctx.journal.tell("note", hypothetical=tool.name, passed=verdict.passed)
+        return dumps(_verdict_in_words(verdict))
+
+    return loads(await ctx.journal.run_step(key, "verdict", ask))
+
+
+def _verdict_in_words(verdict: Verdict) -> Json:
+    refused = [format_refusal(refusal) for refusal in verdict.refusals]
+    said: list[Json] = [*reasons(verdict), *refused]
+    blocked = verdict.blocked or bool(verdict.problems) or bool(refused)
+    word = "blocked" if blocked else "waits for a person" if not verdict.passed else "passes"
+    return {"it": word, "decided_by": verdict.escalation_level, "because": said}
+
+
+_CONDITION = re.compile(
+    r"\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|as long as|"
+    r"in case|as soon as|depending|"
+    r"wenn|falls|sofern|sobald|nur|solange|ob|si|sauf|seulement|lorsque|quand|cuando|siempre|solo|sólo|salvo|se)\b",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    r"\b(?:all|any|anything|anyone|each|every|everything|everyone|whatever|whichever|those|who|whose|which|"
+    r"that (?:is|are|has|have|was|were|do|does)|necessary|needed|"
+    r"alle|allen|aller|jede|jeden|jedes|welche|tous|toutes|chaque|todos|todas|cada)\b",
+    re.IGNORECASE,
+)
+
+
+def has_condition(text: str) -> bool:
+    """Whether a text says when something is to be done, and when not."""
+    return _CONDITION.search(text) is not None
+
+
+def may_come_to_nothing(text: str) -> bool:
+    """The same, or whether it speaks of things that there may be none of: "every open claim", "those who paid"."""
+    return has_condition(text) or _OPEN.search(text) is not None
+
 
 _MOST_HYPOTHETICAL = 5
 _LONGEST_REASON = 300
@@ -132,9 +190,9 @@ class LocalTools:
         known = known_figures(self.ctx, tuple(facts), (*self.figures, *self.values))
         value = await compute_with_tools(self.ctx, key, self.made, lambda: calculate(asked, known, self.made))
         self.values = [one for one in self.values if one.name != value.name] + [value]
-        if any(one.number == part for one in self.progress.dossier.parts) and isinstance(part, int):
-            self._note_condition(part, value, facts)
-        return describe_value(value)
+        conditional = next((one for one in self.progress.dossier.parts if one.number == part), None)
+        note = {} if conditional is None else self._note_condition(conditional, value, facts)
+        return {**describe_value(value), **note}
 
     def _leave(self, given: JsonObject, facts: Sequence[Fact]) -> Json:
         """A part whose own condition a result shows not to be met. It is told, and never in silence."""
@@ -144,23 +202,29 @@ class LocalTools:
             raise ValueError("name a part that is to be done")
         if not because or all(fact.ref != ref for fact in facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
-        self.unmet[part.number] = f"{because[:_LONGEST_REASON]} ({ref})"
-        if part.number in self.asked_about or self._may_be_left(part):
-            return {"part": part.number, "left": True}
+        note = self._leave_part(part, f"{because[:_LONGEST_REASON]} ({ref})")
+        return {"part": part.number, "left": True, **note}
+
+    def _leave_part(self, part: PartOfTask, because: str) -> JsonObject:
+        """The part has nothing to do, if anybody's words excuse it; in an assessment each turn leaves what is not due.
+
+        The note that the model is given of a part which no condition excuses.
+        """
+        self.unmet[part.number] = because
+        said = any(map(may_come_to_nothing, (part.quote, self.ctx.task)))
+        if said or part.number in self.asked_about or is_assessed(self.ctx.record):
+            self.unexcused.discard(part.number)
+            return {}
         self.unexcused.add(part.number)
-        return {"part": part.number, "left": True, "note": _NO_CONDITION}
+        return {"note": _NO_CONDITION}
 
-    def _may_be_left(self, part: PartOfTask) -> bool:
-        """Whether anybody's words excuse it; in an assessment each turn leaves what is not due yet."""
-        return is_assessed(self.ctx.record) or any(map(may_come_to_nothing, (part.quote, self.ctx.task)))
-
-    def _note_condition(self, part: int, value: NamedValue, facts: Sequence[Fact]) -> None:
-        """A condition of the task itself: where it does not hold, its part has nothing to do."""
+    def _note_condition(self, part: PartOfTask, value: NamedValue, facts: Sequence[Fact]) -> JsonObject:
+        """A condition of the task itself: where it does not hold, its part has nothing to do. Gives what is noted."""
         if value.value == "false":
-            self.unmet[part] = _in_words(value, facts, (*self.figures, *self.values))
-            self.unexcused.discard(part)
-        elif value.value == "true":
-            self.unmet.pop(part, None)
+            return self._leave_part(part, _in_words(value, facts, (*self.figures, *self.values)))
+        if value.value == "true":
+            self.unmet.pop(part.number, None)
+        return {}
 
     async def _policy(self, key: str, given: JsonObject, facts: Sequence[Fact]) -> Json:
         if self.hypothetical >= _MOST_HYPOTHETICAL:

@@ -57,6 +57,8 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
         "after": _limit_json(entry.proof_json),
         "answered": entry.refusal or _limit_json(entry.result_json),
         "attempt": entry.attempt,
+        "sent": entry.sending_at.isoformat() if entry.sending_at else None,
+        "waited_until": entry.open_until.isoformat() if entry.open_until else None,
         "since": entry.doubted_at.isoformat() if entry.doubted_at else None,
         "deadline": entry.decide_by.isoformat() if entry.decide_by else None,
     }
@@ -98,9 +100,20 @@ def _lines(entry: LedgerEntry) -> list[str]:
     return [
         f"- {entry.call.call_id}: {entry.call.tool} {entry.arguments_json}: "
         f"{entry.status.value.replace('_', ' ')}{since} ({entry.note})",
+        f"  {_time_out(entry)}",
         f"  read before: {_shorten_text(entry.before_json)}",
         f"  read after: {_shorten_text(entry.proof_json)}",
     ]
+
+
+def _time_out(entry: LedgerEntry) -> str:
+    """When it was sent, and that a server which did not answer may apply it later than anybody waits."""
+    if entry.sending_at is None or entry.open_until is None:
+        return "nobody knows when it was sent"
+    told = f"sent {entry.sending_at:%H:%M:%S}, waited for until {entry.open_until:%H:%M:%S} UTC"
+    if entry.result_json is not None or entry.refusal:
+        return told
+    return f"{told}; without an answer the server may apply it later: look there before you say retry"
 
 
 def _limit_json(text: str | None) -> Json:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from services.executor.core.figures.date_values import read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import split_name
-from services.executor.core.figures.money import CURRENCIES
-from services.executor.core.figures.units import UNITS, Unit
+from services.executor.core.figures.money import CURRENCIES, UNITS, Unit
 from shared.domain.exact_json import Json, JsonObject
 
 

@@ -14,9 +14,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from services.executor.core.figures.money import CURRENCIES, MONEY, SIGNS, Money
+from services.executor.core.figures.money import CURRENCIES, MONEY, PERCENT, SIGNS, UNITS, Money, Unit
 from services.executor.core.figures.tokens import SpelledNumber, WrittenToken, read_spelled_numbers, split_words
-from services.executor.core.figures.units import PERCENT, UNITS, Unit
 from services.executor.core.figures.vocabulary import fold, likely_languages
 from shared.domain.exact_json import Json
 

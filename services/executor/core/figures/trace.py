@@ -1,5 +1,6 @@
 """Where each argument of a proposed call comes from: task, earlier turns, tools' answers, calculations, schema."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -7,17 +8,63 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.executor.core.figures.answers import StatedFigure, numbers_of_answer
 from services.executor.core.figures.arguments import STRICT, ArgumentHints, ArgumentKind, hints_of, kind_of_argument
 from services.executor.core.figures.date_values import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, FactsIndex
 from services.executor.core.figures.fields import FieldStanding
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.mentions import Mention, Mentions, find_mentions
-from services.executor.core.figures.numbers import Number, read_number
+from services.executor.core.figures.money import Unit
+from services.executor.core.figures.numbers import Number, NumberMention, read_number
 from services.executor.core.figures.support import How, duration_of, find_source
 from services.executor.core.figures.tokens import split_words
 from shared.domain.exact_json import Json, JsonObject, dumps
+
+
+class StatedFigure(NamedTuple):
+    """A number, by ``values``, or an identifier, by ``code``, where it stands in the answer."""
+
+    start: int
+    end: int
+    text: str
+    values: tuple[Number, ...] = ()
+    code: str = ""
+    unit: Unit | None = None
+
+
+_LIST_NUMBER = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
+_COUNTED = re.compile(r"(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$", re.IGNORECASE)
+_VERSION = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE)
+_VERSION_BEFORE = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
+
+
+def numbers_of_answer(text: str, now: datetime) -> tuple[StatedFigure, ...]:
+    """The figures of an answer in their order, without numbered lists, dates, times of day, ordinals and versions."""
+    read = find_mentions(text, now)
+    listed = {match.start(1) for match in _LIST_NUMBER.finditer(text)}
+    numbers = [
+        StatedFigure(one.start, one.end, one.text, one.values, unit=one.unit)
+        for one in read.numbers
+        if one.start not in listed and _is_figure(one, text)
+    ]
+    starts = {one.start for one in read.numbers}
+    codes = [
+        StatedFigure(one.start, one.end, one.text, code=one.text)
+        for one in read.identifiers
+        if one.start not in starts and one.start not in listed and not _is_version(one.text)
+    ]
+    return tuple(sorted((*numbers, *codes), key=lambda one: one.start))
+
+
+def _is_figure(mention: NumberMention, text: str) -> bool:
+    if mention.is_everyday:
+        return mention.money is not None or mention.unit is not None
+    before = text[max(0, mention.start - 12) : mention.start]
+    return not (_VERSION_BEFORE.search(before) or _COUNTED.search(before))
+
+
+def _is_version(code: str) -> bool:
+    return _VERSION.fullmatch(code) is not None
 
 
 class OriginKind(StrEnum):

@@ -6,22 +6,125 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.asking import needs_person
+from services.executor.core.authorize.asking import asks_now, needs_person, persons_needed
 from services.executor.core.authorize.consent import is_let_through, let_through
 from services.executor.core.authorize.escalation import ends_escalated
-from services.executor.core.dossier.dossier import Progress
+from services.executor.core.authorize.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
+from services.executor.core.dossier.dossier import Fact, Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.plan.recheck import Stale, still_true
+from services.executor.core.figures.calculate.evaluate import recompute
+from services.executor.core.figures.calculate.paths import NoSuchPath
+from services.executor.core.figures.made_formulas import Made
+from services.executor.core.finance.calculator import CannotCalculate
+from services.executor.core.made_tools.running import compute_with_tools
+from services.executor.core.plan.known_figures import known_figures, known_sources
+from services.executor.core.plan.outcomes import answers_to
+from services.executor.core.plan.sources import SourceFinder
+from services.executor.core.process.figures import compute_figures, with_figures
+from services.executor.core.reads import gate
+from services.executor.core.reads.recovering import known_corrections, read
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.ledger import entries, has_begun
+from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.states import machine
 from services.executor.core.write.mutations import carry_out
 from services.executor.core.write.quiet_hours import Rest, rest
 from services.executor.core.write.sent_notices import hold_back
+from services.executor.core.write.skills import AgentAtWork
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain import span_names as names
+from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import FsmState, ToolClass
 from shared.ports.tracing import Span
+
+AUTOMATIC = "automatic"
+
+
+class Stale(Exception):
+    """What was let through no longer holds. ``progress`` has the fresh inputs, ``why`` says what is different."""
+
+    def __init__(self, progress: Progress, why: str) -> None:
+        super().__init__(why)
+        self.progress = progress
+        self.why = why
+
+
+async def still_true(ctx: TurnContext, progress: Progress) -> None:
+    """Renew the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
+
+    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
+    each call that goes out (``renew_if_old``).
+    """
+    plan = progress.dossier.plan
+    if plan is None or progress.dossier.verdict is None:
+        raise Failed("there is no plan with a verdict; nothing was written")
+    if any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
+        return
+    by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
+    seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
+    fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
+    verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
+    refuse_if_blocked(verdict, fresh.dossier.plan)
+    refuse_if_refused(verdict)
+    _compare(ctx, progress, fresh, verdict, await answers_to(ctx, progress.dossier.plans))
+
+
+def _compare(
+    ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict, written: tuple[Fact, ...]
+) -> None:
+    strange = _without_source(ctx, fresh, written)
+    if strange:
+        raise Stale(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
+    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
+        raise Stale(fresh, "what was read since then asks for more people than have approved")
+    before = progress.dossier.verdict
+    same = before is None or binding_hash(verdict) == binding_hash(before)
+    if same and not asks_now(ctx, progress, verdict):
+        return
+    if progress.dossier.approved_hash is None or needs_person(ctx, fresh.update_dossier(verdict=verdict)):
+        raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
+
+
+def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
+    """The arguments of the plan that no longer stand in what they were taken from. ``written``: earlier answers."""
+    dossier = fresh.dossier
+    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
+    calls = dossier.plan.every_call if dossier.plan else ()
+    tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
+    return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)
+
+
+async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress over facts read anew, its values computed again from them."""
+    facts = await side_by_side(_read_again(ctx, progress, fact) for fact in progress.dossier.facts)
+    try:
+        own = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
+        made = Made(progress.dossier.made)
+        key = f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
+        known = known_figures(ctx, facts)
+        values = await compute_with_tools(ctx, key, made, lambda: recompute(own, known, made))
+    except (CannotCalculate, NoSuchPath) as error:
+        raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
+    return progress.update_dossier(facts=tuple(facts), values=values)
+
+
+async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
+    """The fact read anew. A resumed turn reads again: what the journal holds may be from long before."""
+    tool = ctx.toolbox.find(fact.connection_id, fact.tool)
+    if tool is None:
+        raise Failed(f"the tool {fact.tool} is gone, so the approved inputs cannot be read again; nothing was written")
+    try:
+        gate.check(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
+    except gate.Refused as error:
+        raise Failed(f"the approved inputs cannot be read again, so nothing was written: {error}") from error
+    key, arguments = (
+        f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}:{fact.ref}",
+        loads_object(fact.arguments_json),
+    )
+    reading = await read(ctx, key, tool, arguments, known_corrections(ctx, progress))
+    renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
+    return fact.model_copy(update=renewed)
 
 
 class WaitsForDecision(NamedTuple):
@@ -59,8 +162,11 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
             await hold_back(ctx, progress)
         if pause := await rest(ctx, progress):
             return Resting(progress, pause)
-        with in_state(ctx, progress):
-            progress = await _do_step(ctx, progress)
+        try:
+            with in_state(ctx, progress):
+                progress = await _do_step(ctx, progress)
+        except AgentAtWork as busy:
+            return Resting(progress, busy.rest)
         following = machine.state_after(progress.path, progress.state)
         if machine.is_end(following):
             return progress

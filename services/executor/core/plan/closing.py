@@ -11,23 +11,86 @@ from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.made_tools.running import compute_with_tools
-from services.executor.core.plan.compensations import with_compensations
 from services.executor.core.plan.coverage import objections_to
 from services.executor.core.plan.known_figures import known_figures
-from services.executor.core.plan.proofs import with_proofs
 from services.executor.core.plan.proposals import NotProposed, Proposal, freeze
 from services.executor.core.process.section import with_process_figures
 from services.executor.core.reads.reader import TaskReader
+from services.executor.core.records.made_id import reference_to_made
 from services.executor.core.records.named_records import unfound_records
+from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.refs import references
+from services.executor.core.records.tool_words import identifies, properties_of, required_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.toolbox import Toolbox
+from services.executor.core.tools.validate import key_field
 from services.executor.core.write.in_sequence import refuse_unprovable
-from services.executor.core.write.sent_notices import notice_wanted
+from services.executor.core.write.sent_notices import notice_wanted, with_sentences
+from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
+from shared.domain.exact_json import Json, dumps
 from shared.domain.words import FsmState, ToolClass
+
+
+def with_proofs(plan: WritePlan, toolbox: Toolbox, reader: TaskReader) -> WritePlan:
+    """The plan with a read-back for each change that some read can show, and the sentence that a notice may get."""
+    proved = plan.model_copy(update={"calls": tuple(_add_read_back(call, toolbox, reader) for call in plan.calls)})
+    return with_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
+
+
+def _add_read_back(call: PlannedCall, toolbox: Toolbox, reader: TaskReader) -> PlannedCall:
+    tool = toolbox.find(call.connection_id, call.tool)
+    if tool is None:
+        return call
+    chosen = choose_read_back(tool, call.arguments, toolbox, reader.facts, call.call_id, reader.why_barred)
+    undo = _add_read_back(call.compensation, toolbox, reader) if call.compensation else None
+    return call.model_copy(update={"read_back": chosen, "compensation": undo})
+
+
+def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
+    """The plan with what takes each change back; a change whose part has such a one before it asks for that."""
+    calls: list[PlannedCall] = []
+    for call in plan.calls:
+        if call.tool_class is ToolClass.CHANGE:
+            asks = any(one.part == call.part and one.compensation for one in calls)
+            undo = _compensation(call, toolbox)
+            call = call.model_copy(  # noqa: PLW2901  # the same call, completed
+                update={"compensation": undo, "on_failure": "compensate" if asks else call.on_failure}
+            )
+        calls.append(call)
+    return plan.model_copy(update={"calls": tuple(calls)})
+
+
+def _compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
+    """None where the catalogue names no tool, or one that the server does not have or that changes nothing."""
+    tool = toolbox.find(call.connection_id, call.tool)
+    undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
+    if undo is None or undo.tool_class is not ToolClass.CHANGE:
+        return None
+    return PlannedCall(
+        call_id=f"undo-{call.call_id}",
+        connection_id=undo.connection_id,
+        tool=undo.name,
+        tool_class=undo.tool_class,
+        arguments_json=dumps(_arguments(call, undo)),
+        part=call.part,
+        idempotency_field=key_field(undo),
+    )
+
+
+def _arguments(call: PlannedCall, undo: Tool) -> dict[str, Json]:
+    """What the call was given under the same names; what else is needed is what it answers with."""
+    own = {name: call.arguments[name] for name in properties_of(undo) if name in call.arguments}
+    needed = required_arguments(undo) - {key_field(undo)}
+    return {**own, **{name: _reference_to_answer(call, name) for name in sorted(needed - own.keys())}}
+
+
+def _reference_to_answer(call: PlannedCall, name: str) -> Json:
+    return reference_to_made(call.call_id, name) if identifies(name) else {"$ref": f"{call.call_id}.{name}"}
+
 
 _TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
 _AGAIN = "not made, propose again"

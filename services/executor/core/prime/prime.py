@@ -19,8 +19,7 @@ from services.executor.core.session.checkpoints import Checkpoints
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.side_by_side import run_together
-from services.executor.core.states.chosen import Chosen, Processes
-from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.states.templates import GENERAL, TEMPLATES, Chosen, Processes
 from services.executor.core.tools.toolbox import toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work

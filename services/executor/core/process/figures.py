@@ -34,9 +34,7 @@ from services.executor.core.process.rows import (
 )
 from services.executor.core.records.calculated import ProcessFigures, adopt_values
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.patterns import Pattern, is_figure, kinds, pattern
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Pattern, Template, is_figure, kinds, pattern
 from shared.domain.exact_json import Json
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")

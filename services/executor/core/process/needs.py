@@ -11,9 +11,7 @@ from services.executor.core.process.figures import Figured, Shared, figures_abou
 from services.executor.core.records.binding import bind, view_of
 from services.executor.core.records.called_records import Seen, find_records, words
 from services.executor.core.records.refs import literal_parts
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.patterns import kinds
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Template, kinds
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject

@@ -11,7 +11,7 @@ from services.executor.core.figures.money import is_currency
 from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.process.links import Links, denies
 from services.executor.core.records.called_records import Seen, stands_in, words
-from services.executor.core.states.patterns import OWN, Choice, Pattern
+from services.executor.core.states.template import OWN, Choice, Pattern
 from shared.domain.exact_json import Json, dumps
 
 COUNTS = frozenset({"count"})

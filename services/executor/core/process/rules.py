@@ -11,9 +11,7 @@ from services.executor.core.process.figures import Figured, compute_figures, fig
 from services.executor.core.process.needs import needs
 from services.executor.core.records.called_records import aliases, words
 from services.executor.core.records.refs import literal_parts
-from services.executor.core.states.figures import Figure
-from services.executor.core.states.patterns import Governed, parse_governed
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Figure, Governed, Template, parse_governed
 from services.executor.core.tools.paginate_walk import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule, Verdict

@@ -6,8 +6,7 @@ from services.executor.core.dossier.dossier import Progress
 from services.executor.core.process.figures import Figured, compute_figures, with_figures
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
-from services.executor.core.states.figures import Route
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import Route, Template
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState
 

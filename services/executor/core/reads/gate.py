@@ -1,6 +1,6 @@
 """The gate at dispatch: no call leaves the executor in a state that does not permit its class (I1)."""
 
-from services.executor.core.states.states import RULES, permits
+from services.executor.core.states.machine import RULES, permits
 from services.executor.ports.tools import Tool
 from shared.domain.words import FsmState
 

@@ -9,6 +9,20 @@ from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.records.called_records import words
 from shared.domain.exact_json import Json
 
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_GAP = re.compile(r"[^a-z0-9]+")
+
+
+def says(text: str, phrase: str) -> bool:
+    """Whether the phrase stands in the text as whole words, in the singular or the plural."""
+    plain, wanted = f" {_plain(text)} ", _plain(phrase)
+    return f" {wanted} " in plain or f" {wanted}s " in plain
+
+
+def _plain(text: str) -> str:
+    return _GAP.sub(" ", _HUMP.sub(" ", text).lower()).strip()
+
+
 Noun = tuple[str, ...]
 
 # Words for one kind of thing: a claim that a server calls an expense is still the claim.

@@ -9,8 +9,8 @@ from services.executor.core.dossier.dossier import Fact
 from services.executor.core.figures.record_tree import nodes_of
 from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.records.made_id import reference_to_made
-from services.executor.core.records.named_ids import NamedId, named_ids
 from services.executor.core.records.refs import references
+from services.executor.core.records.subject import looks_like_a_name
 from services.executor.core.records.tool_words import (
     ToolWords,
     identifies,
@@ -27,6 +27,40 @@ from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain
 from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
+
+_REFERENCE = "$ref"
+
+
+class NamedId(NamedTuple):
+    """An identifier in a call's arguments. ``noun``: what it identifies; ``value`` may refer to an earlier result."""
+
+    name: str
+    noun: frozenset[str]
+    value: Json
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the value itself is there, and not what stands for a result."""
+        return not isinstance(self.value, dict)
+
+
+def named_ids(tool: str, arguments: JsonObject) -> list[NamedId]:
+    """The identifiers, those of what the tool is about first, then the others in the order of the arguments."""
+    nouns = words_of_tool(tool).nouns
+    found = list(_ids_within(arguments, nouns))
+    return sorted(found, key=lambda named: named.noun != nouns and not named.noun & nouns)
+
+
+def _ids_within(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
+    for name, value in given.items():
+        if isinstance(value, dict) and set(value) != {_REFERENCE}:
+            yield from _ids_within(value, subject_of(name, owner))
+        elif isinstance(value, list):
+            for item in value:
+                yield from _ids_within(item, owner) if isinstance(item, dict) else ()
+        elif value is not None and (identifies(name) or looks_like_a_name(value)):
+            yield NamedId(name, subject_of(name, owner), value)
+
 
 _PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
 

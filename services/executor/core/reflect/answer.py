@@ -20,6 +20,7 @@ _SAID: dict[WriteStatus, str] = {
     WriteStatus.ABSENT: "not applied as far as a read can show, and not repeated",
     WriteStatus.IN_DOUBT: "in doubt, and not repeated",
     WriteStatus.RESEND: "not sent again",
+    WriteStatus.ASKED: "waiting for an answer to what its agent asks",
     WriteStatus.SKIPPED: "left undone",
 }
 

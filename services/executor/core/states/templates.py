@@ -1,15 +1,18 @@
-"""The process templates: which states a kind of process walks through, as data."""
+"""The process templates, as data, and the one that a task is carried out as before its first reply names it."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from services.executor.core.states.template import Template
 from services.executor.core.states.validity import BadTemplate, refuse_bad
 from shared.domain.words import FsmState
+
+Processes: TypeAlias = Mapping[str, Template]
+
 
 _FOLDER = files(__package__) / "processes"
 _PLACE: TypeAdapter[int] = TypeAdapter(int)
@@ -60,3 +63,22 @@ TEMPLATES: Mapping[str, Template] = {template.process_type: template for templat
 
 
 GENERAL = TEMPLATES["general"]
+
+
+class Chosen(NamedTuple):
+    """``settled``: the task's process is known whatever a model says of it."""
+
+    template: Template
+    why: str
+    settled: bool = True
+
+    @property
+    def process_type(self) -> str:
+        return self.template.process_type
+
+    def describe(self) -> dict[str, JsonValue]:
+        """As clients and the outcome see it."""
+        return {"by": "the request" if self.settled else "model", "why": self.why}
+
+
+UNDECIDED = Chosen(GENERAL, why="nothing was said yet", settled=False)

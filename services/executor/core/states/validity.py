@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from services.executor.core.prompts.schemas import OPERATIONS
-from services.executor.core.states.patterns import BadPattern, is_figure, parse_governed, pattern
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import BadPattern, Template, is_figure, parse_governed, pattern
 from shared.domain.words import FsmState
 
 _ORDER = (

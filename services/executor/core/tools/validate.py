@@ -13,7 +13,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.tools.toolbox import MOST_COMPILED
-from services.executor.ports.tools import Tool
+from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.identity_cache import IdentityCache
@@ -29,10 +29,21 @@ def key_field(tool: Tool) -> str | None:
     return name if name and isinstance(properties, dict) and name in properties else None
 
 
-def as_sent(entry: LedgerEntry) -> JsonObject:
-    """The arguments as they go out: the planned ones, and our key beside them."""
+def as_sent(entry: LedgerEntry, tool: Tool) -> JsonObject:
+    """The arguments as they go out: the planned ones, and our key beside them.
+
+    To a skill it is our name for the message; a person's answer goes in the place of the planned arguments, to the task
+    that asked, under a name of its own.
+    """
     arguments = loads_object(entry.arguments_json)
-    return {**arguments, entry.idempotency_field: entry.key} if entry.idempotency_field else arguments
+    if not tool.is_skill:
+        return {**arguments, entry.idempotency_field: entry.key} if entry.idempotency_field else arguments
+    agent = entry.agent
+    if agent is None:
+        return {**arguments, CALL_ID: entry.key}
+    if agent.reply is None:
+        return {**arguments, CALL_ID: entry.key, AGENT_TASK: agent.task}
+    return {MESSAGE: agent.reply, CALL_ID: f"{entry.key}-{agent.replies}", AGENT_TASK: agent.task}
 
 
 def problems_with(arguments: JsonObject, tool: Tool) -> str | None:

@@ -23,10 +23,10 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.marks import marked
 from shared.domain.redaction import redacted, without_marks
-from shared.domain.words import Strategy, TaskState, WriteStatus
+from shared.domain.words import DOUBTS, Strategy, TaskState, WriteStatus
 
-_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
-_UNSETTLED = (WriteStatus.SENDING, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
+_UNSETTLED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
+_OPEN = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
 _MADE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 _SILENT = "No attempt could say why: the process that ran it ended."
 

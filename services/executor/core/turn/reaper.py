@@ -1,12 +1,13 @@
 """Mends what a crash or a lost wake left behind, and turns due timers into turns."""
 
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 import structlog
 
 from services.executor.core.turn.mended import Mended
 from services.executor.ports.sessions import Fault, Wakes
-from services.executor.ports.upkeep import DueTimer, Upkeep, WaitingSession
+from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
@@ -19,18 +20,22 @@ TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 
 
 class Reaper:
-    """``outcomes_behind``: how many ended tasks the learner had not applied at the last look."""
+    """``outcomes_behind``: how many ended tasks the learner had not applied when they were last counted.
+
+    ``soonest``: in how many seconds something will be due in a partition, as the last look found it.
+    """
 
     def __init__(self, upkeep: Upkeep, wakes: Wakes, mended: Mended | None = None) -> None:
         self._upkeep = upkeep
         self._wakes = wakes
         self._mended = mended or Mended()
         self.outcomes_behind = 0
+        self.soonest: Mapping[int, float] = {}
 
-    async def tick(self) -> int:
-        """One look at all partitions; the number of sessions it woke. Who waits in the queue is left there."""
-        overdue = await self._upkeep.overdue()
-        self.outcomes_behind = overdue.outcomes
+    async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
+        """One look at partitions; the number of sessions it woke. Who waits in the queue is left there."""
+        overdue = await self._upkeep.overdue(partitions)
+        self.soonest = overdue.soonest
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
         begun = sorted({*overdue.orphaned, *overdue.due, *fired})
         woken = len(await self._wakes.wake_unattended(begun, begun=True)) if begun else 0
@@ -38,6 +43,9 @@ class Reaper:
             woken += await self._wake_forgotten(overdue.unwoken)
         await self._report()
         return woken
+
+    async def count_outcomes(self) -> None:
+        self.outcomes_behind = await self._upkeep.outcomes()
 
     async def _wake_forgotten(self, sessions: tuple[WaitingSession, ...]) -> int:
         """Wake those that stand in no queue. A session whose owner is gone is counted by whoever claims it."""

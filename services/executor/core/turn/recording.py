@@ -179,6 +179,18 @@ class RecordedTools(ToolServers):
             self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
             raise
 
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        return await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+
 
 def tools_name(connection: Connection) -> str:
     return f"tools:{connection.id}"
@@ -230,6 +242,7 @@ def _tool(tool: Tool) -> JsonObject:
         "class": tool.tool_class.value,
         "why": tool.why_class,
         "catalogue": loads_object(tool.catalogue.model_dump_json()),
+        **({"skill": True} if tool.is_skill else {}),
     }
 
 
@@ -242,6 +255,7 @@ def _read_tool(noted: JsonObject, connection_id: str) -> Tool:
         tool_class=ToolClass(str(noted["class"])),
         why_class=str(noted["why"]),
         catalogue=CatalogueEntry.model_validate_json(dumps(noted["catalogue"])),
+        is_skill=noted.get("skill") is True,
     )
 
 

@@ -15,7 +15,9 @@ from services.executor.core.session.checkpoints import latest
 from services.executor.core.session.context import TurnContext
 from services.executor.core.turn.decisions import StillWaiting
 from services.executor.core.write.quiet_hours import Rest
+from services.executor.core.write.skills import question_timer
 from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
 from shared.domain.words import FsmState, TaskState
 
 
@@ -68,6 +70,21 @@ async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
     return Ended(
         TaskState.INPUT_REQUIRED, None, reason, brief(doubts), progress, ledger, escalated=True, timer=deadline(doubts)
     )
+
+
+async def waits_for_reply(opened: Opened, entry: LedgerEntry) -> Ended:
+    """The question of a remote agent to whoever asked for the task; the next message answers it."""
+    progress = latest(await opened.store.journal())
+    if progress is not None:
+        progress = _add_worked_time(progress, opened)
+        await opened.checkpoints.save(progress, f"question:{opened.work.turn.turn_id}")
+    question = entry.agent.question if entry.agent else ""
+    until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
+    asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
+    text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
+    opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
+    ledger = tuple((await opened.store.ledger()).values())
+    return Ended(TaskState.INPUT_REQUIRED, None, asked, text, progress, ledger, timer=question_timer(entry))
 
 
 async def rests(ctx: TurnContext, progress: Progress, rest: Rest) -> Ended:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.authorize.approval_needed import approval_needed
+from services.executor.core.authorize.asking import approval_needed
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,
@@ -31,7 +31,7 @@ from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 _OUTDATED = "plan:{}:outdated"
-_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
+_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS)
 
 
 class Finished(NamedTuple):

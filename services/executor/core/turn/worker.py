@@ -26,9 +26,8 @@ from services.executor.core.session.checkpoints import Checkpoints, latest
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.session.side_by_side import run_together
-from services.executor.core.states.chosen import Processes
 from services.executor.core.states.machine import is_end
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.templates import TEMPLATES, Processes
 from services.executor.core.turn import decisions, resolutions
 from services.executor.core.turn.acceptance import acceptance_time
 from services.executor.core.turn.assessed_hearing import hear_user
@@ -37,10 +36,11 @@ from services.executor.core.turn.notes import note_ending, note_session, note_tu
 from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.spans import tell_beginning, tell_end, turn_span
 from services.executor.core.turn.telling import notices
-from services.executor.core.turn.waits import asks, goes_on_waiting, rests, waits_for_operator
+from services.executor.core.turn.waits import asks, goes_on_waiting, rests, waits_for_operator, waits_for_reply
 from services.executor.core.turn.walk import Finished, walk
 from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
+from services.executor.core.write.skills import AgentAsks
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -49,7 +49,7 @@ from shared.domain import span_names as names
 from shared.domain.answer import is_exact_match
 from shared.domain.marks import marked
 from shared.domain.redaction import without_marks
-from shared.domain.words import FsmState, Phase, TaskState
+from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
 
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
 
@@ -80,7 +80,7 @@ class Worker:
 
     async def _run(self, work: Work, store: TurnStore) -> None:
         entries, pulse, approval = await run_together(store.journal(), store.pulse(), store.approval())
-        if _comes_too_late(work, approval) or await _says_nothing_new(work, store):
+        if await _comes_too_late(work, store, approval) or await _says_nothing_new(work, store):
             return await store.finish(nothing_new(work, await store.session(), pulse.now))
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
@@ -120,11 +120,13 @@ class Worker:
             return await goes_on_waiting(opened, waiting), waiting.approval
         except resolutions.StillInDoubt as waiting_on:
             return await waits_for_operator(opened, waiting_on.note), _decided_approval(opened)
+        except AgentAsks as asks_person:
+            return await waits_for_reply(opened, asks_person.entry), _decided_approval(opened)
         except Doubtful:
             return await _ends_or_waits(opened, Failed(IN_DOUBT)), _decided_approval(opened)
         except TenantStopped as stopped:
             if ctx is not None:
-                await settle_open(ctx)
+                await settle_open(ctx, ends=False)
             await _goes_back(opened, stopped)
             raise
         except RunEnds as early:
@@ -182,14 +184,16 @@ class Worker:
             await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
 
 
-def _comes_too_late(work: Work, asked: Approval | None) -> bool:
+async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task ended, or it answers a question nobody asks."""
     if work.record.state.is_terminal:
         return True
     answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not (
         resolutions.speaks_of_doubts(work.turn) or ends_rest(work.turn)
     )
-    return answers and (asked is None or asked.status is not ApprovalStatus.WAITING)
+    if not answers or (asked is not None and asked.status is ApprovalStatus.WAITING):
+        return False
+    return not any(entry.status is WriteStatus.ASKED for entry in (await store.ledger()).values())
 
 
 async def _says_nothing_new(work: Work, store: TurnStore) -> bool:

@@ -70,6 +70,20 @@ def find_proof(evidence: WriteEvidence) -> ProofFinding:
     return found if found.shown else found._replace(shown=_find_done_by_verb(evidence))
 
 
+def shows_already(evidence: WriteEvidence) -> bool:
+    """Whether what was read before the call shows all that it sets, or says of its record what the tool's verb does."""
+    as_read = evidence._replace(result=None, after=evidence.before)
+    if evidence.before is None:
+        return False
+    if _search(as_read, _collect_claims(as_read)).also_before:
+        return True
+    done, claims = participles(evidence.tool), _collect_claims(as_read)
+    nodes = _subjects_of(as_read, evidence.before).direct
+    return any(
+        _says_done(leaf, done) and _is_in_reach(leaf, claims) for node in nodes for leaf in leaves_of(node.record)
+    )
+
+
 def _shows_otherwise(evidence: WriteEvidence, before: Subjects, after: Subjects) -> bool:
     """Whether what was to be made is not there, or what was to be removed still is."""
     words = words_of_tool(evidence.tool)

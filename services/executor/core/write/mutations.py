@@ -17,7 +17,8 @@ from services.executor.core.write.compensation import TakenBack, still_standing,
 from services.executor.core.write.in_sequence import refuse_out_of_turn
 from services.executor.core.write.left_out import is_left_out, leave_out
 from services.executor.core.write.sending import NotSent, prepare, same_key, send, under_our_key
-from services.executor.core.write.settling import brought_to_truth, effect_since, settle
+from services.executor.core.write.settling import effect_since, settle
+from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
@@ -84,10 +85,14 @@ async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, class
             raise await _take_back(ctx, progress, plan, call, failure)
 
 
-async def settle_open(ctx: TurnContext) -> None:
-    """Settle what is still in flight, whatever else happens to the task: a write is never left without its truth."""
+async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
+    """Settle what is still in flight, whatever else happens to the task: a write is never left without its truth.
+
+    An agent that is at work or asks is told to stop where the task ``ends``.
+    """
     for entry in (await ctx.store.ledger()).values():
-        await brought_to_truth(ctx, entry, may_resend=False)
+        if ends or not is_with_agent(entry):
+            await find_truth(ctx, entry, may_resend=False)
 
 
 async def _renew(ctx: TurnContext, progress: Progress) -> None:
@@ -149,8 +154,10 @@ async def _settle_call(
             known = await _send_call(ctx, progress, plan, call, state, known)
             if known.status is WriteStatus.UNSENT:
                 break
+        elif known.status is WriteStatus.ASKED:
+            known = await hear_reply(ctx, known)
         else:
-            known = await brought_to_truth(ctx, known, may_resend=True)
+            known = await find_truth(ctx, known, may_resend=True)
         if known.status is WriteStatus.SENT and call.tool_class is not ToolClass.CHANGE:
             break
     if known.status in DOUBTS:

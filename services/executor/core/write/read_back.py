@@ -8,7 +8,7 @@ from services.executor.core.session.ledger import results
 from services.executor.core.tools.failures import failure_of, has_failed, says_absent
 from services.executor.core.tools.paginate_walk import listing
 from services.executor.core.tools.validate import problems_with
-from services.executor.core.write.field_proof import WriteEvidence
+from services.executor.core.write.field_proof import WriteEvidence, shows_already
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -59,6 +59,11 @@ def evidence(entry: LedgerEntry, after: Json) -> WriteEvidence:
         after=after,
         asked=loads_object(call.read_back.arguments_json) if call.read_back else {},
     )
+
+
+def was_so_before(entry: LedgerEntry) -> bool:
+    """Whether what was read before the call shows all that the call sets: it was so, or the call was made before."""
+    return shows_already(evidence(entry, None))
 
 
 async def _read_state(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> Json:

@@ -12,8 +12,8 @@ from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with
-from services.executor.core.write.notices import may_go_out, text_place, with_sentence
-from services.executor.core.write.read_back import call_tool, read_state_before
+from services.executor.core.write.read_back import call_tool, read_state_before, was_so_before
+from services.executor.core.write.sent_notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.settling import settle, store_answer
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
@@ -86,7 +86,7 @@ async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], A
         entry = await _open(ctx, sending)
         try:
             _refuse_if_held_up(ctx, opening)
-            answer = await call_tool(ctx, sending.tool, as_sent(entry))
+            answer = await call_tool(ctx, sending.tool, as_sent(entry, sending.tool))
         except ToolUnreachable as error:
             sending = sending._replace(known=await _unsent(ctx, sending, entry, str(error), last=pause is None))
             if pause is None:
@@ -121,8 +121,11 @@ def under_our_key(known: LedgerEntry | None) -> bool:
 
 
 def same_key(known: LedgerEntry, tool: Tool) -> bool:
-    """Whether a resend reaches a server that still takes our key where the first sending had it."""
-    return known.idempotency_field is not None and known.idempotency_field == key_field(tool)
+    """Whether a resend reaches a server that still takes our key where the first sending had it.
+
+    To an agent only what it never had goes out again, or a person's answer for the first time.
+    """
+    return tool.is_skill or (known.idempotency_field is not None and known.idempotency_field == key_field(tool))
 
 
 async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, known: LedgerEntry | None) -> str:
@@ -150,6 +153,8 @@ async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
         attempt=known.attempt + int(over) if known else 1,
         earlier=known.earlier if known else (),
         resolutions=known.resolutions if known else (),
+        agent=known.agent if known else None,
     )
+    entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
     ctx.journal.note_time(await ctx.store.open_write(entry, hold))
     return entry

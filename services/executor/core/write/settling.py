@@ -11,9 +11,9 @@ from services.executor.core.tools.failures import ErrorMeaning, classify_error
 from services.executor.core.tools.validate import MOST_SENDINGS
 from services.executor.core.write.field_proof import WriteEvidence, find_proof
 from services.executor.core.write.read_back import evidence, read_state_after
-from services.executor.ports.tools import ToolAnswer
+from services.executor.ports.tools import ToolAnswer, Unfinished
 from services.executor.ports.turns import TurnStore
-from shared.contracts.ledger import LedgerEntry
+from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json, dumps, loads
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
@@ -79,6 +79,8 @@ def judge_unread(entry: LedgerEntry) -> WriteJudgement:
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
     """Store the server's answer, before anything is made of it: a successor must know it too."""
+    if answer.unfinished is not None:
+        return await store_unfinished(ctx, entry, answer.unfinished)
     if not answer.is_error:
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
         return await settle(ctx, sent, WriteStatus.SENT, "the server answered")
@@ -88,6 +90,21 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
         return await settle(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
     judgement = judge_unread(refused)
     return await settle(ctx, refused, judgement.status, judgement.note)
+
+
+async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unfinished) -> LedgerEntry:
+    """Store which of the agent's tasks the call is, and what it asks; without a question it is at work."""
+    replies = entry.agent.replies if entry.agent else 0
+    if not unfinished.question:
+        reply = entry.agent.reply if entry.agent else None
+        agent = AgentCall(task=unfinished.task_id, at_work=True, reply=reply, replies=replies)
+        # Nothing of ours is on its way any more: it may be judged at any time.
+        known = entry.model_copy(update={"agent": agent, "open_until": None})
+        return await settle(ctx, known, WriteStatus.SENDING, "the agent is at work")
+    question, asked_in = unfinished.question, ctx.turn.turn_id
+    agent = AgentCall(task=unfinished.task_id, question=question, asked_in=asked_in, replies=replies)
+    asked = entry.model_copy(update={"agent": agent})
+    return await settle(ctx, asked, WriteStatus.ASKED, f"the agent asks: {question}")
 
 
 async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
@@ -108,7 +125,7 @@ async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: 
 
 
 async def settle(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
-    """Store what is known of a write now. A doubt is given the time until which an operator may speak."""
+    """Store what is known of a write now. A doubt or question is given the time until which somebody may speak."""
     return await _store_entry(ctx.store, ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
@@ -117,7 +134,7 @@ async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
     for entry in (await store.ledger()).values():
         status = _unread(entry)
         if status is not None:
-            await _wait_until_closed(store, journal, entry)
+            await wait_until_closed(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
             await _store_entry(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
 
@@ -146,7 +163,7 @@ def _was_lost_before(entry: LedgerEntry) -> bool:
 def _unread(entry: LedgerEntry) -> WriteStatus | None:
     """What a write is that is open, and cannot be looked at; None for one that is not open."""
     match entry.status:
-        case WriteStatus.SENDING:
+        case WriteStatus.SENDING | WriteStatus.ASKED:
             return WriteStatus.IN_DOUBT
         case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
             return WriteStatus.UNVERIFIED
@@ -165,7 +182,7 @@ async def _store_entry(
     store: TurnStore, journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
 ) -> LedgerEntry:
     update: dict[str, object] = {"status": status, "note": note}
-    if status in DOUBTS:
+    if status in (*DOUBTS, WriteStatus.ASKED):
         update |= {"doubted_at": journal.now, "decide_by": journal.now + timedelta(hours=hours)}
     settled = entry.model_copy(update=update)
     journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
@@ -193,7 +210,7 @@ async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
 
 async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
     """Settle a call whose answer never came, after its time has passed, by reading."""
-    await _wait_until_closed(ctx.store, ctx.journal, entry)
+    await wait_until_closed(ctx.store, ctx.journal, entry)
     if not _can_be_read_back(entry):
         judgement, lost = WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
     else:
@@ -210,7 +227,7 @@ async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -
     return await settle(ctx, lost, judgement.status, judgement.note)
 
 
-async def _wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
+async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
     """Until the call's time has passed by the store's clock; the lease is kept alive by its heartbeat meanwhile."""
     journal.note_time(await store.pulse())
     if entry.open_until is not None:

@@ -36,16 +36,27 @@ class Crowded(RuntimeError):
 
 
 class Rememberer:
-    """``outcomes`` are the same streams as the learner's, read by a group of their own."""
+    """``outcomes`` are the same streams as the learner's, read by a group of their own.
+
+    ``held``: what the learner reads; ``news``: where it found something since the last call.
+    """
 
     def __init__(
-        self, outcomes: Outcomes, lore: Lore, held: Callable[[], Collection[int]], *, wants_facts: bool
+        self,
+        outcomes: Outcomes,
+        lore: Lore,
+        held: Callable[[], Collection[int]],
+        news: Callable[[], Collection[int]],
+        *,
+        wants_facts: bool,
     ) -> None:
         self._outcomes = outcomes
         self._lore = lore
         self._held = held
+        self._news = news
         self._wants_facts = wants_facts
         self._mine: frozenset[int] = frozenset()
+        self._expected: frozenset[int] = frozenset()
         self.counts = Remembered()
 
     async def round(self) -> int:
@@ -53,12 +64,19 @@ class Rememberer:
         held = frozenset(self._held())
         if given := self._mine - held:
             await self._outcomes.give_up(given)
-        taken = await self._outcomes.take(held)
-        self._mine = held - frozenset(taken.lost)
+        self._mine &= held
+        self._expected = (self._expected | (held - self._mine)).union(self._news()) & held
+        taken = await self._outcomes.take(self._expected)
+        self._mine |= self._expected.difference(taken.lost)
         if taken.deliveries:
             await self._remember(self._memos(taken.deliveries))
             await self._outcomes.settle(taken.deliveries, ())
+        self._expected = frozenset(taken.more)
         return len(taken.deliveries)
+
+    def expect_anywhere(self) -> None:
+        """Look everywhere in the next round."""
+        self._expected = self._mine
 
     async def leave(self) -> None:
         mine, self._mine = self._mine, frozenset()

@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import override
 
-from services.simulator.core.modality import Modality, Moment, Outcome
+from services.simulator.core.modality import ActionOutcome, EventMoment, Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import BadInput, Fault, bad_input
+from services.simulator.core.refusals import BadInput, InputFault, bad_input
 from shared.contracts.nullable import NullableModel
 
 Tables = TypeVar("Tables")
@@ -22,7 +22,7 @@ class Action(NullableModel, ABC, Generic[Tables]):
     model_config = ConfigDict(frozen=True, extra="ignore", validate_by_name=True, validate_by_alias=True)
 
     @abstractmethod
-    def act(self, tables: Tables, moment: Moment) -> Outcome:
+    def act(self, tables: Tables, moment: EventMoment) -> ActionOutcome:
         """Change the tables; raises ``ActionFailed``."""
 
 
@@ -33,13 +33,13 @@ class ActingModality(Modality, Generic[Tables]):
     tables: Tables
 
     @override
-    def normalised(self, data: JsonObject) -> JsonObject:
+    def normalise(self, data: JsonObject) -> JsonObject:
         newest = self.newest(data)
         action = self._read(newest)
-        return {"operation": newest["operation"], **said(action)}
+        return {"operation": newest["operation"], **stated_fields(action)}
 
     @override
-    def act(self, data: JsonObject, moment: Moment) -> Outcome:
+    def act(self, data: JsonObject, moment: EventMoment) -> ActionOutcome:
         return self._read(data).act(self.tables, moment)
 
     def newest(self, data: JsonObject) -> JsonObject:
@@ -50,11 +50,11 @@ class ActingModality(Modality, Generic[Tables]):
         operation = data.get("operation")
         kind = self.operations.get(operation) if isinstance(operation, str) else None
         if kind is None:
-            raise BadInput([Fault(("operation",), f"must be one of {', '.join(self.operations)}", "enum")])
+            raise BadInput([InputFault(("operation",), f"must be one of {', '.join(self.operations)}", "enum")])
         return read_as(kind, data)
 
 
-def said(model: BaseModel) -> JsonObject:
+def stated_fields(model: BaseModel) -> JsonObject:
     """What it says, without what it leaves open."""
     return model.model_dump(mode="json", exclude_none=True)
 

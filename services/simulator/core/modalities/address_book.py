@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 from services.simulator.core.modalities.contact_records import Contact
 from services.simulator.core.modalities.indexes import Groups, Ordered
-from services.simulator.core.records import Record, Store
+from services.simulator.core.records import StoredRow, TableStore
 from services.simulator.core.refusals import ActionFailed
 
 
-class Group(Record):
+class Group(StoredRow):
     """That there is a group of that name; who is in it stands with the contacts."""
 
     name: str
 
 
 class AddressBook:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TableStore) -> None:
         self.contacts = store.table("contacts", Contact)
         self.groups = store.table("groups", Group)
         self.in_group = Groups(self.contacts, lambda contact: contact.groups)
@@ -23,7 +23,7 @@ class AddressBook:
         self.marked = Groups(self.contacts, marks_of)
         self.by_making = Ordered(self.contacts, lambda contact: contact.created_at)
 
-    def found(self, contact_id: str) -> Contact:
+    def require_contact(self, contact_id: str) -> Contact:
         """Raises ``ActionFailed``."""
         if contact_id not in self.contacts:
             raise ActionFailed(f"There is no contact {contact_id}")

@@ -11,10 +11,16 @@ from typing_extensions import override
 from services.simulator.core.modalities import calendar_calendars as calendars
 from services.simulator.core.modalities.actions import Action, read_as
 from services.simulator.core.modalities.calendar_book import CalendarBook
-from services.simulator.core.modalities.calendar_changes import Delete, Update
-from services.simulator.core.modalities.calendar_events import Create, Respond
+from services.simulator.core.modalities.calendar_changes import ChangeCalendarEvent, RemoveCalendarEvent
+from services.simulator.core.modalities.calendar_events import AddCalendarEvent, Respond
 from services.simulator.core.modalities.calendar_query import CalendarQuery, find
-from services.simulator.core.modalities.calendar_records import PRIMARY, Calendar, CalendarEvent, CalendarSettings, Zone
+from services.simulator.core.modalities.calendar_records import (
+    PRIMARY,
+    CalendarEventRecord,
+    CalendarRecord,
+    CalendarSettings,
+    Zone,
+)
 from services.simulator.core.modalities.calendar_reminders import due
 from services.simulator.core.modalities.fields import iso_text
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
@@ -22,12 +28,12 @@ from services.simulator.core.modalities.recurrence import to_instant
 from services.simulator.core.modalities.rendered import RenderedRows, plain
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import ActionFailed, Refused
+from services.simulator.core.refusals import ActionFailed, RefusedRequest
 
 OPERATIONS: Mapping[str, type[Action[CalendarBook]]] = {
-    "create": Create,
-    "update": Update,
-    "delete": Delete,
+    "create": AddCalendarEvent,
+    "update": ChangeCalendarEvent,
+    "delete": RemoveCalendarEvent,
     "respond": Respond,
     "create_calendar": calendars.CreateCalendar,
     "update_calendar": calendars.UpdateCalendar,
@@ -46,8 +52,8 @@ class ExportedCalendar(Exported):
 
     default_calendar_id: str = PRIMARY
     user_timezone: Zone = "UTC"
-    calendars: dict[str, Calendar] = {}
-    events: dict[str, CalendarEvent] = {}
+    calendars: dict[str, CalendarRecord] = {}
+    events: dict[str, CalendarEventRecord] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -113,7 +119,7 @@ class CalendarModality(ShownModality[CalendarBook]):
         return answer | {"count": len(page), "total_count": len(found)}
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         return {"modality_type": self.name, **self.body()}
 
     @override
@@ -159,11 +165,11 @@ class CalendarModality(ShownModality[CalendarBook]):
         default = self.tables.settings.default_calendar_id
         if default not in self.tables.calendars:
             name = "Personal" if default == PRIMARY else default
-            self.tables.keep_calendar(Calendar(calendar_id=default, name=name, created_at=now, updated_at=now))
+            self.tables.keep_calendar(CalendarRecord(calendar_id=default, name=name, created_at=now, updated_at=now))
 
-    def _take_over(self, event: CalendarEvent) -> None:
+    def _take_over(self, event: CalendarEventRecord) -> None:
         self.tables.open_calendar(event.calendar_id, event.created_at)
         try:
             self.tables.keep(event)
         except ActionFailed as problem:
-            raise Refused(f"event {event.event_id}: {problem}") from None
+            raise RefusedRequest(f"event {event.event_id}: {problem}") from None

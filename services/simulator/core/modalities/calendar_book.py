@@ -5,10 +5,15 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from services.simulator.core.modalities.calendar_records import BLUE, Calendar, CalendarEvent, CalendarSettings
+from services.simulator.core.modalities.calendar_records import (
+    BLUE,
+    CalendarEventRecord,
+    CalendarRecord,
+    CalendarSettings,
+)
 from services.simulator.core.modalities.indexes import Groups, Ordered
 from services.simulator.core.modalities.recurrence import dates_between, instant, takes_place, wall
-from services.simulator.core.records import Store
+from services.simulator.core.records import TableStore
 from services.simulator.core.refusals import ActionFailed
 
 LONGEST = timedelta(days=3_660)
@@ -18,14 +23,14 @@ _OCCURRENCE = re.compile(r"(?P<series>.+)_(?P<day>\d{4}-\d{2}-\d{2})")
 class Named(NamedTuple):
     """The event that an id names; ``day`` where it names one date of a series."""
 
-    event: CalendarEvent
+    event: CalendarEventRecord
     day: date | None
 
 
 class CalendarBook:
-    def __init__(self, store: Store) -> None:
-        self.calendars = store.table("calendars", Calendar)
-        self.events = store.table("events", CalendarEvent)
+    def __init__(self, store: TableStore) -> None:
+        self.calendars = store.table("calendars", CalendarRecord)
+        self.events = store.table("events", CalendarEventRecord)
         self.settings_rows = store.table("settings", CalendarSettings)
         self.in_calendar = Groups(self.events, lambda event: (event.calendar_id,))
         self.series = Groups(self.events, lambda event: ("series",) if event.recurrence else ())
@@ -40,17 +45,17 @@ class CalendarBook:
     def set_up(self, settings: CalendarSettings) -> None:
         self.settings_rows.put("settings", settings)
 
-    def keep_calendar(self, calendar: Calendar) -> None:
+    def keep_calendar(self, calendar: CalendarRecord) -> None:
         self.calendars.put(calendar.calendar_id, calendar)
 
-    def open_calendar(self, calendar_id: str, now: datetime) -> Calendar:
+    def open_calendar(self, calendar_id: str, now: datetime) -> CalendarRecord:
         """The calendar; a new one if there is none of that id."""
         if calendar_id not in self.calendars:
-            made = Calendar(calendar_id=calendar_id, name=calendar_id, color=BLUE, created_at=now, updated_at=now)
+            made = CalendarRecord(calendar_id=calendar_id, name=calendar_id, color=BLUE, created_at=now, updated_at=now)
             self.keep_calendar(made)
         return self.calendars[calendar_id]
 
-    def keep(self, event: CalendarEvent) -> None:
+    def keep(self, event: CalendarEventRecord) -> None:
         """Raises ``ActionFailed`` for one that ends before it begins, or years later."""
         if event.end <= event.start:
             raise ActionFailed("An event ends after it begins")
@@ -58,13 +63,13 @@ class CalendarBook:
             raise ActionFailed("An event lasts for ten years at most")
         self.events.put(event.event_id, event)
 
-    def drop(self, event: CalendarEvent) -> None:
+    def drop(self, event: CalendarEventRecord) -> None:
         """The event, and the dates of it that went their own way."""
         for child in list(self.children[event.event_id]):
             self.events.remove(child)
         self.events.remove(event.event_id)
 
-    def named(self, event_id: str) -> Named:
+    def find_named(self, event_id: str) -> Named:
         """Raises ``ActionFailed``. ``<id of a series>_<date>`` names one date of it."""
         if event_id in self.events:
             return Named(self.events[event_id], None)
@@ -73,23 +78,23 @@ class CalendarBook:
             raise ActionFailed(f"There is no event {event_id}")
         return Named(self.events[match["series"]], date.fromisoformat(match["day"]))
 
-    def own_way(self, series: CalendarEvent, day: date) -> CalendarEvent | None:
+    def own_way(self, series: CalendarEventRecord, day: date) -> CalendarEventRecord | None:
         """What was made of that date of the series, if it goes its own way."""
         children = (self.events[key] for key in self.children[series.event_id])
         return next((child for child in children if child.recurrence_id == day), None)
 
 
-def on_day(series: CalendarEvent, day: date) -> CalendarEvent:
+def on_day(series: CalendarEventRecord, day: date) -> CalendarEventRecord:
     """The date of a series as an event of its own; raises ``ActionFailed`` if there is none on that day."""
     if series.recurrence is None:
         raise ActionFailed(f"Event {series.event_id} does not recur")
     shown = takes_place(series.recurrence, wall(series.start, series.zone), day)
     if shown is None or day in series.recurrence_exceptions:
         raise ActionFailed(f"Event {series.event_id} does not take place on {day}")
-    return dated(series, shown)
+    return date_of_series(series, shown)
 
 
-def dated(series: CalendarEvent, shown: datetime) -> CalendarEvent:
+def date_of_series(series: CalendarEventRecord, shown: datetime) -> CalendarEventRecord:
     """The date of a series that begins when the wall clock shows that."""
     length = wall(series.end, series.zone) - wall(series.start, series.zone)
     update = {
@@ -104,7 +109,7 @@ def dated(series: CalendarEvent, shown: datetime) -> CalendarEvent:
     return series.model_copy(update=update)
 
 
-def expanded(series: CalendarEvent, start: datetime, end: datetime) -> Iterator[CalendarEvent]:
+def expand_series(series: CalendarEventRecord, start: datetime, end: datetime) -> Iterator[CalendarEventRecord]:
     """The dates of a series that lie in a stretch of time, even in part."""
     if series.recurrence is None:
         return
@@ -113,11 +118,11 @@ def expanded(series: CalendarEvent, start: datetime, end: datetime) -> Iterator[
     hour = timedelta(hours=1)  # clock changes: what is too much is left out below
     after, before = wall(start, series.zone) - length - hour, wall(end, series.zone) + hour
     for shown in dates_between(series.recurrence, first, after, before):
-        event = dated(series, shown)
+        event = date_of_series(series, shown)
         if shown.date() not in series.recurrence_exceptions and overlaps(event, start, end):
             yield event
 
 
-def overlaps(event: CalendarEvent, start: datetime | None, end: datetime | None) -> bool:
+def overlaps(event: CalendarEventRecord, start: datetime | None, end: datetime | None) -> bool:
     """Whether it takes place in that stretch of time, even in part; what only touches it does not."""
     return (end is None or event.start < end) and (start is None or event.end > start)

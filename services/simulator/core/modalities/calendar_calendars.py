@@ -6,9 +6,9 @@ from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.calendar_book import CalendarBook
-from services.simulator.core.modalities.calendar_records import BLUE, Calendar, Reminder
+from services.simulator.core.modalities.calendar_records import BLUE, CalendarRecord, Reminder
 from services.simulator.core.modalities.fields import Name
-from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed
 
 Reminders: TypeAlias = tuple[Reminder, ...]
@@ -22,19 +22,19 @@ class CreateCalendar(Action[CalendarBook]):
     default_reminders: Reminders = ()
 
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         calendar_id = self.calendar_id or moment.new_id("calendar")
         if calendar_id in tables.calendars:
             raise ActionFailed(f"There is a calendar {calendar_id} already")
         given = self.model_dump() | {"calendar_id": calendar_id}
-        tables.keep_calendar(Calendar(**given, created_at=moment.now, updated_at=moment.now))
-        return Outcome(f"Calendar {calendar_id} created", (calendar_id,))
+        tables.keep_calendar(CalendarRecord(**given, created_at=moment.now, updated_at=moment.now))
+        return ActionOutcome(f"Calendar {calendar_id} created", (calendar_id,))
 
 
 class _OfCalendar(Action[CalendarBook]):
     calendar_id: Name
 
-    def calendar(self, book: CalendarBook) -> Calendar:
+    def calendar(self, book: CalendarBook) -> CalendarRecord:
         """Raises ``ActionFailed``."""
         if self.calendar_id not in book.calendars:
             raise ActionFailed(f"There is no calendar {self.calendar_id}")
@@ -50,19 +50,19 @@ class UpdateCalendar(_OfCalendar):
     default_reminders: Reminders | None = None
 
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         names = ("name", "color", "visible", "default_reminders")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         changed = self.calendar(tables).model_copy(update=given | {"updated_at": moment.now})
         tables.keep_calendar(changed)
-        return Outcome(f"Calendar {self.calendar_id} updated", (self.calendar_id,))
+        return ActionOutcome(f"Calendar {self.calendar_id} updated", (self.calendar_id,))
 
 
 class DeleteCalendar(_OfCalendar):
     """With the events in it."""
 
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         self.calendar(tables)
         if self.calendar_id == tables.settings.default_calendar_id:
             raise ActionFailed("The default calendar cannot be deleted")
@@ -70,12 +70,12 @@ class DeleteCalendar(_OfCalendar):
             if event_id in tables.events:
                 tables.drop(tables.events[event_id])
         tables.calendars.remove(self.calendar_id)
-        return Outcome(f"Calendar {self.calendar_id} deleted", (self.calendar_id,))
+        return ActionOutcome(f"Calendar {self.calendar_id} deleted", (self.calendar_id,))
 
 
 class SetDefaultCalendar(_OfCalendar):
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         self.calendar(tables)
         tables.set_up(tables.settings.model_copy(update={"default_calendar_id": self.calendar_id}))
-        return Outcome(f"Calendar {self.calendar_id} is the default", (self.calendar_id,))
+        return ActionOutcome(f"Calendar {self.calendar_id} is the default", (self.calendar_id,))

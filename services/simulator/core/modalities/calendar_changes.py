@@ -11,10 +11,10 @@ from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.calendar_book import CalendarBook, on_day
 from services.simulator.core.modalities.calendar_records import (
     RESPONSE_NAMES,
-    Attendee,
     CalendarAttachment,
-    CalendarEvent,
+    CalendarEventRecord,
     Email,
+    EventAttendee,
     OccurrenceDay,
     Reminder,
     Response,
@@ -25,8 +25,8 @@ from services.simulator.core.modalities.calendar_records import (
 )
 from services.simulator.core.modalities.fields import Name, Shown
 from services.simulator.core.modalities.recurrence import Recurrence, before_day, to_instant, wall
-from services.simulator.core.modality import Moment, Outcome
-from services.simulator.core.records import Record
+from services.simulator.core.modality import ActionOutcome, EventMoment
+from services.simulator.core.records import StoredRow
 from services.simulator.core.refusals import ActionFailed
 
 
@@ -37,7 +37,7 @@ def _scope(word: JsonValue) -> JsonValue:
 Scope: TypeAlias = Annotated[Literal["this", "this_and_future", "all"], BeforeValidator(_scope)]
 
 
-class Invited(Record):
+class InvitedAttendee(StoredRow):
     """An attendee of a change: who has answered already keeps the answer."""
 
     email: Email
@@ -54,9 +54,9 @@ class _OfEvent(Action[CalendarBook]):
     recurrence_scope: Scope | None = Field(None, validation_alias=AliasChoices("recurrence_scope", "scope"))
     recurrence_id: OccurrenceDay | None = None
 
-    def meant(self, book: CalendarBook) -> tuple[CalendarEvent, date | None, Scope]:
+    def resolve_target(self, book: CalendarBook) -> tuple[CalendarEventRecord, date | None, Scope]:
         """Raises ``ActionFailed``."""
-        event, day = book.named(self.event_id)
+        event, day = book.find_named(self.event_id)
         day = day or self.recurrence_id
         if event.recurrence is None:
             return event, None, "all"
@@ -66,7 +66,7 @@ class _OfEvent(Action[CalendarBook]):
         return event, day, scope
 
 
-class Update(_OfEvent):
+class ChangeCalendarEvent(_OfEvent):
     """What is left out or null stays as it is. A time without a zone is in the event's."""
 
     calendar_id: Name | None = None
@@ -79,7 +79,7 @@ class Update(_OfEvent):
     location: str | None = None
     status: Status | None = None
     organizer: Email | None = None
-    attendees: tuple[Invited, ...] | None = None
+    attendees: tuple[InvitedAttendee, ...] | None = None
     recurrence: Recurrence | None = None
     reminders: tuple[Reminder, ...] | None = None
     color: str | None = None
@@ -89,45 +89,45 @@ class Update(_OfEvent):
     conference_link: str | None = None
 
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
-        event, day, scope = self.meant(tables)
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
+        event, day, scope = self.resolve_target(tables)
         if self.calendar_id is not None:
             tables.open_calendar(self.calendar_id, moment.now)
         if day is not None and scope == "this":
             event = own_event(tables, event, day, moment)
         elif day is not None and scope == "this_and_future":
             event = split(tables, event, day, moment)
-        given = self._given(event)
+        given = self._given_fields(event)
         if event.parent_event_id is not None:
             given.pop("recurrence", None)  # one date of a series does not recur itself
         changed = event.model_copy(update={**given, "updated_at": moment.now})
         tables.keep(changed)
-        return Outcome(f"Calendar event updated (calendar_event_id: {changed.event_id})", (changed.event_id,))
+        return ActionOutcome(f"Calendar event updated (calendar_event_id: {changed.event_id})", (changed.event_id,))
 
-    def _given(self, event: CalendarEvent) -> dict[str, object]:
+    def _given_fields(self, event: CalendarEventRecord) -> dict[str, object]:
         names = set(type(self).model_fields) - {"event_id", "recurrence_id", "recurrence_scope", "attendees"}
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         zone = ZoneInfo(self.timezone) if self.timezone else event.zone
         given |= {name: to_instant(value, zone) for name, value in (("start", self.start), ("end", self.end)) if value}
         if self.attendees is not None:
-            given["attendees"] = _invited(event, self.attendees)
+            given["attendees"] = _merge_attendees(event, self.attendees)
         return given
 
 
-class Delete(_OfEvent):
+class RemoveCalendarEvent(_OfEvent):
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
-        event, day, scope = self.meant(tables)
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
+        event, day, scope = self.resolve_target(tables)
         if day is None or scope == "all":
             tables.drop(event)
         elif scope == "this":
             tables.drop(own_event(tables, event, day, moment))
         else:
             tables.drop(split(tables, event, day, moment))
-        return Outcome("Calendar event deleted", (event.event_id,))
+        return ActionOutcome("Calendar event deleted", (event.event_id,))
 
 
-def own_event(book: CalendarBook, series: CalendarEvent, day: date, moment: Moment) -> CalendarEvent:
+def own_event(book: CalendarBook, series: CalendarEventRecord, day: date, moment: EventMoment) -> CalendarEventRecord:
     """The date of the series as an event that goes its own way from now on; raises ``ActionFailed``."""
     if (own := book.own_way(series, day)) is not None:
         return own
@@ -140,7 +140,7 @@ def own_event(book: CalendarBook, series: CalendarEvent, day: date, moment: Mome
     return own
 
 
-def split(book: CalendarBook, series: CalendarEvent, day: date, moment: Moment) -> CalendarEvent:
+def split(book: CalendarBook, series: CalendarEventRecord, day: date, moment: EventMoment) -> CalendarEventRecord:
     """The series from that date on, as a series of its own: the first part ends the day before."""
     rule, first = series.recurrence, wall(series.start, series.zone)
     if book.own_way(series, day) is None:
@@ -150,7 +150,7 @@ def split(book: CalendarBook, series: CalendarEvent, day: date, moment: Moment) 
         return series
     ended = rule.model_copy(update={"end_type": "until", "end_date": day - timedelta(days=1), "count": None})
     going_on = rule if rule.count is None else rule.model_copy(update={"count": rule.count - passed})
-    earlier, later = _parted(series.recurrence_exceptions, day)
+    earlier, later = _part_days(series.recurrence_exceptions, day)
     rest = on_day(series.model_copy(update={"recurrence_exceptions": ()}), day).model_copy(
         update={
             "event_id": moment.new_id(f"from {day}"),
@@ -169,11 +169,11 @@ def split(book: CalendarBook, series: CalendarEvent, day: date, moment: Moment) 
     return rest
 
 
-def _parted(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
+def _part_days(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
     return tuple(one for one in days if one < day), tuple(one for one in days if one >= day)
 
 
-def _follow(book: CalendarBook, series: CalendarEvent, rest: CalendarEvent, day: date) -> None:
+def _follow(book: CalendarBook, series: CalendarEventRecord, rest: CalendarEventRecord, day: date) -> None:
     """Dates that went their own way belong to the part in which they lie."""
     for key in sorted(book.children[series.event_id], key=book.events.position):
         child = book.events[key]
@@ -181,7 +181,7 @@ def _follow(book: CalendarBook, series: CalendarEvent, rest: CalendarEvent, day:
             book.keep(child.model_copy(update={"parent_event_id": rest.event_id}))
 
 
-def _invited(event: CalendarEvent, given: tuple[Invited, ...]) -> tuple[Attendee, ...]:
+def _merge_attendees(event: CalendarEventRecord, given: tuple[InvitedAttendee, ...]) -> tuple[EventAttendee, ...]:
     before = {one.email: one.model_dump() for one in event.attendees}
     merged = (before.get(one.email, {}) | one.model_dump(exclude_none=True) for one in given)
-    return tuple(Attendee.model_validate(one) for one in merged)
+    return tuple(EventAttendee.model_validate(one) for one in merged)

@@ -12,10 +12,10 @@ from services.simulator.core.modalities.calendar_book import CalendarBook
 from services.simulator.core.modalities.calendar_changes import own_event
 from services.simulator.core.modalities.calendar_records import (
     RESPONSE_NAMES,
-    Attendee,
     CalendarAttachment,
-    CalendarEvent,
+    CalendarEventRecord,
     Email,
+    EventAttendee,
     OccurrenceDay,
     Reminder,
     Response,
@@ -26,27 +26,27 @@ from services.simulator.core.modalities.calendar_records import (
 )
 from services.simulator.core.modalities.fields import Name, Shown
 from services.simulator.core.modalities.recurrence import Recurrence, to_instant
-from services.simulator.core.modality import Moment, Outcome
-from services.simulator.core.refusals import ActionFailed, Refused
+from services.simulator.core.modality import ActionOutcome, EventMoment
+from services.simulator.core.refusals import ActionFailed, RefusedRequest
 
 
 def require_order(start: datetime | None, end: datetime | None) -> None:
     """Raises ``Refused``; times of which only one has a zone are compared when the zone is known."""
     if start and end and (start.tzinfo is None) == (end.tzinfo is None) and end <= start:
-        raise Refused("An event ends after it begins")
+        raise RefusedRequest("An event ends after it begins")
 
 
-def each_once(attendees: tuple[Attendee, ...]) -> tuple[Attendee, ...]:
+def each_once(attendees: tuple[EventAttendee, ...]) -> tuple[EventAttendee, ...]:
     """Nobody is invited twice; ``ValueError``."""
     if len({one.email for one in attendees}) < len(attendees):
         raise ValueError("an attendee stands in it twice")
     return attendees
 
 
-Attendees = Annotated[tuple[Attendee, ...], AfterValidator(each_once)]
+Attendees = Annotated[tuple[EventAttendee, ...], AfterValidator(each_once)]
 
 
-class Create(Action[CalendarBook]):
+class AddCalendarEvent(Action[CalendarBook]):
     """A calendar of an unknown id is made. Without a time zone it is the user's, and so is a time without one."""
 
     event_id: Name | None = None
@@ -76,7 +76,7 @@ class Create(Action[CalendarBook]):
         return self
 
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         event_id = self.event_id or moment.new_id("calendar event")
         if event_id in tables.events:
             raise ActionFailed(f"There is an event {event_id} already")
@@ -91,8 +91,8 @@ class Create(Action[CalendarBook]):
             "timezone": zone,
             "reminders": calendar.default_reminders if self.reminders is None else self.reminders,
         }
-        tables.keep(CalendarEvent(**given, created_at=moment.now, updated_at=moment.now))
-        return Outcome(f"Calendar event created (calendar_event_id: {event_id})", (event_id,))
+        tables.keep(CalendarEventRecord(**given, created_at=moment.now, updated_at=moment.now))
+        return ActionOutcome(f"Calendar event created (calendar_event_id: {event_id})", (event_id,))
 
 
 class Respond(Action[CalendarBook]):
@@ -105,8 +105,8 @@ class Respond(Action[CalendarBook]):
     recurrence_id: OccurrenceDay | None = None
 
     @override
-    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
-        named, day = tables.named(self.event_id)
+    def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
+        named, day = tables.find_named(self.event_id)
         day = day or self.recurrence_id
         event = own_event(tables, named, day, moment) if day and named.recurrence else named
         if all(one.email != self.attendee_email for one in event.attendees):
@@ -116,4 +116,4 @@ class Respond(Action[CalendarBook]):
             one.model_copy(update=answer) if one.email == self.attendee_email else one for one in event.attendees
         )
         tables.keep(event.model_copy(update={"attendees": attendees, "updated_at": moment.now}))
-        return Outcome(f"{self.attendee_email}: {self.response}", (event.event_id,))
+        return ActionOutcome(f"{self.attendee_email}: {self.response}", (event.event_id,))

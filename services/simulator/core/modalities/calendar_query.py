@@ -6,17 +6,17 @@ from itertools import chain
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from services.simulator.core.modalities.calendar_book import CalendarBook, expanded, overlaps
-from services.simulator.core.modalities.calendar_records import CalendarEvent, Status
+from services.simulator.core.modalities.calendar_book import CalendarBook, expand_series, overlaps
+from services.simulator.core.modalities.calendar_records import CalendarEventRecord, Status
 from services.simulator.core.modalities.fields import Name, Shown
 from services.simulator.core.modalities.filters import Tests
-from services.simulator.core.modalities.pages import Asked, Order
+from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.recurrence import to_instant
 
 _AHEAD = timedelta(days=366)
 
 
-class CalendarQuery(Asked):
+class CalendarQuery(PageQuery):
     """What takes place between ``start`` and ``end``, even in part; times without a zone are in the user's.
 
     ``expand_recurring`` brings each date of a series by itself (up to a year ahead, where there is no ``end``).
@@ -34,11 +34,11 @@ class CalendarQuery(Asked):
     sort_order: Order = "asc"
 
 
-def find(book: CalendarBook, asked: CalendarQuery, now: datetime) -> list[CalendarEvent]:
+def find(book: CalendarBook, asked: CalendarQuery, now: datetime) -> list[CalendarEventRecord]:
     """Every event that is asked for, in order."""
     asked = _in_zone(asked, ZoneInfo(book.settings.user_timezone))
     tests = tests_of(asked)
-    found = [event for event in chain(singles(book, asked), series(book, asked, now)) if tests.passed_by(event)]
+    found = [event for event in chain(singles(book, asked), series(book, asked, now)) if tests.passes(event)]
     found.sort(key=lambda event: (event.start, event.end))
     if asked.sort_by != "start":
         found.sort(key=lambda event: getattr(event, asked.sort_by))
@@ -52,16 +52,16 @@ def _in_zone(asked: CalendarQuery, zone: ZoneInfo) -> CalendarQuery:
     return asked.model_copy(update=given)
 
 
-def singles(book: CalendarBook, asked: CalendarQuery) -> Iterator[CalendarEvent]:
+def singles(book: CalendarBook, asked: CalendarQuery) -> Iterator[CalendarEventRecord]:
     """Events that do not recur, from the end of the calendar that has fewer to look at."""
-    stretches = (book.by_start.between(None, asked.end), book.by_end.between(asked.start, None))
+    stretches = (book.by_start.find_between(None, asked.end), book.by_end.find_between(asked.start, None))
     for key in min(stretches, key=len):
         event = book.events[key]
         if event.recurrence is None and overlaps(event, asked.start, asked.end):
             yield event
 
 
-def series(book: CalendarBook, asked: CalendarQuery, now: datetime) -> Iterator[CalendarEvent]:
+def series(book: CalendarBook, asked: CalendarQuery, now: datetime) -> Iterator[CalendarEventRecord]:
     for key in sorted(book.series["series"], key=book.events.position):
         dates = _dates(book.events[key], asked, now)
         if asked.expand_recurring:
@@ -70,14 +70,14 @@ def series(book: CalendarBook, asked: CalendarQuery, now: datetime) -> Iterator[
             yield book.events[key]
 
 
-def _dates(event: CalendarEvent, asked: CalendarQuery, now: datetime) -> Iterable[CalendarEvent]:
+def _dates(event: CalendarEventRecord, asked: CalendarQuery, now: datetime) -> Iterable[CalendarEventRecord]:
     end = asked.end or (asked.start or max(now, event.start)) + _AHEAD
-    return expanded(event, asked.start or event.start, end)
+    return expand_series(event, asked.start or event.start, end)
 
 
-def tests_of(asked: CalendarQuery) -> Tests[CalendarEvent]:
+def tests_of(asked: CalendarQuery) -> Tests[CalendarEventRecord]:
     """One for each filter. A date of a series recurs, and so does the series."""
-    tests = Tests[CalendarEvent]()
+    tests = Tests[CalendarEventRecord]()
     tests.same(asked, "status")
     tests.that(True, lambda event: event.deleted_at is None)
     tests.that(asked.has_attendees, lambda event: bool(event.attendees))
@@ -88,5 +88,5 @@ def tests_of(asked: CalendarQuery) -> Tests[CalendarEvent]:
     return tests
 
 
-def words_of(event: CalendarEvent) -> str:
+def words_of(event: CalendarEventRecord) -> str:
     return "\n".join(text for text in (event.title, event.description, event.location) if text)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, JsonV
 
 from services.simulator.core.modalities.fields import Address, Kept
 from services.simulator.core.modalities.recurrence import Recurrence
-from services.simulator.core.records import Record
+from services.simulator.core.records import StoredRow
 
 PRIMARY = "primary"
 BLUE = "#4285f4"
@@ -42,7 +42,7 @@ Email: TypeAlias = Annotated[Address, AfterValidator(str.lower)]
 RESPONSE_NAMES = AliasChoices("response", "response_status")
 
 
-class Attendee(Record):
+class EventAttendee(StoredRow):
     email: Email
     display_name: str | None = None
     optional: bool = False
@@ -50,12 +50,12 @@ class Attendee(Record):
     comment: str | None = None
 
 
-class Reminder(Record):
+class Reminder(StoredRow):
     minutes_before: int = Field(ge=0, le=60 * 24 * 366)
     type: Literal["notification", "email", "both"] = "notification"
 
 
-class CalendarAttachment(Record):
+class CalendarAttachment(StoredRow):
     filename: str = Field(min_length=1)
     size: int = Field(ge=0)
     mime_type: str = "application/octet-stream"
@@ -64,7 +64,7 @@ class CalendarAttachment(Record):
     attachment_id: str | None = None
 
 
-class CalendarEvent(Record):
+class CalendarEventRecord(StoredRow):
     """An event, a series of events (``recurrence``), or one of a series that goes its own way (``parent_event_id``)."""
 
     event_id: str
@@ -78,7 +78,7 @@ class CalendarEvent(Record):
     location: str | None = None
     status: Status = "confirmed"
     organizer: str | None = None
-    attendees: tuple[Attendee, ...] = ()
+    attendees: tuple[EventAttendee, ...] = ()
     recurrence: Recurrence | None = None
     recurrence_exceptions: tuple[OccurrenceDay, ...] = ()
     recurrence_id: OccurrenceDay | None = None
@@ -98,7 +98,7 @@ class CalendarEvent(Record):
         return ZoneInfo(self.timezone)
 
 
-class Calendar(Record):
+class CalendarRecord(StoredRow):
     calendar_id: str
     name: str
     color: str = BLUE
@@ -108,6 +108,6 @@ class Calendar(Record):
     default_reminders: tuple[Reminder, ...] = ()
 
 
-class CalendarSettings(Record):
+class CalendarSettings(StoredRow):
     default_calendar_id: str = PRIMARY
     user_timezone: Zone = "UTC"

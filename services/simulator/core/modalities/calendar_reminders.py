@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.simulator.core.modalities.calendar_book import CalendarBook, expanded
-from services.simulator.core.modalities.calendar_records import CalendarEvent, Reminder
+from services.simulator.core.modalities.calendar_book import CalendarBook, expand_series
+from services.simulator.core.modalities.calendar_records import CalendarEventRecord, Reminder
 from services.simulator.core.modalities.fields import iso
 from services.simulator.core.records import JsonObject
 
 
-class Due(NamedTuple):
+class DueReminder(NamedTuple):
     at: datetime
-    event: CalendarEvent
+    event: CalendarEventRecord
     reminder: Reminder
 
     def view(self) -> JsonObject:
@@ -27,21 +27,21 @@ class Due(NamedTuple):
         }
 
 
-def due(book: CalendarBook, after: datetime, until: datetime) -> list[Due]:
+def due(book: CalendarBook, after: datetime, until: datetime) -> list[DueReminder]:
     """What came up later than ``after``, up to ``until``, in order. An event that is called off reminds of nothing."""
-    found = [one for event in book.events.values() if _reminds(event) for one in _of(event, after, until)]
+    found = [one for event in book.events.values() if _reminds(event) for one in _reminders_of(event, after, until)]
     return sorted(found, key=lambda one: (one.at, one.event.event_id))
 
 
-def _reminds(event: CalendarEvent) -> bool:
+def _reminds(event: CalendarEventRecord) -> bool:
     return bool(event.reminders) and event.status != "cancelled" and event.deleted_at is None
 
 
-def _of(event: CalendarEvent, after: datetime, until: datetime) -> Iterator[Due]:
+def _reminders_of(event: CalendarEventRecord, after: datetime, until: datetime) -> Iterator[DueReminder]:
     longest = max(timedelta(minutes=one.minutes_before) for one in event.reminders)
-    dates = expanded(event, after, until + longest + timedelta(microseconds=1)) if event.recurrence else (event,)
+    dates = expand_series(event, after, until + longest + timedelta(microseconds=1)) if event.recurrence else (event,)
     for one in dates:
         for reminder in event.reminders:
             at = one.start - timedelta(minutes=reminder.minutes_before)
             if after < at <= until:
-                yield Due(at, one, reminder)
+                yield DueReminder(at, one, reminder)

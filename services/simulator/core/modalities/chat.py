@@ -8,58 +8,58 @@ from pydantic import AfterValidator, Field, JsonValue
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action, read_as
-from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteMessage, SendMessage
+from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteChatMessage, PostChatMessage
 from services.simulator.core.modalities.chat_query import ChatQuery, find
-from services.simulator.core.modalities.chat_records import ChatMessage, Conversation, Settings
-from services.simulator.core.modalities.chat_room import ChatRoom
+from services.simulator.core.modalities.chat_records import ChatConversationRecord, ChatMessageRecord, ChatSettings
+from services.simulator.core.modalities.chat_room import ChatTables
 from services.simulator.core.modalities.fields import Kept, iso
 from services.simulator.core.modalities.loading import Exported, read_state
 from services.simulator.core.modalities.rendered import RenderedRows, plain
 from services.simulator.core.modalities.shown import ShownModality
-from services.simulator.core.records import JsonObject, Record
+from services.simulator.core.records import JsonObject, StoredRow
 
-OPERATIONS: Mapping[str, type[Action[ChatRoom]]] = {
-    "send_message": SendMessage,
-    "delete_message": DeleteMessage,
+OPERATIONS: Mapping[str, type[Action[ChatTables]]] = {
+    "send_message": PostChatMessage,
+    "delete_message": DeleteChatMessage,
     "clear_conversation": ClearConversation,
 }
 
 
-class _Since(Record):
+class _Since(StoredRow):
     """What is kept of an exported conversation."""
 
     created_at: Kept
 
 
-def _each_once(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+def _each_once(messages: tuple[ChatMessageRecord, ...]) -> tuple[ChatMessageRecord, ...]:
     if len({message.message_id for message in messages}) < len(messages):
         raise ValueError("two messages have the same id")
     return messages
 
 
 class ExportedChat(Exported):
-    messages: Annotated[tuple[ChatMessage, ...], AfterValidator(_each_once)] = ()
+    messages: Annotated[tuple[ChatMessageRecord, ...], AfterValidator(_each_once)] = ()
     conversations: dict[str, _Since] = {}
-    max_history_size: int = Field(Settings().max_history_size, ge=1)
+    max_history_size: int = Field(ChatSettings().max_history_size, ge=1)
 
 
-class ChatModality(ShownModality[ChatRoom]):
+class ChatModality(ShownModality[ChatTables]):
     name: ClassVar[str] = "chat"
     operations = OPERATIONS
 
     def __init__(self, now: datetime) -> None:
         super().__init__()
-        self.tables = ChatRoom(self.store)
+        self.tables = ChatTables(self.store)
         self._messages = RenderedRows(self.tables.messages, plain)
         self.clear(now)
 
     @override
     def begin(self, now: datetime) -> None:
-        self.tables.set_up(Settings())
+        self.tables.set_up(ChatSettings())
 
     @override
     def body(self) -> JsonObject:
-        keys = self.tables.by_time.between(None, None)
+        keys = self.tables.by_time.find_between(None, None)
         return {"messages": [self._messages.one(key) for key in keys], **self.compact_body()}
 
     @override
@@ -84,7 +84,7 @@ class ChatModality(ShownModality[ChatRoom]):
         }
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         return {"modality_type": self.name, **plain(self.head), **self.body()}
 
     @override
@@ -92,13 +92,13 @@ class ChatModality(ShownModality[ChatRoom]):
         read = read_state(ExportedChat, state)
         self.store.clear()
         self.set_head(read.head)
-        self.tables.set_up(Settings(max_history_size=read.max_history_size))
+        self.tables.set_up(ChatSettings(max_history_size=read.max_history_size))
         for key, since in read.conversations.items():
-            self.tables.conversations.put(key, Conversation(conversation_id=key, created_at=since.created_at))
+            self.tables.conversations.put(key, ChatConversationRecord(conversation_id=key, created_at=since.created_at))
         for message in read.messages:
             self.tables.add(message)
 
-    def _conversation(self, kept: Conversation) -> JsonObject:
+    def _conversation(self, kept: ChatConversationRecord) -> JsonObject:
         """As it is shown; what older clients ask for stands beside what newer ones do."""
         messages = self.tables.conversation(kept.conversation_id)
         roles: list[JsonValue] = list(dict.fromkeys(message.role for message in messages))

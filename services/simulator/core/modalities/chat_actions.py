@@ -4,13 +4,13 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
-from services.simulator.core.modalities.chat_records import DEFAULT_CONVERSATION, ChatMessage, Content, Role
-from services.simulator.core.modalities.chat_room import ChatRoom
+from services.simulator.core.modalities.chat_records import DEFAULT_CONVERSATION, ChatMessageRecord, Content, Role
+from services.simulator.core.modalities.chat_room import ChatTables
 from services.simulator.core.modalities.fields import Name
-from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.modality import ActionOutcome, EventMoment
 
 
-class SendMessage(Action[ChatRoom]):
+class PostChatMessage(Action[ChatTables]):
     message_id: Name | None = None
     role: Role
     content: Content
@@ -18,8 +18,8 @@ class SendMessage(Action[ChatRoom]):
     metadata: dict[str, JsonValue] = {}
 
     @override
-    def act(self, tables: ChatRoom, moment: Moment) -> Outcome:
-        message = ChatMessage(
+    def act(self, tables: ChatTables, moment: EventMoment) -> ActionOutcome:
+        message = ChatMessageRecord(
             message_id=self.message_id or moment.new_id("message"),
             conversation_id=self.conversation_id,
             role=self.role,
@@ -28,22 +28,22 @@ class SendMessage(Action[ChatRoom]):
             metadata=self.metadata,
         )
         tables.add(message)
-        return Outcome("Message sent", (message.message_id,))
+        return ActionOutcome("Message sent", (message.message_id,))
 
 
-class DeleteMessage(Action[ChatRoom]):
+class DeleteChatMessage(Action[ChatTables]):
     message_id: Name
 
     @override
-    def act(self, tables: ChatRoom, moment: Moment) -> Outcome:
+    def act(self, tables: ChatTables, moment: EventMoment) -> ActionOutcome:
         tables.remove(self.message_id)
-        return Outcome("Message deleted", (self.message_id,))
+        return ActionOutcome("Message deleted", (self.message_id,))
 
 
-class ClearConversation(Action[ChatRoom]):
+class ClearConversation(Action[ChatTables]):
     conversation_id: Name = DEFAULT_CONVERSATION
 
     @override
-    def act(self, tables: ChatRoom, moment: Moment) -> Outcome:
+    def act(self, tables: ChatTables, moment: EventMoment) -> ActionOutcome:
         gone = tables.clear(self.conversation_id)
-        return Outcome(f"Conversation {self.conversation_id} cleared: {len(gone)} messages", gone)
+        return ActionOutcome(f"Conversation {self.conversation_id} cleared: {len(gone)} messages", gone)

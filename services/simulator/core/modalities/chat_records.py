@@ -5,18 +5,18 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from services.simulator.core.modalities.fields import Kept, Text
-from services.simulator.core.records import Record
+from services.simulator.core.records import StoredRow
 
 Role: TypeAlias = Literal["user", "assistant"]
 DEFAULT_CONVERSATION = "default"
 
 
-class TextBlock(Record):
+class ChatTextBlock(StoredRow):
     type: Literal["text"]
     text: Text
 
 
-class Source(Record):
+class Source(StoredRow):
     """Where a picture, sound or film is: at a URL, or here in base 64."""
 
     type: Literal["url", "base64"]
@@ -31,18 +31,18 @@ class Source(Record):
         return self
 
 
-class MediaBlock(Record):
+class MediaBlock(StoredRow):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     type: Literal["image", "audio", "video"]
     source: Source
 
 
-Block: TypeAlias = Annotated[TextBlock | MediaBlock, Field(discriminator="type")]
+Block: TypeAlias = Annotated[ChatTextBlock | MediaBlock, Field(discriminator="type")]
 Content: TypeAlias = Text | Annotated[tuple[Block, ...], Field(min_length=1)]
 
 
-class ChatMessage(Record):
+class ChatMessageRecord(StoredRow):
     message_id: str
     conversation_id: str
     role: Role
@@ -51,14 +51,14 @@ class ChatMessage(Record):
     metadata: dict[str, JsonValue] = {}
 
 
-class Conversation(Record):
+class ChatConversationRecord(StoredRow):
     """That there is one, and since when; the rest follows from its messages."""
 
     conversation_id: str
     created_at: Kept
 
 
-class Settings(Record):
+class ChatSettings(StoredRow):
     """``max_history_size``: older messages of a conversation are dropped."""
 
     max_history_size: int = Field(1_000, ge=1)

@@ -1,16 +1,16 @@
 """The tables of the chat modality."""
 
-from services.simulator.core.modalities.chat_records import ChatMessage, Conversation, Settings
+from services.simulator.core.modalities.chat_records import ChatConversationRecord, ChatMessageRecord, ChatSettings
 from services.simulator.core.modalities.indexes import Groups, Ordered
-from services.simulator.core.records import Store
+from services.simulator.core.records import TableStore
 from services.simulator.core.refusals import ActionFailed
 
 
-class ChatRoom:
-    def __init__(self, store: Store) -> None:
-        self.messages = store.table("messages", ChatMessage)
-        self.conversations = store.table("conversations", Conversation)
-        self.settings = store.table("settings", Settings)
+class ChatTables:
+    def __init__(self, store: TableStore) -> None:
+        self.messages = store.table("messages", ChatMessageRecord)
+        self.conversations = store.table("conversations", ChatConversationRecord)
+        self.settings = store.table("settings", ChatSettings)
         self.in_conversation = Groups(self.messages, lambda message: (message.conversation_id,))
         self.by_time = Ordered(self.messages, lambda message: message.timestamp)
 
@@ -18,15 +18,15 @@ class ChatRoom:
     def max_history_size(self) -> int:
         return self.settings["settings"].max_history_size
 
-    def set_up(self, settings: Settings) -> None:
+    def set_up(self, settings: ChatSettings) -> None:
         self.settings.put("settings", settings)
 
-    def add(self, message: ChatMessage) -> None:
+    def add(self, message: ChatMessageRecord) -> None:
         """A conversation that there is not yet begins with it; raises ``ActionFailed`` if the id is taken."""
         if message.message_id in self.messages:
             raise ActionFailed(f"There is a message {message.message_id} already")
         if message.conversation_id not in self.conversations:
-            begun = Conversation(conversation_id=message.conversation_id, created_at=message.timestamp)
+            begun = ChatConversationRecord(conversation_id=message.conversation_id, created_at=message.timestamp)
             self.conversations.put(message.conversation_id, begun)
         self.messages.put(message.message_id, message)
         self._drop_oldest(message.conversation_id)
@@ -47,7 +47,7 @@ class ChatRoom:
         self.conversations.remove(conversation_id)
         return gone
 
-    def conversation(self, conversation_id: str) -> list[ChatMessage]:
+    def conversation(self, conversation_id: str) -> list[ChatMessageRecord]:
         """Its messages, oldest first."""
         keys = sorted(self.in_conversation[conversation_id], key=self.by_time.place)
         return [self.messages[key] for key in keys]

@@ -16,7 +16,7 @@ from services.simulator.core.modalities.contact_records import (
     each_once,
 )
 from services.simulator.core.modalities.fields import Day, Name
-from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed
 
 
@@ -36,84 +36,84 @@ class _Described(Action[AddressBook]):
     photo_url: str | None = None
     groups: tuple[Name, ...] | None = None
 
-    def given(self) -> dict[str, object]:
+    def given_fields(self) -> dict[str, object]:
         """What it says, by the fields of a contact."""
         names = (name for name in type(self).model_fields if name != "contact_id")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
-class Create(_Described):
+class CreateContact(_Described):
     contact_id: Name | None = None
     identifiers: Identifiers
     is_favorite: bool = False
     is_blocked: bool = False
 
     @override
-    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
+    def act(self, tables: AddressBook, moment: EventMoment) -> ActionOutcome:
         contact_id = self.contact_id or moment.new_id("contact")
         if contact_id in tables.contacts:
             raise ActionFailed(f"There is a contact {contact_id} already")
-        fields = self.given() | {"contact_id": contact_id, "created_at": moment.now, "updated_at": moment.now}
+        fields = self.given_fields() | {"contact_id": contact_id, "created_at": moment.now, "updated_at": moment.now}
         tables.keep(Contact.model_validate(fields))
-        return Outcome(f"Contact created (contact_id: {contact_id})", (contact_id,))
+        return ActionOutcome(f"Contact created (contact_id: {contact_id})", (contact_id,))
 
 
-class Update(_Described):
+class UpdateContact(_Described):
     """What is left out or null stays as it is; lists are replaced."""
 
     contact_id: Name
     identifiers: Identifiers | None = None
 
     @override
-    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
-        update = self.given() | {"updated_at": moment.now}
-        tables.keep(tables.found(self.contact_id).model_copy(update=update))
-        return Outcome("Contact updated", (self.contact_id,))
+    def act(self, tables: AddressBook, moment: EventMoment) -> ActionOutcome:
+        update = self.given_fields() | {"updated_at": moment.now}
+        tables.keep(tables.require_contact(self.contact_id).model_copy(update=update))
+        return ActionOutcome("Contact updated", (self.contact_id,))
 
 
-class Delete(Action[AddressBook]):
+class DeleteContact(Action[AddressBook]):
     contact_id: Name
 
     @override
-    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
-        tables.found(self.contact_id)
+    def act(self, tables: AddressBook, moment: EventMoment) -> ActionOutcome:
+        tables.require_contact(self.contact_id)
         tables.contacts.remove(self.contact_id)
-        return Outcome("Contact deleted", (self.contact_id,))
+        return ActionOutcome("Contact deleted", (self.contact_id,))
 
 
-class _Marking(Action[AddressBook]):
+class _ContactMarking(Action[AddressBook]):
     contact_id: Name
 
     @override
-    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
-        update = self.marks(tables.found(self.contact_id)) | {"updated_at": moment.now}
-        tables.keep(tables.found(self.contact_id).model_copy(update=update))
-        return Outcome("Contact updated", (self.contact_id,))
+    def act(self, tables: AddressBook, moment: EventMoment) -> ActionOutcome:
+        update = self.marks(tables.require_contact(self.contact_id)) | {"updated_at": moment.now}
+        tables.keep(tables.require_contact(self.contact_id).model_copy(update=update))
+        return ActionOutcome("Contact updated", (self.contact_id,))
 
     @abstractmethod
     def marks(self, contact: Contact) -> dict[str, object]:
         """The fields that change."""
 
 
-class Block(_Marking):
+class Block(_ContactMarking):
     @override
     def marks(self, contact: Contact) -> dict[str, object]:
         return {"is_blocked": True}
 
 
-class Unblock(_Marking):
+class Unblock(_ContactMarking):
     @override
     def marks(self, contact: Contact) -> dict[str, object]:
         return {"is_blocked": False}
 
 
-class Favorite(_Marking):
+class Favorite(_ContactMarking):
     @override
     def marks(self, contact: Contact) -> dict[str, object]:
         return {"is_favorite": True}
 
 
-class Unfavorite(_Marking):
+class Unfavorite(_ContactMarking):
     @override
     def marks(self, contact: Contact) -> dict[str, object]:
         return {"is_favorite": False}
@@ -122,7 +122,7 @@ class Unfavorite(_Marking):
 GroupName = Field(validation_alias=AliasChoices("group", "group_name"))
 
 
-class AddToGroup(_Marking):
+class AddToGroup(_ContactMarking):
     """A group that there is not yet is made."""
 
     group: Name = GroupName
@@ -132,7 +132,7 @@ class AddToGroup(_Marking):
         return {"groups": tuple(dict.fromkeys((*contact.groups, self.group)))}
 
 
-class RemoveFromGroup(_Marking):
+class RemoveFromGroup(_ContactMarking):
     group: Name = GroupName
 
     @override
@@ -160,21 +160,21 @@ class Merge(Action[AddressBook]):
     ]
 
     @override
-    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
-        merged = tables.found(self.contact_id)
+    def act(self, tables: AddressBook, moment: EventMoment) -> ActionOutcome:
+        merged = tables.require_contact(self.contact_id)
         for other_id in dict.fromkeys(self.merged_contact_ids):
             if other_id == self.contact_id:
                 raise ActionFailed("A contact is not merged with itself")
-            merged = together(merged, tables.found(other_id))
+            merged = merge_contacts(merged, tables.require_contact(other_id))
             tables.contacts.remove(other_id)
         tables.keep(merged.model_copy(update={"updated_at": moment.now}))
-        return Outcome("Contacts merged", (self.contact_id, *self.merged_contact_ids))
+        return ActionOutcome("Contacts merged", (self.contact_id, *self.merged_contact_ids))
 
 
 _FLAGS = frozenset({"is_favorite", "is_blocked"})
 
 
-def together(first: Contact, other: Contact) -> Contact:
+def merge_contacts(first: Contact, other: Contact) -> Contact:
     identifiers: tuple[Identifier, ...] = each_once(first.identifiers + other.identifiers)
     lacking = {name: getattr(other, name) for name in Contact.model_fields if getattr(first, name) is None}
     flags = {name: getattr(first, name) or getattr(other, name) for name in _FLAGS}

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from services.simulator.core.modalities.fields import ADDRESS_PATTERN, Day, Kept, Name
-from services.simulator.core.records import Record
+from services.simulator.core.records import StoredRow
 
 _NOT_A_DIGIT = re.compile(r"\D")
 _LOCAL_DIGITS = 10
@@ -21,7 +21,7 @@ def phone(number: str) -> str:
     return f"+1{digits}" if len(digits) == _LOCAL_DIGITS and not number.strip().startswith("+") else f"+{digits}"
 
 
-class Identifier(Record):
+class Identifier(StoredRow):
     """One way to reach somebody."""
 
     identifier_type: Name
@@ -30,7 +30,7 @@ class Identifier(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _normalised(cls, data: JsonValue) -> JsonValue:
+    def _normalise_value(cls, data: JsonValue) -> JsonValue:
         if not isinstance(data, dict) or not isinstance(text := data.get("value"), str):
             return data
         kind = str(data.get("identifier_type", "")).strip().lower()
@@ -51,7 +51,7 @@ def _value(kind: str, text: str) -> str:
     return text.lower() if kind == "email" else text
 
 
-class PostalAddress(Record):
+class PostalAddress(StoredRow):
     label: str | None = None
     street: str | None = None
     city: str | None = None
@@ -72,7 +72,7 @@ def each_once(identifiers: tuple[Identifier, ...]) -> tuple[Identifier, ...]:
 Identifiers: TypeAlias = Annotated[tuple[Identifier, ...], Field(min_length=1), AfterValidator(each_once)]
 
 
-class Contact(Record):
+class Contact(StoredRow):
     contact_id: str
     first_name: str | None = None
     last_name: str | None = None

@@ -11,17 +11,17 @@ from services.simulator.core.modalities.actions import Action, read_as
 from services.simulator.core.modalities.address_book import AddressBook
 from services.simulator.core.modalities.contact_records import Contact
 from services.simulator.core.modalities.fields import Name
-from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, paged
+from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, page_of
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
-from services.simulator.core.modalities.pages import Asked, Order
+from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.rendered import RenderedRows, plain
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 
 OPERATIONS: Mapping[str, type[Action[AddressBook]]] = {
-    "create": actions.Create,
-    "update": actions.Update,
-    "delete": actions.Delete,
+    "create": actions.CreateContact,
+    "update": actions.UpdateContact,
+    "delete": actions.DeleteContact,
     "block": actions.Block,
     "unblock": actions.Unblock,
     "favorite": actions.Favorite,
@@ -32,7 +32,7 @@ OPERATIONS: Mapping[str, type[Action[AddressBook]]] = {
 }
 
 
-class ContactsQuery(Asked):
+class ContactsQuery(PageQuery):
     """``search`` looks in names, company and identifiers; an identifier matches whole."""
 
     search: str | None = None
@@ -58,7 +58,7 @@ class ContactsModality(ShownModality[AddressBook]):
     def __init__(self, now: datetime) -> None:
         super().__init__()
         self.tables = AddressBook(self.store)
-        self._contacts = RenderedRows(self.tables.contacts, shown)
+        self._contacts = RenderedRows(self.tables.contacts, contact_as_json)
         self.clear(now)
 
     @override
@@ -73,9 +73,9 @@ class ContactsModality(ShownModality[AddressBook]):
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
         query = read_as(ContactsQuery, asked)
-        keys = matching(self.tables.contacts, indexed(self.tables, query), tests_of(query))
+        keys = matching(self.tables.contacts, keys_by_index(self.tables, query), tests_of(query))
         ordered = in_order(self.tables.contacts, keys, self.tables.by_making, rank_by(query.sort_by))
-        found = paged(query, ordered, query.sort_order)
+        found = page_of(query, ordered, query.sort_order)
         return {
             "modality_type": self.name,
             "contacts": [self._contacts.one(key) for key in found.keys],
@@ -85,7 +85,7 @@ class ContactsModality(ShownModality[AddressBook]):
         }
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         contacts: JsonObject = {key: plain(contact) for key, contact in self.tables.contacts.items()}
         return {"modality_type": self.name, **plain(self.head), "contacts": contacts, **self._frame()}
 
@@ -111,12 +111,12 @@ class ContactsModality(ShownModality[AddressBook]):
         }
 
 
-def shown(contact: Contact) -> JsonObject:
+def contact_as_json(contact: Contact) -> JsonObject:
     """With a display name, always."""
     return plain(contact) | {"display_name": contact.shown_name}
 
 
-def indexed(book: AddressBook, asked: ContactsQuery) -> Iterator[Collection[str]]:
+def keys_by_index(book: AddressBook, asked: ContactsQuery) -> Iterator[Collection[str]]:
     if asked.group is not None:
         yield book.in_group[asked.group]
     if asked.is_favorite:

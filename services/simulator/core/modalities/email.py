@@ -10,12 +10,12 @@ from typing_extensions import override
 
 from services.simulator.core.modalities import email_views
 from services.simulator.core.modalities.actions import Action, read_as
-from services.simulator.core.modalities.email_answers import Forward, Reply, ReplyAll
+from services.simulator.core.modalities.email_answers import Forward, ReplyAll, ReplyEmail
 from services.simulator.core.modalities.email_compose import Receive, SaveDraft, Send, SendDraft
 from services.simulator.core.modalities.email_marks import (
     AddLabel,
-    Archive,
-    Delete,
+    ArchiveMail,
+    DeleteMail,
     MarkNotSpam,
     MarkRead,
     MarkSpam,
@@ -26,17 +26,17 @@ from services.simulator.core.modalities.email_marks import (
     Unstar,
 )
 from services.simulator.core.modalities.email_query import EmailQuery, find
-from services.simulator.core.modalities.email_records import Email, Owner
+from services.simulator.core.modalities.email_records import EmailRecord, Owner
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
 from services.simulator.core.modalities.mailbox import Mailbox
-from services.simulator.core.modalities.rendered import RenderedRows, joined, plain
+from services.simulator.core.modalities.rendered import RenderedRows, join_objects, plain
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 
 OPERATIONS: Mapping[str, type[Action[Mailbox]]] = {
     "receive": Receive,
     "send": Send,
-    "reply": Reply,
+    "reply": ReplyEmail,
     "reply_all": ReplyAll,
     "forward": Forward,
     "save_draft": SaveDraft,
@@ -46,8 +46,8 @@ OPERATIONS: Mapping[str, type[Action[Mailbox]]] = {
     "star": Star,
     "unstar": Unstar,
     "move": Move,
-    "delete": Delete,
-    "archive": Archive,
+    "delete": DeleteMail,
+    "archive": ArchiveMail,
     "add_label": AddLabel,
     "remove_label": RemoveLabel,
     "mark_spam": MarkSpam,
@@ -59,7 +59,7 @@ class ExportedMail(Exported):
     """Threads, labels and counts follow from the mails, so they are not read. Folders: names to ids, or to counts."""
 
     user_email_address: str = Owner().address
-    emails: dict[str, Email] = {}
+    emails: dict[str, EmailRecord] = {}
     folders: dict[str, object] = Field(default_factory=dict)
 
 
@@ -81,7 +81,7 @@ class EmailModality(ShownModality[Mailbox]):
 
     @override
     def body_json(self) -> bytes:
-        return joined(b'{"emails":%s}' % self._mails.text(), to_json(email_views.frame(self.tables)))
+        return join_objects(b'{"emails":%s}' % self._mails.text(), to_json(email_views.frame(self.tables)))
 
     @override
     def compact_body(self) -> JsonObject:
@@ -100,7 +100,7 @@ class EmailModality(ShownModality[Mailbox]):
         }
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         return {"modality_type": self.name, **plain(self.head), **self.body()}
 
     @override
@@ -116,5 +116,5 @@ class EmailModality(ShownModality[Mailbox]):
             self.tables.add(mail if self.tables.is_user(mail.from_address) else _without_blind_copies(mail))
 
 
-def _without_blind_copies(mail: Email) -> Email:
+def _without_blind_copies(mail: EmailRecord) -> EmailRecord:
     return mail.model_copy(update={"bcc_addresses": ()})

@@ -6,10 +6,10 @@ from pydantic import AliasChoices, Field
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
-from services.simulator.core.modalities.email_records import Attachment, Email, Priority
+from services.simulator.core.modalities.email_records import Attachment, EmailRecord, Priority
 from services.simulator.core.modalities.fields import Address, Given, Name, Text
 from services.simulator.core.modalities.mailbox import Mailbox
-from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed
 
 Addresses = tuple[Address, ...]
@@ -36,15 +36,15 @@ class Written(Action[Mailbox]):
     references: tuple[str, ...] = ()
     priority: Priority = "normal"
 
-    def mail(self, box: Mailbox, moment: Moment) -> Email:
+    def mail(self, box: Mailbox, moment: EventMoment) -> EmailRecord:
         """The mail as it was written now; it joins the thread of the mail that it answers."""
         message_id = self.message_id or moment.new_id("message")
         fields = {name: getattr(self, name) for name in _SAME}
-        return Email(
+        return EmailRecord(
             **fields,
             message_id=message_id,
             thread_id=self.thread_id or self._thread_of_parent(box) or f"thread-{message_id}",
-            attachments=numbered(self.attachments, moment),
+            attachments=number_attachments(self.attachments, moment),
             sent_at=moment.now,
             received_at=moment.now,
         )
@@ -64,22 +64,22 @@ class Send(Written):
     """From the user. A mail under another's name fails."""
 
     @override
-    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
-        return sent(tables, self.mail(tables, moment))
+    def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
+        return send_mail(tables, self.mail(tables, moment))
 
 
 class SaveDraft(Written):
     """Kept in drafts; the same id again replaces the draft."""
 
     @override
-    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+    def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
         _require_own_name(tables, self.from_address)
         draft = self.mail(tables, moment).model_copy(update={"folder": "drafts", "is_read": True})
         old = tables.emails.get(draft.message_id)
         if old is not None and old.folder != "drafts":
             raise ActionFailed(f"Message {draft.message_id} is not a draft")
         tables.emails.put(draft.message_id, draft)
-        return Outcome("Draft saved", (draft.message_id,))
+        return ActionOutcome("Draft saved", (draft.message_id,))
 
 
 class SendDraft(Action[Mailbox]):
@@ -88,13 +88,13 @@ class SendDraft(Action[Mailbox]):
     message_id: Name
 
     @override
-    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
-        draft = tables.found(self.message_id)
+    def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
+        draft = tables.require_mail(self.message_id)
         if draft.folder != "drafts":
             raise ActionFailed(f"Message {self.message_id} is not a draft")
         update = {"folder": "sent", "sent_at": moment.now, "received_at": moment.now}
         tables.emails.put(draft.message_id, draft.model_copy(update=update))
-        return Outcome("Draft sent", (draft.message_id,))
+        return ActionOutcome("Draft sent", (draft.message_id,))
 
 
 class Receive(Written):
@@ -103,18 +103,18 @@ class Receive(Written):
     sent_at: Given | None = None
 
     @override
-    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+    def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
         sent_at = min(self.sent_at or moment.now, moment.now)
         mail = self.mail(tables, moment).model_copy(update={"sent_at": sent_at, "bcc_addresses": ()})
         tables.add(mail)  # without the blind copies: nobody who receives a mail sees those
-        return Outcome("Email received", (mail.message_id,))
+        return ActionOutcome("Email received", (mail.message_id,))
 
 
-def sent(box: Mailbox, mail: Email) -> Outcome:
+def send_mail(box: Mailbox, mail: EmailRecord) -> ActionOutcome:
     """Into the folder of what was sent; raises ``ActionFailed`` for another's name."""
     _require_own_name(box, mail.from_address)
     box.add(mail.model_copy(update={"folder": "sent", "is_read": True}))
-    return Outcome("Email sent", (mail.message_id,))
+    return ActionOutcome("Email sent", (mail.message_id,))
 
 
 def _require_own_name(box: Mailbox, address: str) -> None:
@@ -122,7 +122,7 @@ def _require_own_name(box: Mailbox, address: str) -> None:
         raise ActionFailed(f"{address} is not the user's address, which is {box.user}")
 
 
-def numbered(attachments: tuple[Attachment, ...], moment: Moment) -> tuple[Attachment, ...]:
+def number_attachments(attachments: tuple[Attachment, ...], moment: EventMoment) -> tuple[Attachment, ...]:
     """Each with an id."""
     return tuple(
         item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {place}")})

@@ -7,10 +7,10 @@ from pydantic import BeforeValidator, Field, JsonValue, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
-from services.simulator.core.modalities.email_records import Email
+from services.simulator.core.modalities.email_records import EmailRecord
 from services.simulator.core.modalities.fields import Name
 from services.simulator.core.modalities.mailbox import Mailbox
-from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.modality import ActionOutcome, EventMoment
 
 
 def _folder(name: JsonValue) -> JsonValue:
@@ -22,7 +22,7 @@ Labels = Annotated[tuple[Name, ...], Field(min_length=1)]
 FolderName = Annotated[Name, BeforeValidator(_folder)]
 
 
-class _Marking(Action[Mailbox]):
+class _EmailMarking(Action[Mailbox]):
     """``message_id`` alone means a list of one."""
 
     message_ids: tuple[Name, ...] = Field(min_length=1)
@@ -35,95 +35,97 @@ class _Marking(Action[Mailbox]):
         return data
 
     @override
-    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+    def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
         mails = tables.all_found(self.message_ids)
         for mail in mails:
-            changed = self.marked(mail)
+            changed = self.mark_mail(mail)
             tables.make_folder(changed.folder)
             if changed != mail:
                 tables.emails.put(mail.message_id, changed)
-        return Outcome(f"{len(mails)} message{'s' * (len(mails) != 1)} updated", tuple(m.message_id for m in mails))
+        return ActionOutcome(
+            f"{len(mails)} message{'s' * (len(mails) != 1)} updated", tuple(m.message_id for m in mails)
+        )
 
     @abstractmethod
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         """The mail as it is afterwards."""
 
 
-class MarkRead(_Marking):
+class MarkRead(_EmailMarking):
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return mail.model_copy(update={"is_read": True})
 
 
-class MarkUnread(_Marking):
+class MarkUnread(_EmailMarking):
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return mail.model_copy(update={"is_read": False})
 
 
-class Star(_Marking):
+class Star(_EmailMarking):
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return mail.model_copy(update={"is_starred": True})
 
 
-class Unstar(_Marking):
+class Unstar(_EmailMarking):
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return mail.model_copy(update={"is_starred": False})
 
 
-class Move(_Marking):
+class Move(_EmailMarking):
     """Into any folder; one that is not there is made."""
 
     folder: FolderName
 
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return in_folder(mail, self.folder)
 
 
-class Delete(_Marking):
+class DeleteMail(_EmailMarking):
     """Into the trash."""
 
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return in_folder(mail, "trash")
 
 
-class Archive(_Marking):
+class ArchiveMail(_EmailMarking):
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return in_folder(mail, "archive")
 
 
-class MarkSpam(_Marking):
+class MarkSpam(_EmailMarking):
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return in_folder(mail, "spam")
 
 
-class MarkNotSpam(_Marking):
+class MarkNotSpam(_EmailMarking):
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return in_folder(mail, "inbox")
 
 
-class AddLabel(_Marking):
+class AddLabel(_EmailMarking):
     labels: Labels
 
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return mail.model_copy(update={"labels": tuple(dict.fromkeys(mail.labels + self.labels))})
 
 
-class RemoveLabel(_Marking):
+class RemoveLabel(_EmailMarking):
     labels: Labels
 
     @override
-    def marked(self, mail: Email) -> Email:
+    def mark_mail(self, mail: EmailRecord) -> EmailRecord:
         return mail.model_copy(update={"labels": tuple(label for label in mail.labels if label not in self.labels)})
 
 
-def in_folder(mail: Email, folder: str) -> Email:
+def in_folder(mail: EmailRecord, folder: str) -> EmailRecord:
     return mail.model_copy(update={"folder": folder})

@@ -3,22 +3,22 @@
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from services.simulator.core.modalities.email_records import Email, Priority
+from services.simulator.core.modalities.email_records import EmailRecord, Priority
 from services.simulator.core.modalities.fields import Given, Name
 from services.simulator.core.modalities.filters import (
     Rank,
     Tests,
     in_order,
     matching,
-    paged,
+    page_of,
 )
-from services.simulator.core.modalities.mailbox import Mailbox, shelf
-from services.simulator.core.modalities.pages import Asked, Found, Order
+from services.simulator.core.modalities.mailbox import Mailbox, group_name
+from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 
 _PRIORITIES = {"low": 0, "normal": 1, "high": 2}
 
 
-class EmailQuery(Asked):
+class EmailQuery(PageQuery):
     """Addresses and words match as parts of a text, whatever their case; ``labels`` must all be there."""
 
     folder: Name | None = None
@@ -40,25 +40,25 @@ class EmailQuery(Asked):
     sort_order: Order = "desc"
 
 
-def find(box: Mailbox, asked: EmailQuery) -> Found:
+def find(box: Mailbox, asked: EmailQuery) -> FoundPage:
     """The mails that are asked for, sorted, one page of them."""
     rank = rank_by(asked.sort_by)
     if rank is None and asked.filters <= {"folder", "is_read"} and not asked.is_read:
-        return _from_shelf(box, asked)
-    found = matching(box.emails, indexed(box, asked), tests_of(asked))
-    return paged(asked, in_order(box.emails, found, box.by_arrival, rank), asked.sort_order)
+        return _keys_in_group(box, asked)
+    found = matching(box.emails, keys_by_index(box, asked), tests_of(asked))
+    return page_of(asked, in_order(box.emails, found, box.by_arrival, rank), asked.sort_order)
 
 
-def _from_shelf(box: Mailbox, asked: EmailQuery) -> Found:
+def _keys_in_group(box: Mailbox, asked: EmailQuery) -> FoundPage:
     """What stands in order already: only the page is looked at."""
     limit, descending = asked.limit or len(box.emails), asked.sort_order == "desc"
     if not asked.filters:
-        return Found(box.by_arrival.stretch(asked.offset, limit, descending=descending), len(box.emails))
-    name = shelf(asked.folder, unread=asked.is_read is False)
-    return Found(box.shelves.stretch(name, asked.offset, limit, descending=descending), box.shelves.size(name))
+        return FoundPage(box.by_arrival.stretch(asked.offset, limit, descending=descending), len(box.emails))
+    name = group_name(asked.folder, unread=asked.is_read is False)
+    return FoundPage(box.shelves.stretch(name, asked.offset, limit, descending=descending), box.shelves.size(name))
 
 
-def indexed(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:
+def keys_by_index(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:
     """What the indexes say for each filter that they know."""
     if asked.folder is not None:
         yield box.in_folder[asked.folder]
@@ -71,26 +71,26 @@ def indexed(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:
         if wanted:
             yield box.marked[mark]
     if asked.received_after is not None or asked.received_before is not None:
-        yield box.by_arrival.between(asked.received_after, asked.received_before)
+        yield box.by_arrival.find_between(asked.received_after, asked.received_before)
 
 
-def tests_of(asked: EmailQuery) -> Tests[Email]:
+def tests_of(asked: EmailQuery) -> Tests[EmailRecord]:
     """One for each filter."""
-    tests = Tests[Email]()
+    tests = Tests[EmailRecord]()
     tests.same(asked, "folder", "is_read", "is_starred", "thread_id", "priority")
     tests.containing(asked.from_address, lambda mail: mail.from_address)
     tests.containing(asked.to_address, lambda mail: "\n".join(mail.recipients))
     tests.containing(asked.subject_contains, lambda mail: mail.subject)
     tests.containing(asked.body_contains, lambda mail: mail.body_text)
-    tests.within(lambda mail: mail.sent_at, asked.sent_after, asked.sent_before)
-    tests.within(lambda mail: mail.received_at, asked.received_after, asked.received_before)
+    tests.require_between(lambda mail: mail.sent_at, asked.sent_after, asked.sent_before)
+    tests.require_between(lambda mail: mail.received_at, asked.received_after, asked.received_before)
     tests.that(asked.has_attachments, lambda mail: bool(mail.attachments))
     if wanted := set(asked.labels or ()):
         tests.that(True, lambda mail: wanted.issubset(mail.labels))
     return tests
 
 
-def rank_by(sort_by: str) -> Rank[Email] | None:
+def rank_by(sort_by: str) -> Rank[EmailRecord] | None:
     """What to sort by where it is not the time of arrival."""
     if sort_by in ("received_at", "date"):
         return None

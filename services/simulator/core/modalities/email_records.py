@@ -5,13 +5,13 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from services.simulator.core.modalities.fields import Kept
-from services.simulator.core.records import Record
+from services.simulator.core.records import StoredRow
 
 Priority: TypeAlias = Literal["high", "normal", "low"]
 FOLDERS = ("inbox", "sent", "drafts", "trash", "spam", "archive")  # always there, even when empty
 
 
-class Attachment(Record):
+class Attachment(StoredRow):
     """A file that hangs on a mail: what is known of it, not what is in it."""
 
     filename: str = Field(min_length=1)
@@ -21,7 +21,7 @@ class Attachment(Record):
     attachment_id: str | None = None
 
 
-class Email(Record):
+class EmailRecord(StoredRow):
     message_id: str
     thread_id: str
     from_address: str
@@ -49,13 +49,13 @@ class Email(Record):
         return self.to_addresses + self.cc_addresses + self.bcc_addresses
 
 
-class Folder(Record):
+class EmailFolder(StoredRow):
     """A folder that somebody made."""
 
     name: str
 
 
-class Owner(Record):
+class Owner(StoredRow):
     """Whose mailbox it is."""
 
     address: str = "user@example.com"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from services.simulator.core.modalities.email_records import Email
+from services.simulator.core.modalities.email_records import EmailRecord
 from services.simulator.core.modalities.fields import iso
 from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.records import JsonObject
@@ -52,7 +52,7 @@ def statistics(box: Mailbox) -> JsonObject:
     }
 
 
-def summary(mail: Email) -> JsonObject:
+def summary(mail: EmailRecord) -> JsonObject:
     text = " ".join(mail.body_text.split())
     return {
         **{name: getattr(mail, name) for name in _UNSHORTENED},
@@ -79,13 +79,13 @@ def labels(box: Mailbox) -> JsonObject:
 
 def threads(box: Mailbox) -> JsonObject:
     """Threads by id, in the order in which they began."""
-    members: dict[str, list[Email]] = {}
+    members: dict[str, list[EmailRecord]] = {}
     for mail in _in_order(box):
         members.setdefault(mail.thread_id, []).append(mail)
     return {thread_id: thread(thread_id, mails) for thread_id, mails in members.items()}
 
 
-def thread(thread_id: str, mails: Sequence[Email]) -> JsonObject:
+def thread(thread_id: str, mails: Sequence[EmailRecord]) -> JsonObject:
     """``mails`` are the thread's, oldest first. Who got a blind copy is no participant."""
     people = (address for mail in mails for address in (mail.from_address, *mail.to_addresses, *mail.cc_addresses))
     return {
@@ -104,13 +104,13 @@ def unread(box: Mailbox, keys: Iterable[str]) -> int:
     return sum(not box.emails[key].is_read for key in keys)
 
 
-def _in_order(box: Mailbox) -> list[Email]:
-    return [box.emails[key] for key in box.by_arrival.between(None, None)]
+def _in_order(box: Mailbox) -> list[EmailRecord]:
+    return [box.emails[key] for key in box.by_arrival.find_between(None, None)]
 
 
 def _by_name(box: Mailbox, names: Iterable[Iterable[str]]) -> dict[str, JsonValue]:
     filled: dict[str, list[JsonValue]] = {}
-    for key, under in zip(box.by_arrival.between(None, None), names, strict=True):
+    for key, under in zip(box.by_arrival.find_between(None, None), names, strict=True):
         for name in under:
             filled.setdefault(name, []).append(key)
     return dict(filled)

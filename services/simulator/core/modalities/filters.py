@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Generic, TypeAlias, TypeVar
 
 from services.simulator.core.modalities.indexes import Ordered
-from services.simulator.core.modalities.pages import Asked, Found, Order
-from services.simulator.core.records import R, Record, Table
+from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
+from services.simulator.core.records import R, StoredRow, Table
 
-Row = TypeVar("Row", bound=Record)
+Row = TypeVar("Row", bound=StoredRow)
 Test: TypeAlias = Callable[[Row], bool]
 Rank: TypeAlias = Callable[[Row], str | int | datetime]
 Sets: TypeAlias = Iterable[Collection[str]]
@@ -20,7 +20,7 @@ class Tests(Generic[Row]):
     def __init__(self) -> None:
         self._tests: list[Test[Row]] = []
 
-    def passed_by(self, row: Row) -> bool:
+    def passes(self, row: Row) -> bool:
         return all(test(row) for test in self._tests)
 
     def that(self, wanted: bool | None, test: Test[Row]) -> None:
@@ -28,13 +28,15 @@ class Tests(Generic[Row]):
         if wanted is not None:
             self._tests.append(lambda row: test(row) == wanted)
 
-    def same(self, asked: Asked, *names: str) -> None:
+    def same(self, asked: PageQuery, *names: str) -> None:
         """Fields are as the query has them."""
         for name in names:
             if (value := getattr(asked, name)) is not None:
                 self._tests.append(_is(name, value))
 
-    def within(self, time_of: Callable[[Row], datetime], after: datetime | None, before: datetime | None) -> None:
+    def require_between(
+        self, time_of: Callable[[Row], datetime], after: datetime | None, before: datetime | None
+    ) -> None:
         """A time lies in a stretch, both ends included."""
         if after is not None:
             self._tests.append(lambda row: time_of(row) >= after)
@@ -55,7 +57,7 @@ def _is(name: str, value: object) -> Test[Row]:
 def matching(table: Table[R], sets: Sets, tests: Tests[R]) -> list[str]:
     """The keys of the rows that pass all tests; ``sets`` are what indexes say for some of these."""
     candidates = min(sets, key=len, default=table.keys())
-    return [key for key in candidates if tests.passed_by(table[key])]
+    return [key for key in candidates if tests.passes(table[key])]
 
 
 def in_order(table: Table[R], keys: list[str], order: Ordered[R], rank: Rank[R] | None) -> list[str]:
@@ -64,7 +66,7 @@ def in_order(table: Table[R], keys: list[str], order: Ordered[R], rank: Rank[R] 
     return keys if rank is None else sorted(keys, key=lambda key: rank(table[key]))
 
 
-def paged(asked: Asked, keys: list[str], way: Order) -> Found:
+def page_of(asked: PageQuery, keys: list[str], way: Order) -> FoundPage:
     if way == "desc":
         keys.reverse()
-    return Found(asked.page(keys), len(keys))
+    return FoundPage(asked.page(keys), len(keys))

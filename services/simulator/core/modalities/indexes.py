@@ -26,7 +26,7 @@ class Groups(Generic[R]):
     def names(self) -> Collection[str]:
         return self._groups.keys()
 
-    def replaced(self, key: str, before: R | None, after: R | None) -> None:
+    def replace(self, key: str, before: R | None, after: R | None) -> None:
         old = set(self._names_of(before)) if before is not None else set()
         new = set(self._names_of(after)) if after is not None else set()
         for name in old - new:
@@ -57,7 +57,7 @@ class Ordered(Generic[R]):
         """What to sort by to bring keys into this order."""
         return self._entry_of[key]
 
-    def between(self, after: datetime | None, before: datetime | None) -> Sequence[str]:
+    def find_between(self, after: datetime | None, before: datetime | None) -> Sequence[str]:
         """The keys in that stretch, both ends included, in order."""
         low = 0 if after is None else bisect_left(self._entries, after, key=_time)
         high = len(self._entries) if before is None else bisect_right(self._entries, before, key=_time)
@@ -67,7 +67,7 @@ class Ordered(Generic[R]):
         """One page of all keys."""
         return _page(self._entries, start, count, descending)
 
-    def replaced(self, key: str, before: R | None, after: R | None) -> None:
+    def replace(self, key: str, before: R | None, after: R | None) -> None:
         entry = None if after is None else (self._time_of(after), self._table.position(key), key)
         old = self._entry_of.pop(key, None) if before is not None else None
         if entry is not None:
@@ -80,7 +80,7 @@ class Ordered(Generic[R]):
             insort(self._entries, entry)
 
 
-class Shelves(Generic[R]):
+class OrderedGroups(Generic[R]):
     """The keys of the rows under each name that ``names_of`` gives them, each lot in the order of ``order``.
 
     To be made after that order, which has to be told of a change first.
@@ -100,7 +100,7 @@ class Shelves(Generic[R]):
         """One page of what is under that name."""
         return _page(self._shelves.get(name, []), start, count, descending)
 
-    def replaced(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
+    def replace(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
         old = self._held.pop(key, None)
         new = None if after is None else (self._order.place(key), frozenset(self._names_of(after)))
         if old is not None:

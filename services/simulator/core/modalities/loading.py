@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from services.simulator.core.modalities.fields import Kept
 from services.simulator.core.modality import Head
-from services.simulator.core.records import JsonObject, Record
-from services.simulator.core.refusals import BadInput, Fault, bad_input
+from services.simulator.core.records import JsonObject, StoredRow
+from services.simulator.core.refusals import BadInput, InputFault, bad_input
 from shared.contracts.nullable import NullableModel
 
-_Row = TypeVar("_Row", bound=Record)
+_Row = TypeVar("_Row", bound=StoredRow)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -37,7 +37,7 @@ def read_state(kind: type[_Model], state: JsonObject) -> _Model:
         raise bad_input(error) from None
 
 
-def listed(value: JsonValue) -> Iterator[JsonObject]:
+def rows_in(value: JsonValue) -> Iterator[JsonObject]:
     """Rows that stand in a list, or in an object by their key."""
     rows = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return (row for row in rows if isinstance(row, dict))
@@ -47,4 +47,4 @@ def require_same_keys(name: str, rows: dict[str, _Row], id_of: str) -> None:
     """Raises ``BadInput`` where a row is filed under another id than its own."""
     for key, row in rows.items():
         if getattr(row, id_of) != key:
-            raise BadInput([Fault((name, key, id_of), "is not the key that it stands under")])
+            raise BadInput([InputFault((name, key, id_of), "is not the key that it stands under")])

@@ -12,14 +12,14 @@ from services.simulator.core.modalities.fields import Given, Kept, Latitude, Lon
 from services.simulator.core.modalities.filters import Tests
 from services.simulator.core.modalities.indexes import Ordered
 from services.simulator.core.modalities.loading import Exported, read_state
-from services.simulator.core.modalities.pages import Asked, Order
+from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.rendered import plain
 from services.simulator.core.modalities.shown import ShownModality
-from services.simulator.core.modality import Moment, Outcome
-from services.simulator.core.records import JsonObject, Record, Store
+from services.simulator.core.modality import ActionOutcome, EventMoment
+from services.simulator.core.records import JsonObject, StoredRow, TableStore
 
 
-class Position(Record):
+class Position(StoredRow):
     latitude: Latitude
     longitude: Longitude
     address: str | None = None
@@ -34,7 +34,7 @@ class Position(Record):
 class Track:
     """The positions, oldest first; the last is the present one."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TableStore) -> None:
         self.positions = store.table("positions", Position)
         self.by_time = Ordered(self.positions, lambda position: position.timestamp)
 
@@ -42,10 +42,10 @@ class Track:
         self.positions.put(key, position)
 
     def in_order(self) -> list[Position]:
-        return [self.positions[key] for key in self.by_time.between(None, None)]
+        return [self.positions[key] for key in self.by_time.find_between(None, None)]
 
 
-class Update(Action[Track]):
+class UpdateLocation(Action[Track]):
     """The user is somewhere else now."""
 
     latitude: Latitude
@@ -58,12 +58,12 @@ class Update(Action[Track]):
     bearing: Number | None = Field(None, ge=0, le=360)
 
     @override
-    def act(self, tables: Track, moment: Moment) -> Outcome:
+    def act(self, tables: Track, moment: EventMoment) -> ActionOutcome:
         tables.add(moment.new_id("position"), Position(timestamp=moment.now, **self.model_dump()))
-        return Outcome(f"Location updated to {self.named_location or f'{self.latitude}, {self.longitude}'}")
+        return ActionOutcome(f"Location updated to {self.named_location or f'{self.latitude}, {self.longitude}'}")
 
 
-class LocationQuery(Asked):
+class LocationQuery(PageQuery):
     since: Given | None = None
     until: Given | None = None
     named_location: Name | None = None
@@ -87,7 +87,7 @@ class ExportedLocation(Exported):
         return {**data, "current": {"timestamp": data.get("last_updated"), **current}}
 
 
-OPERATIONS: Mapping[str, type[Action[Track]]] = {"update": Update}
+OPERATIONS: Mapping[str, type[Action[Track]]] = {"update": UpdateLocation}
 
 
 class LocationModality(ShownModality[Track]):
@@ -126,7 +126,7 @@ class LocationModality(ShownModality[Track]):
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
         query = read_as(LocationQuery, asked)
-        found = list(self._found(query))
+        found = list(self._find_positions(query))
         if query.sort_by == "named_location":
             found.sort(key=lambda position: (position.named_location or "").casefold())
         if query.sort_order == "desc":
@@ -135,7 +135,7 @@ class LocationModality(ShownModality[Track]):
         return {"modality_type": self.name, "locations": [*page], "count": len(page), "total_count": len(found)}
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         return self.state(self.head.last_updated)
 
     @override
@@ -150,12 +150,12 @@ class LocationModality(ShownModality[Track]):
     def _past(self) -> int:
         return max(len(self.tables.positions) - 1, 0)
 
-    def _found(self, query: LocationQuery) -> Iterator[Position]:
+    def _find_positions(self, query: LocationQuery) -> Iterator[Position]:
         """Oldest first."""
         tests = Tests[Position]()
         tests.containing(query.named_location, lambda position: position.named_location or "")
-        keys = self.tables.by_time.between(query.since, query.until)
+        keys = self.tables.by_time.find_between(query.since, query.until)
         current = self.tables.by_time.stretch(0, 1, descending=True)
         for key in keys:
-            if tests.passed_by(self.tables.positions[key]) and (query.include_current or key not in current):
+            if tests.passes(self.tables.positions[key]) and (query.include_current or key not in current):
                 yield self.tables.positions[key]

@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable, Iterator
 
-from services.simulator.core.modalities.email_records import FOLDERS, Email, Folder, Owner
-from services.simulator.core.modalities.indexes import Groups, Ordered, Shelves
-from services.simulator.core.records import Store
+from services.simulator.core.modalities.email_records import FOLDERS, EmailFolder, EmailRecord, Owner
+from services.simulator.core.modalities.indexes import Groups, Ordered, OrderedGroups
+from services.simulator.core.records import TableStore
 from services.simulator.core.refusals import ActionFailed
 
 
 class Mailbox:
     """One user's mail."""
 
-    def __init__(self, store: Store) -> None:
-        self.emails = store.table("emails", Email)
-        self.folders = store.table("folders", Folder)
+    def __init__(self, store: TableStore) -> None:
+        self.emails = store.table("emails", EmailRecord)
+        self.folders = store.table("folders", EmailFolder)
         self.owners = store.table("owner", Owner)
         self.in_folder = Groups(self.emails, lambda mail: (mail.folder,))
         self.in_thread = Groups(self.emails, lambda mail: (mail.thread_id,))
         self.labelled = Groups(self.emails, lambda mail: mail.labels)
         self.marked = Groups(self.emails, marks_of)
         self.by_arrival = Ordered(self.emails, lambda mail: mail.received_at)
-        self.shelves = Shelves(self.emails, shelves_of, self.by_arrival)
+        self.shelves = OrderedGroups(self.emails, groups_of, self.by_arrival)
 
     @property
     def user(self) -> str:
@@ -40,49 +40,49 @@ class Mailbox:
     def make_folder(self, name: str) -> None:
         """Nothing happens if there is one of that name."""
         if name not in FOLDERS and name not in self.folders:
-            self.folders.put(name, Folder(name=name))
+            self.folders.put(name, EmailFolder(name=name))
 
-    def add(self, mail: Email) -> None:
+    def add(self, mail: EmailRecord) -> None:
         """Raises ``ActionFailed`` if there is a mail of that id."""
         if mail.message_id in self.emails:
             raise ActionFailed(f"There is a message {mail.message_id} already")
         self.make_folder(mail.folder)
         self.emails.put(mail.message_id, mail)
 
-    def found(self, message_id: str) -> Email:
+    def require_mail(self, message_id: str) -> EmailRecord:
         """Raises ``ActionFailed`` if there is no such mail."""
         if message_id not in self.emails:
             raise ActionFailed(f"There is no message {message_id}")
         return self.emails[message_id]
 
-    def all_found(self, message_ids: Iterable[str]) -> list[Email]:
+    def all_found(self, message_ids: Iterable[str]) -> list[EmailRecord]:
         """Each once; raises ``ActionFailed`` that names every one that is not there."""
         wanted = list(dict.fromkeys(message_ids))
         if unknown := [key for key in wanted if key not in self.emails]:
             raise ActionFailed(f"There is no message {', '.join(unknown)}")
         return [self.emails[key] for key in wanted]
 
-    def thread(self, thread_id: str) -> list[Email]:
+    def thread(self, thread_id: str) -> list[EmailRecord]:
         """Its mails, oldest first."""
         keys = sorted(self.in_thread[thread_id], key=self.by_arrival.place)
         return [self.emails[key] for key in keys]
 
 
-def shelves_of(mail: Email) -> Iterator[str]:
+def groups_of(mail: EmailRecord) -> Iterator[str]:
     """What people look at most."""
-    yield shelf(mail.folder, unread=False)
+    yield group_name(mail.folder, unread=False)
     if not mail.is_read:
-        yield shelf(None, unread=True)
-        yield shelf(mail.folder, unread=True)
+        yield group_name(None, unread=True)
+        yield group_name(mail.folder, unread=True)
 
 
-def shelf(folder: str | None, *, unread: bool) -> str:
+def group_name(folder: str | None, *, unread: bool) -> str:
     """The shelf of a folder, or of all folders; of all mail in it, or of what is unread."""
     place = "anywhere" if folder is None else f"in {folder}"
     return f"unread {place}" if unread else place
 
 
-def marks_of(mail: Email) -> Iterator[str]:
+def marks_of(mail: EmailRecord) -> Iterator[str]:
     """What few mails are, so that looking for it is cheap."""
     if not mail.is_read:
         yield "unread"

@@ -13,7 +13,7 @@ Order: TypeAlias = Literal["asc", "desc"]
 _PAGE = frozenset({"limit", "offset", "sort_by", "sort_order"})
 
 
-class Asked(NullableModel):
+class PageQuery(NullableModel):
     """A query. A subclass adds its filters; one that is left out or null asks for nothing."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -36,7 +36,7 @@ class Asked(NullableModel):
         return found[self.offset : end]
 
 
-class Found(NamedTuple):
+class FoundPage(NamedTuple):
     """The keys on the page, and how many there are on all pages."""
 
     keys: Sequence[str]

@@ -14,8 +14,8 @@ from dateutil.rrule import DAILY, MO, MONTHLY, WEEKLY, YEARLY, rrule
 from pydantic import AliasChoices, Field, model_validator
 
 from services.simulator.core.modalities.fields import Day
-from services.simulator.core.records import Record
-from services.simulator.core.refusals import Refused
+from services.simulator.core.records import StoredRow
+from services.simulator.core.refusals import RefusedRequest
 
 Weekday: TypeAlias = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -29,7 +29,7 @@ _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 MOST_OCCURRENCES = 10_000
 
 
-class Recurrence(Record):
+class Recurrence(StoredRow):
     frequency: Literal["daily", "weekly", "monthly", "yearly"]
     interval: int = Field(1, ge=1, le=1_000)
     days_of_week: tuple[Weekday, ...] | None = None
@@ -50,9 +50,9 @@ class Recurrence(Record):
         ends = {"until": ("end_date",), "count": ("count",)}
         for name in (*needed.get(self.frequency, ()), *ends.get(self.end_type, ())):
             if not getattr(self, name):
-                raise Refused(f"recurrence: {name} is needed")
+                raise RefusedRequest(f"recurrence: {name} is needed")
         if self.frequency == "yearly" and (self.day_of_month or 0) > _LONGEST[(self.month_of_year or 1) - 1]:
-            raise Refused("recurrence: that month has no such day")
+            raise RefusedRequest("recurrence: that month has no such day")
         return self
 
 
@@ -75,7 +75,7 @@ def dates_between(rule: Recurrence, first: datetime, after: datetime, before: da
     """Occurrences from ``after`` to ``before``, both included; all three are wall times, as is what comes out."""
     if before < first:
         return
-    for shown in islice(_until(rule, first, after, before), MOST_OCCURRENCES):
+    for shown in islice(_occurrences_until(rule, first, after, before), MOST_OCCURRENCES):
         if shown > before:
             return
         if shown >= after:
@@ -94,14 +94,14 @@ def before_day(rule: Recurrence, first: datetime, day: date) -> int:
     return sum(1 for _ in dates_between(rule, first, first, end))
 
 
-def _until(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:
+def _occurrences_until(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:
     """The occurrences, from near ``after`` where that can be known without counting."""
     counted = rule.end_type == "count"
     last = datetime.combine(rule.end_date, time.max) if rule.end_type == "until" and rule.end_date else before
     return iter(
         rrule(
             _FREQUENCIES[rule.frequency],
-            dtstart=first if counted else _skipped(rule, first, after),
+            dtstart=first if counted else _skip_intervals(rule, first, after),
             interval=rule.interval,
             wkst=MO,
             until=None if counted else min(last, before),
@@ -113,7 +113,7 @@ def _until(rule: Recurrence, first: datetime, after: datetime, before: datetime)
     )
 
 
-def _skipped(rule: Recurrence, first: datetime, after: datetime) -> datetime:
+def _skip_intervals(rule: Recurrence, first: datetime, after: datetime) -> datetime:
     """A later beginning that leaves every occurrence from ``after`` on as it is: whole intervals are passed over."""
     if rule.frequency in ("daily", "weekly"):
         period = timedelta(days=rule.interval * (7 if rule.frequency == "weekly" else 1))

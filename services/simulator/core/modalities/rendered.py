@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from pydantic_core import to_json
 
-from services.simulator.core.records import JsonObject, R, Store, Table
+from services.simulator.core.records import JsonObject, R, Table, TableStore
 
 T = TypeVar("T")
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 class PerVersion(Generic[T]):
     """A view of a store, made again only after a change. Whoever gets it must not change it."""
 
-    def __init__(self, store: Store, make: Callable[[], T]) -> None:
+    def __init__(self, store: TableStore, make: Callable[[], T]) -> None:
         self._store = store
         self._make = make
         self._made: tuple[int, T] | None = None
@@ -34,7 +34,7 @@ class RenderedRows(Generic[R]):
         self._texts: dict[str, bytes] = {}
         table.watch(self)
 
-    def replaced(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
+    def replace(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
         self._objects.pop(key, None)
         self._texts.pop(key, None)
 
@@ -57,7 +57,7 @@ class RenderedRows(Generic[R]):
         return self._texts[key]
 
 
-def joined(first: bytes, *others: bytes) -> bytes:
+def join_objects(first: bytes, *others: bytes) -> bytes:
     """JSON objects as one that has the fields of all."""
     inner = [text[1:-1] for text in (first, *others)]
     return b"{%s}" % b",".join(text for text in inner if text)

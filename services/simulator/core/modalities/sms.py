@@ -14,19 +14,19 @@ from services.simulator.core.modalities.loading import Exported, read_state, req
 from services.simulator.core.modalities.rendered import RenderedRows, plain
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modalities.sms_query import SmsQuery, find
-from services.simulator.core.modalities.sms_records import Conversation, SmsMessage, SmsUser
+from services.simulator.core.modalities.sms_records import SmsConversationRecord, SmsMessageRecord, SmsUser
 from services.simulator.core.modalities.sms_shapes import flat
 from services.simulator.core.modalities.telephone import Telephone
 from services.simulator.core.records import JsonObject
 
 OPERATIONS: Mapping[str, type[Action[Telephone]]] = {
-    "send_message": messages.SendMessage,
+    "send_message": messages.SendSms,
     "receive_message": messages.ReceiveMessage,
     "update_delivery_status": messages.UpdateDeliveryStatus,
     "add_reaction": messages.AddReaction,
     "remove_reaction": messages.RemoveReaction,
     "edit_message": messages.EditMessage,
-    "delete_message": messages.DeleteMessage,
+    "delete_message": messages.DeleteSms,
     "create_group": conversations.CreateGroup,
     "update_group": conversations.UpdateGroup,
     "add_participant": conversations.AddParticipant,
@@ -40,8 +40,8 @@ class ExportedSms(Exported):
     """Counts follow from the messages, so they are not read."""
 
     user_phone_number: str
-    messages: dict[str, SmsMessage] = {}
-    conversations: dict[str, Conversation] = {}
+    messages: dict[str, SmsMessageRecord] = {}
+    conversations: dict[str, SmsConversationRecord] = {}
 
 
 class SmsModality(ShownModality[Telephone]):
@@ -96,7 +96,7 @@ class SmsModality(ShownModality[Telephone]):
         }
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         return {"modality_type": self.name, **plain(self.head), **self.body()}
 
     @override
@@ -115,7 +115,7 @@ class SmsModality(ShownModality[Telephone]):
     def _conversations(self) -> JsonObject:
         return {key: self._conversation(kept) for key, kept in self.tables.conversations.items()}
 
-    def _conversation(self, kept: Conversation) -> JsonObject:
+    def _conversation(self, kept: SmsConversationRecord) -> JsonObject:
         keys = self.tables.in_thread[kept.thread_id]
         last = max((self.tables.messages[key].sent_at for key in keys), default=kept.created_at)
         derived: JsonObject = {

@@ -7,10 +7,10 @@ from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.fields import Name, Phone
-from services.simulator.core.modalities.sms_records import Conversation, Participant
+from services.simulator.core.modalities.sms_records import SmsConversationRecord, SmsParticipantRecord
 from services.simulator.core.modalities.telephone import Telephone
-from services.simulator.core.modality import Moment, Outcome
-from services.simulator.core.refusals import ActionFailed, Refused
+from services.simulator.core.modality import ActionOutcome, EventMoment
+from services.simulator.core.refusals import ActionFailed, RefusedRequest
 
 
 class CreateGroup(Action[Telephone]):
@@ -21,16 +21,16 @@ class CreateGroup(Action[Telephone]):
     group_photo_url: str | None = None
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         thread_id = self.thread_id or moment.new_id("thread")
         if thread_id in tables.conversations:
             raise ActionFailed(f"There is a conversation {thread_id} already")
         numbers = dict.fromkeys((self.creator_number, *self.participant_numbers))
         people = (
-            Participant(phone_number=number, is_admin=number == self.creator_number, joined_at=moment.now)
+            SmsParticipantRecord(phone_number=number, is_admin=number == self.creator_number, joined_at=moment.now)
             for number in numbers
         )
-        group = Conversation(
+        group = SmsConversationRecord(
             thread_id=thread_id,
             conversation_type="group",
             participants=tuple(people),
@@ -40,21 +40,21 @@ class CreateGroup(Action[Telephone]):
             created_by=self.creator_number,
         )
         tables.keep(group)
-        return Outcome("Group created", (thread_id,))
+        return ActionOutcome("Group created", (thread_id,))
 
 
 class _OfGroup(Action[Telephone]):
     thread_id: Name
 
-    def group(self, tables: Telephone) -> Conversation:
+    def group(self, tables: Telephone) -> SmsConversationRecord:
         found = tables.conversation(self.thread_id)
         if found.conversation_type != "group":
             raise ActionFailed(f"Conversation {self.thread_id} is not a group")
         return found
 
-    def kept(self, tables: Telephone, changed: Conversation, said: str) -> Outcome:
+    def keep_group(self, tables: Telephone, changed: SmsConversationRecord, said: str) -> ActionOutcome:
         tables.keep(changed)
-        return Outcome(said, (self.thread_id,))
+        return ActionOutcome(said, (self.thread_id,))
 
 
 class UpdateGroup(_OfGroup):
@@ -62,9 +62,9 @@ class UpdateGroup(_OfGroup):
     group_photo_url: str | None = None
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         given = self.model_dump(include={"group_name", "group_photo_url"}, exclude_none=True)
-        return self.kept(tables, self.group(tables).model_copy(update=given), "Group updated")
+        return self.keep_group(tables, self.group(tables).model_copy(update=given), "Group updated")
 
 
 class AddParticipant(_OfGroup):
@@ -72,21 +72,23 @@ class AddParticipant(_OfGroup):
     is_admin: bool = False
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         group = self.group(tables)
         if self.phone_number in group.present:
             raise ActionFailed(f"{self.phone_number} takes part already")
         others = tuple(one for one in group.participants if one.phone_number != self.phone_number)
-        new = Participant(phone_number=self.phone_number, is_admin=self.is_admin, joined_at=moment.now)
-        return self.kept(tables, group.model_copy(update={"participants": (*others, new)}), "Participant added")
+        new = SmsParticipantRecord(phone_number=self.phone_number, is_admin=self.is_admin, joined_at=moment.now)
+        return self.keep_group(tables, group.model_copy(update={"participants": (*others, new)}), "Participant added")
 
 
 class RemoveParticipant(_OfGroup):
     phone_number: Phone
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
-        return self.kept(tables, without(self.group(tables), self.phone_number, moment), "Participant removed")
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
+        return self.keep_group(
+            tables, remove_member(self.group(tables), self.phone_number, moment), "Participant removed"
+        )
 
 
 class LeaveGroup(_OfGroup):
@@ -95,9 +97,9 @@ class LeaveGroup(_OfGroup):
     phone_number: Phone | None = None
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
-        left = without(self.group(tables), self.phone_number or tables.user, moment)
-        return self.kept(tables, left, "Group left")
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
+        left = remove_member(self.group(tables), self.phone_number or tables.user, moment)
+        return self.keep_group(tables, left, "Group left")
 
 
 class UpdateConversation(Action[Telephone]):
@@ -113,11 +115,11 @@ class UpdateConversation(Action[Telephone]):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if all(getattr(self, name) is None for name in (*_KEPT_AS, "mark_all_read", "draft_message")):
-            raise Refused("At least one of pin, mute, archive, mark_all_read or draft_message is needed")
+            raise RefusedRequest("At least one of pin, mute, archive, mark_all_read or draft_message is needed")
         return self
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         given: dict[str, bool | str | None] = {
             kept: getattr(self, name) for name, kept in _KEPT_AS.items() if getattr(self, name) is not None
         }
@@ -126,9 +128,9 @@ class UpdateConversation(Action[Telephone]):
         tables.keep(tables.conversation(self.thread_id).model_copy(update=given))
         if self.mark_all_read:
             self._read_all(tables, moment)
-        return Outcome("Conversation updated", (self.thread_id,))
+        return ActionOutcome("Conversation updated", (self.thread_id,))
 
-    def _read_all(self, tables: Telephone, moment: Moment) -> None:
+    def _read_all(self, tables: Telephone, moment: EventMoment) -> None:
         read = {"is_read": True, "read_at": moment.now, "delivery_status": "read"}
         for message_id in sorted(tables.unread[self.thread_id]):
             tables.change(tables.messages[message_id].model_copy(update=read))
@@ -137,7 +139,7 @@ class UpdateConversation(Action[Telephone]):
 _KEPT_AS = {"pin": "is_pinned", "mute": "is_muted", "archive": "is_archived"}
 
 
-def without(group: Conversation, number: str, moment: Moment) -> Conversation:
+def remove_member(group: SmsConversationRecord, number: str, moment: EventMoment) -> SmsConversationRecord:
     """The group after somebody left; raises ``ActionFailed`` if they were not in it."""
     if number not in group.present:
         raise ActionFailed(f"{number} takes no part in that conversation")

@@ -7,13 +7,19 @@ from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.fields import Given, Name, Phone, Text
-from services.simulator.core.modalities.sms_records import Direction, MessageType, Reaction, SmsAttachment, SmsMessage
-from services.simulator.core.modalities.telephone import Telephone, begun
-from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.modalities.sms_records import (
+    Direction,
+    MessageType,
+    Reaction,
+    SmsAttachment,
+    SmsMessageRecord,
+)
+from services.simulator.core.modalities.telephone import Telephone, begin_conversation
+from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed
 
 
-class _Written(Action[Telephone]):
+class _WrittenSms(Action[Telephone]):
     message_id: Name | None = None
     thread_id: Name | None = None
     from_number: Phone
@@ -23,15 +29,15 @@ class _Written(Action[Telephone]):
     attachments: tuple[SmsAttachment, ...] = ()
     replied_to_message_id: Name | None = None
 
-    def message(self, phone: Telephone, moment: Moment, direction: Direction) -> SmsMessage:
+    def message(self, phone: Telephone, moment: EventMoment, direction: Direction) -> SmsMessageRecord:
         outgoing = direction == "outgoing"
-        return SmsMessage(
+        return SmsMessageRecord(
             message_id=self.message_id or moment.new_id("message"),
             thread_id=self._thread(phone, moment),
             from_number=self.from_number,
             to_numbers=self.to_numbers,
             body=self.body,
-            attachments=_numbered(self.attachments, moment),
+            attachments=_number_attachments(self.attachments, moment),
             message_type=self.message_type,
             direction=direction,
             sent_at=moment.now,
@@ -41,42 +47,42 @@ class _Written(Action[Telephone]):
             replied_to_message_id=self.replied_to_message_id,
         )
 
-    def _thread(self, phone: Telephone, moment: Moment) -> str:
+    def _thread(self, phone: Telephone, moment: EventMoment) -> str:
         numbers = frozenset((self.from_number, *self.to_numbers))
         if self.thread_id is None:
             return phone.conversation_of(numbers, moment, self.from_number).thread_id
         if self.thread_id not in phone.conversations:
-            phone.keep(begun(self.thread_id, numbers, moment, self.from_number))
+            phone.keep(begin_conversation(self.thread_id, numbers, moment, self.from_number))
         elif not numbers <= phone.conversations[self.thread_id].present:
             raise ActionFailed(f"Not everybody takes part in conversation {self.thread_id}")
         return self.thread_id
 
 
-class SendMessage(_Written):
+class SendSms(_WrittenSms):
     """From the user. A message under another's number fails."""
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         if self.from_number != tables.user:
             raise ActionFailed(f"{self.from_number} is not the user's number, which is {tables.user}")
         message = self.message(tables, moment, "outgoing")
         tables.add(message)
-        return Outcome("SMS sent", (message.message_id,))
+        return ActionOutcome("SMS sent", (message.message_id,))
 
 
-class ReceiveMessage(_Written):
+class ReceiveMessage(_WrittenSms):
     """From another. It arrives now; it was sent when it says, at the latest now."""
 
     sent_at: Given | None = None
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         if self.from_number == tables.user:
             raise ActionFailed("What the user receives does not come from the user")
         sent_at = min(self.sent_at or moment.now, moment.now)
         message = self.message(tables, moment, "incoming").model_copy(update={"sent_at": sent_at})
         tables.add(message)
-        return Outcome("SMS received", (message.message_id,))
+        return ActionOutcome("SMS received", (message.message_id,))
 
 
 class OfMessages(Action[Telephone]):
@@ -104,12 +110,12 @@ class UpdateDeliveryStatus(OfMessages):
     )
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         for message in tables.all_found(self.message_ids):
-            tables.change(self._updated(message, moment))
-        return Outcome(f"{len(self.message_ids)} marked as {self.new_status}", self.message_ids)
+            tables.change(self._update_message(message, moment))
+        return ActionOutcome(f"{len(self.message_ids)} marked as {self.new_status}", self.message_ids)
 
-    def _updated(self, message: SmsMessage, moment: Moment) -> SmsMessage:
+    def _update_message(self, message: SmsMessageRecord, moment: EventMoment) -> SmsMessageRecord:
         read = self.new_status == "read"
         there = self.new_status != "failed"
         update = {
@@ -121,14 +127,14 @@ class UpdateDeliveryStatus(OfMessages):
         return message.model_copy(update=update)
 
 
-class DeleteMessage(OfMessages):
+class DeleteSms(OfMessages):
     """The message stays, marked as deleted."""
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         for message in tables.all_found(self.message_ids):
             tables.change(message.model_copy(update={"is_deleted": True}))
-        return Outcome(f"{len(self.message_ids)} deleted", self.message_ids)
+        return ActionOutcome(f"{len(self.message_ids)} deleted", self.message_ids)
 
 
 class EditMessage(Action[Telephone]):
@@ -138,12 +144,12 @@ class EditMessage(Action[Telephone]):
     new_body: Text = Field(validation_alias=AliasChoices("new_body", "body"))
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
-        message = tables.found(self.message_id)
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
+        message = tables.require_message(self.message_id)
         if message.message_type != "rcs":
             raise ActionFailed("Only messages of the type rcs can be edited")
         tables.change(message.model_copy(update={"body": self.new_body, "edited_at": moment.now}))
-        return Outcome("Message edited", (self.message_id,))
+        return ActionOutcome("Message edited", (self.message_id,))
 
 
 class AddReaction(Action[Telephone]):
@@ -152,15 +158,15 @@ class AddReaction(Action[Telephone]):
     emoji: Name
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
-        message = tables.found(self.message_id)
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
+        message = tables.require_message(self.message_id)
         if self.phone_number not in tables.conversation(message.thread_id).present:
             raise ActionFailed(f"{self.phone_number} takes no part in that conversation")
         if any(_is(old, self.phone_number, self.emoji) for old in message.reactions):
             raise ActionFailed(f"{self.phone_number} has reacted with {self.emoji} already")
         made = Reaction(reaction_id=moment.new_id("reaction"), timestamp=moment.now, **self.model_dump())
         tables.change(message.model_copy(update={"reactions": (*message.reactions, made)}))
-        return Outcome("Reaction added", (self.message_id, made.reaction_id))
+        return ActionOutcome("Reaction added", (self.message_id, made.reaction_id))
 
 
 class RemoveReaction(Action[Telephone]):
@@ -172,13 +178,13 @@ class RemoveReaction(Action[Telephone]):
     emoji: Annotated[Name | None, BeforeValidator(lambda emoji: emoji or None)] = None
 
     @override
-    def act(self, tables: Telephone, moment: Moment) -> Outcome:
-        message = tables.found(self.message_id)
+    def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
+        message = tables.require_message(self.message_id)
         left = tuple(old for old in message.reactions if not self._means(old, tables.user))
         if len(left) == len(message.reactions):
             raise ActionFailed("There is no such reaction")
         tables.change(message.model_copy(update={"reactions": left}))
-        return Outcome("Reaction removed", (self.message_id,))
+        return ActionOutcome("Reaction removed", (self.message_id,))
 
     def _means(self, reaction: Reaction, user: str) -> bool:
         if self.reaction_id is not None:
@@ -190,7 +196,7 @@ def _is(reaction: Reaction, phone_number: str, emoji: str) -> bool:
     return (reaction.phone_number, reaction.emoji) == (phone_number, emoji)
 
 
-def _numbered(attachments: tuple[SmsAttachment, ...], moment: Moment) -> tuple[SmsAttachment, ...]:
+def _number_attachments(attachments: tuple[SmsAttachment, ...], moment: EventMoment) -> tuple[SmsAttachment, ...]:
     return tuple(
         item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {place}")})
         for place, item in enumerate(attachments)

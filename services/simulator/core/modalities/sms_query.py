@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, paged
-from services.simulator.core.modalities.pages import Asked, Found, Order
-from services.simulator.core.modalities.sms_records import DeliveryStatus, Direction, MessageType, SmsMessage
+from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, page_of
+from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
+from services.simulator.core.modalities.sms_records import DeliveryStatus, Direction, MessageType, SmsMessageRecord
 from services.simulator.core.modalities.telephone import Telephone
 
 
-class SmsQuery(Asked):
+class SmsQuery(PageQuery):
     """Numbers match whole, words in the body whatever their case."""
 
     thread_id: Name | None = None
@@ -30,12 +30,12 @@ class SmsQuery(Asked):
     sort_order: Order = "desc"
 
 
-def find(phone: Telephone, asked: SmsQuery) -> Found:
-    keys = matching(phone.messages, indexed(phone, asked), tests_of(asked))
-    return paged(asked, in_order(phone.messages, keys, phone.by_sending, rank_by(asked.sort_by)), asked.sort_order)
+def find(phone: Telephone, asked: SmsQuery) -> FoundPage:
+    keys = matching(phone.messages, keys_by_index(phone, asked), tests_of(asked))
+    return page_of(asked, in_order(phone.messages, keys, phone.by_sending, rank_by(asked.sort_by)), asked.sort_order)
 
 
-def indexed(phone: Telephone, asked: SmsQuery) -> Iterator[Collection[str]]:
+def keys_by_index(phone: Telephone, asked: SmsQuery) -> Iterator[Collection[str]]:
     if asked.thread_id is not None:
         yield phone.in_thread[asked.thread_id]
     if asked.from_number is not None:
@@ -43,23 +43,23 @@ def indexed(phone: Telephone, asked: SmsQuery) -> Iterator[Collection[str]]:
     if asked.is_read is False:
         yield phone.not_read[""]
     if asked.sent_after is not None or asked.sent_before is not None:
-        yield phone.by_sending.between(asked.sent_after, asked.sent_before)
+        yield phone.by_sending.find_between(asked.sent_after, asked.sent_before)
 
 
-def tests_of(asked: SmsQuery) -> Tests[SmsMessage]:
+def tests_of(asked: SmsQuery) -> Tests[SmsMessageRecord]:
     """One for each filter."""
-    tests = Tests[SmsMessage]()
+    tests = Tests[SmsMessageRecord]()
     tests.same(asked, "thread_id", "from_number", "message_type", "direction", "is_read")
     tests.same(asked, "delivery_status", "is_deleted", "is_spam")
     tests.containing(asked.body_contains, lambda message: message.body)
-    tests.within(lambda message: message.sent_at, asked.sent_after, asked.sent_before)
+    tests.require_between(lambda message: message.sent_at, asked.sent_after, asked.sent_before)
     if asked.to_number is not None:
         tests.that(True, lambda message: asked.to_number in message.to_numbers)
     tests.that(asked.has_attachments, lambda message: bool(message.attachments))
     return tests
 
 
-def rank_by(sort_by: str) -> Rank[SmsMessage] | None:
+def rank_by(sort_by: str) -> Rank[SmsMessageRecord] | None:
     """What to sort by where it is not the time of sending."""
     if sort_by == "from_number":
         return lambda message: message.from_number

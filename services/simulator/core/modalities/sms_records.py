@@ -5,14 +5,14 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from services.simulator.core.modalities.fields import Kept
-from services.simulator.core.records import Record
+from services.simulator.core.records import StoredRow
 
 MessageType: TypeAlias = Literal["sms", "rcs"]
 Direction: TypeAlias = Literal["incoming", "outgoing"]
 DeliveryStatus: TypeAlias = Literal["sending", "sent", "delivered", "failed", "read"]
 
 
-class SmsAttachment(Record):
+class SmsAttachment(StoredRow):
     filename: str = Field(min_length=1)
     size: int = Field(ge=0)
     mime_type: str = "application/octet-stream"
@@ -21,7 +21,7 @@ class SmsAttachment(Record):
     duration: float | None = Field(None, ge=0, allow_inf_nan=False)
 
 
-class Reaction(Record):
+class Reaction(StoredRow):
     reaction_id: str
     message_id: str
     phone_number: str
@@ -29,7 +29,7 @@ class Reaction(Record):
     timestamp: Kept
 
 
-class SmsMessage(Record):
+class SmsMessageRecord(StoredRow):
     message_id: str
     thread_id: str
     from_number: str
@@ -54,19 +54,19 @@ class SmsMessage(Record):
         return self.direction == "incoming" and not self.is_read and not self.is_deleted
 
 
-class Participant(Record):
+class SmsParticipantRecord(StoredRow):
     phone_number: str
     is_admin: bool = False
     joined_at: Kept
     left_at: Kept | None = None
 
 
-class Conversation(Record):
+class SmsConversationRecord(StoredRow):
     """How many messages it has, and when the last one came, follows from the messages."""
 
     thread_id: str
     conversation_type: Literal["one_on_one", "group"]
-    participants: tuple[Participant, ...]
+    participants: tuple[SmsParticipantRecord, ...]
     group_name: str | None = None
     group_photo_url: str | None = None
     created_at: Kept
@@ -82,7 +82,7 @@ class Conversation(Record):
         return frozenset(one.phone_number for one in self.participants if one.left_at is None)
 
 
-class SmsUser(Record):
+class SmsUser(StoredRow):
     """Whose telephone it is."""
 
     phone_number: str = "+15550000000"

@@ -3,23 +3,28 @@
 from collections.abc import Iterable
 
 from services.simulator.core.modalities.indexes import Groups, Ordered
-from services.simulator.core.modalities.sms_records import Conversation, Participant, SmsMessage, SmsUser
-from services.simulator.core.modality import Moment
-from services.simulator.core.records import Store
+from services.simulator.core.modalities.sms_records import (
+    SmsConversationRecord,
+    SmsMessageRecord,
+    SmsParticipantRecord,
+    SmsUser,
+)
+from services.simulator.core.modality import EventMoment
+from services.simulator.core.records import TableStore
 from services.simulator.core.refusals import ActionFailed
 
 
 class Telephone:
-    def __init__(self, store: Store) -> None:
-        self.messages = store.table("messages", SmsMessage)
-        self.conversations = store.table("conversations", Conversation)
+    def __init__(self, store: TableStore) -> None:
+        self.messages = store.table("messages", SmsMessageRecord)
+        self.conversations = store.table("conversations", SmsConversationRecord)
         self.users = store.table("user", SmsUser)
         self.in_thread = Groups(self.messages, lambda message: (message.thread_id,))
         self.sent_from = Groups(self.messages, lambda message: (message.from_number,))
         self.unread = Groups(self.messages, lambda message: (message.thread_id,) if message.is_unread else ())
         self.not_read = Groups(self.messages, lambda message: () if message.is_read else ("",))
         self.by_sending = Ordered(self.messages, lambda message: message.sent_at)
-        self._among = Groups(self.conversations, lambda conversation: (among(conversation.present),))
+        self._among = Groups(self.conversations, lambda conversation: (name_of_numbers(conversation.present),))
 
     @property
     def user(self) -> str:
@@ -29,7 +34,7 @@ class Telephone:
     def belongs_to(self, user: SmsUser) -> None:
         self.users.put("user", user)
 
-    def found(self, message_id: str) -> SmsMessage:
+    def require_message(self, message_id: str) -> SmsMessageRecord:
         """Raises ``ActionFailed`` if there is no such message, or it was deleted."""
         if message_id not in self.messages:
             raise ActionFailed(f"There is no message {message_id}")
@@ -37,49 +42,51 @@ class Telephone:
             raise ActionFailed(f"Message {message_id} is deleted")
         return self.messages[message_id]
 
-    def all_found(self, message_ids: Iterable[str]) -> list[SmsMessage]:
+    def all_found(self, message_ids: Iterable[str]) -> list[SmsMessageRecord]:
         """Each once; raises ``ActionFailed``."""
-        return [self.found(key) for key in dict.fromkeys(message_ids)]
+        return [self.require_message(key) for key in dict.fromkeys(message_ids)]
 
-    def conversation(self, thread_id: str) -> Conversation:
+    def conversation(self, thread_id: str) -> SmsConversationRecord:
         """Raises ``ActionFailed``."""
         if thread_id not in self.conversations:
             raise ActionFailed(f"There is no conversation {thread_id}")
         return self.conversations[thread_id]
 
-    def add(self, message: SmsMessage) -> None:
+    def add(self, message: SmsMessageRecord) -> None:
         """Raises ``ActionFailed`` if the id is taken."""
         if message.message_id in self.messages:
             raise ActionFailed(f"There is a message {message.message_id} already")
         self.messages.put(message.message_id, message)
 
-    def change(self, message: SmsMessage) -> None:
+    def change(self, message: SmsMessageRecord) -> None:
         self.messages.put(message.message_id, message)
 
-    def keep(self, conversation: Conversation) -> None:
+    def keep(self, conversation: SmsConversationRecord) -> None:
         self.conversations.put(conversation.thread_id, conversation)
 
-    def conversation_of(self, numbers: frozenset[str], moment: Moment, created_by: str) -> Conversation:
+    def conversation_of(self, numbers: frozenset[str], moment: EventMoment, created_by: str) -> SmsConversationRecord:
         """The one that has exactly these participants; it begins now if there is none."""
-        candidates = self._among[among(numbers)]
+        candidates = self._among[name_of_numbers(numbers)]
         if candidates:
             return self.conversations[min(candidates, key=self.conversations.position)]
-        conversation = begun(moment.new_id("thread"), numbers, moment, created_by)
+        conversation = begin_conversation(moment.new_id("thread"), numbers, moment, created_by)
         self.keep(conversation)
         return conversation
 
 
-def begun(thread_id: str, numbers: Iterable[str], moment: Moment, created_by: str) -> Conversation:
+def begin_conversation(
+    thread_id: str, numbers: Iterable[str], moment: EventMoment, created_by: str
+) -> SmsConversationRecord:
     ordered = sorted(set(numbers))
-    return Conversation(
+    return SmsConversationRecord(
         thread_id=thread_id,
         conversation_type="group" if len(ordered) > 2 else "one_on_one",
-        participants=tuple(Participant(phone_number=number, joined_at=moment.now) for number in ordered),
+        participants=tuple(SmsParticipantRecord(phone_number=number, joined_at=moment.now) for number in ordered),
         created_at=moment.now,
         created_by=created_by,
     )
 
 
-def among(numbers: Iterable[str]) -> str:
+def name_of_numbers(numbers: Iterable[str]) -> str:
     """One name for a set of numbers."""
     return "|".join(sorted(numbers))

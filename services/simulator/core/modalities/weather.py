@@ -10,25 +10,25 @@ from typing_extensions import override
 from services.simulator.core.modalities.actions import Action, read_as
 from services.simulator.core.modalities.fields import Given, Kept, Latitude, Longitude, iso_text
 from services.simulator.core.modalities.loading import Exported, read_state
-from services.simulator.core.modalities.pages import Asked
+from services.simulator.core.modalities.pages import PageQuery
 from services.simulator.core.modalities.shown import ShownModality
-from services.simulator.core.modalities.weather_reports import SECTIONS, Report, Units, told
-from services.simulator.core.modality import Moment, Outcome
-from services.simulator.core.records import JsonObject, Record, Table
+from services.simulator.core.modalities.weather_reports import SECTIONS, Units, WeatherReport, report_as_json
+from services.simulator.core.modality import ActionOutcome, EventMoment
+from services.simulator.core.records import JsonObject, StoredRow, Table
 
 
-class Reported(Record):
+class TimedReport(StoredRow):
     timestamp: Kept
-    report: Report
+    report: WeatherReport
 
 
-class Spot(Record):
+class Spot(StoredRow):
     """A place with what was reported of it, newest last."""
 
     spot: str
     latitude: Latitude
     longitude: Longitude
-    reports: tuple[Reported, ...]
+    reports: tuple[TimedReport, ...]
 
 
 Spots = Table[Spot]
@@ -39,25 +39,25 @@ def key_of(latitude: float, longitude: float) -> str:
     return f"{latitude + 0.0:.2f},{longitude + 0.0:.2f}".replace("-0.00", "0.00")
 
 
-class Update(Action[Spots]):
+class UpdateWeather(Action[Spots]):
     latitude: Latitude = Field(validation_alias=AliasChoices("latitude", "lat"))
     longitude: Longitude = Field(validation_alias=AliasChoices("longitude", "lon"))
-    report: Report
+    report: WeatherReport
 
     @override
-    def act(self, tables: Spots, moment: Moment) -> Outcome:
+    def act(self, tables: Spots, moment: EventMoment) -> ActionOutcome:
         key = key_of(self.latitude, self.longitude)
         before = tables[key].reports if key in tables else ()
-        reports = (*before, Reported(timestamp=moment.now, report=self.report))
+        reports = (*before, TimedReport(timestamp=moment.now, report=self.report))
         tables.put(key, Spot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=reports))
-        return Outcome(f"Weather updated for {key}", (key,))
+        return ActionOutcome(f"Weather updated for {key}", (key,))
 
 
 def _sections(value: JsonValue) -> JsonValue:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-class WeatherQuery(Asked):
+class WeatherQuery(PageQuery):
     """The newest report of a place, or all of a stretch of time. ``exclude`` names sections."""
 
     lat: Latitude = Field(validation_alias=AliasChoices("lat", "latitude"))
@@ -69,16 +69,16 @@ class WeatherQuery(Asked):
     real: bool = False
 
 
-class _ExportedSpot(Record):
+class _ExportedSpot(StoredRow):
     """``current_report`` is all that some servers keep of a place."""
 
     latitude: Latitude
     longitude: Longitude
-    reports: tuple[Reported, ...] = ()
-    current_report: Report | None = None
+    reports: tuple[TimedReport, ...] = ()
+    current_report: WeatherReport | None = None
 
-    def kept(self, key: str, at: datetime) -> Spot:
-        current = (Reported(timestamp=at, report=self.current_report),) if self.current_report else ()
+    def make_spot(self, key: str, at: datetime) -> Spot:
+        current = (TimedReport(timestamp=at, report=self.current_report),) if self.current_report else ()
         return Spot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=self.reports or current)
 
 
@@ -86,7 +86,7 @@ class ExportedWeather(Exported):
     locations: dict[str, _ExportedSpot] = {}
 
 
-OPERATIONS: Mapping[str, type[Action[Spots]]] = {"update": Update}
+OPERATIONS: Mapping[str, type[Action[Spots]]] = {"update": UpdateWeather}
 
 
 class WeatherModality(ShownModality[Spots]):
@@ -110,7 +110,7 @@ class WeatherModality(ShownModality[Spots]):
     def body(self) -> JsonObject:
         return {
             "update_count": self.head.update_count,
-            "locations": {key: _shown(spot) for key, spot in self.tables.items()},
+            "locations": {key: _spot_as_json(spot) for key, spot in self.tables.items()},
             "location_count": len(self.tables),
         }
 
@@ -126,15 +126,15 @@ class WeatherModality(ShownModality[Spots]):
     @override
     def query(self, asked: JsonObject, now: datetime) -> JsonObject:
         query = read_as(WeatherQuery, asked)
-        found, error = self._found(query)
+        found, error = self._find_reports(query)
         if unknown := set(query.exclude or ()) - set(SECTIONS):
             error = f"unknown sections are not excluded: {', '.join(sorted(unknown))}"
-        page = [told(one.report, query.units, frozenset(query.exclude or ())) for one in query.page(found)]
+        page = [report_as_json(one.report, query.units, frozenset(query.exclude or ())) for one in query.page(found)]
         answer: JsonObject = {"modality_type": self.name, "reports": [*page], "count": len(page)}
         return answer | {"total_count": len(found), "error": error}
 
     @override
-    def exported(self) -> JsonObject:
+    def export(self) -> JsonObject:
         return self.state(self.head.last_updated)
 
     @override
@@ -144,9 +144,9 @@ class WeatherModality(ShownModality[Spots]):
         self.set_head(read.head)
         for spot in read.locations.values():
             key = key_of(spot.latitude, spot.longitude)
-            self.tables.put(key, spot.kept(key, read.last_updated))
+            self.tables.put(key, spot.make_spot(key, read.last_updated))
 
-    def _found(self, query: WeatherQuery) -> tuple[tuple[Reported, ...], str | None]:
+    def _find_reports(self, query: WeatherQuery) -> tuple[tuple[TimedReport, ...], str | None]:
         if query.real:
             return (), "The weather of the real world is not offered here"
         spot = self.tables.get(key_of(query.lat, query.lon))
@@ -154,17 +154,17 @@ class WeatherModality(ShownModality[Spots]):
             return (), "Nothing is reported of that place"
         if query.from_time is None and query.to_time is None:
             return spot.reports[-1:], None
-        return tuple(one for one in spot.reports if _within(one.timestamp, query)), None
+        return tuple(one for one in spot.reports if _is_within(one.timestamp, query)), None
 
 
-def _within(moment: datetime, query: WeatherQuery) -> bool:
+def _is_within(moment: datetime, query: WeatherQuery) -> bool:
     return (query.from_time is None or moment >= query.from_time) and (query.to_time is None or moment <= query.to_time)
 
 
-def _shown(spot: Spot) -> JsonObject:
+def _spot_as_json(spot: Spot) -> JsonObject:
     latest = spot.reports[-1] if spot.reports else None
     derived: JsonObject = {
-        "current_report": told(latest.report, "standard", frozenset()) if latest else None,
+        "current_report": report_as_json(latest.report, "standard", frozenset()) if latest else None,
         "last_updated": iso_text(latest.timestamp) if latest else None,
         "report_count": len(spot.reports),
     }

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from pydantic import ConfigDict, JsonValue
 
 from services.simulator.core.modalities.fields import Number
-from services.simulator.core.records import JsonObject, Record
+from services.simulator.core.records import JsonObject, StoredRow
 
 Units: TypeAlias = Literal["standard", "metric", "imperial"]
 SECTIONS = ("current", "minutely", "hourly", "daily", "alerts")
@@ -15,7 +15,7 @@ _SPEEDS = frozenset({"wind_speed", "wind_gust"})
 _Change = Callable[[float], float]
 
 
-class Conditions(Record):
+class WeatherConditions(StoredRow):
     """The weather at a time. What else a report says is kept as it is."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -28,30 +28,30 @@ class Conditions(Record):
     wind_gust: Number | None = None
 
 
-class Report(Record):
+class WeatherReport(StoredRow):
     """Kelvin and metres a second, as the service has it unless it is asked otherwise."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    current: Conditions | None = None
-    minutely: tuple[Conditions, ...] | None = None
-    hourly: tuple[Conditions, ...] | None = None
-    daily: tuple[Conditions, ...] | None = None
+    current: WeatherConditions | None = None
+    minutely: tuple[WeatherConditions, ...] | None = None
+    hourly: tuple[WeatherConditions, ...] | None = None
+    daily: tuple[WeatherConditions, ...] | None = None
     alerts: tuple[dict[str, JsonValue], ...] | None = None
 
 
-def told(report: Report, units: Units, excluded: frozenset[str]) -> JsonObject:
+def report_as_json(report: WeatherReport, units: Units, excluded: frozenset[str]) -> JsonObject:
     """The report in those units; a section that is excluded is there, and null."""
     whole: JsonObject = report.model_dump(mode="json", exclude_none=True)
     kept: JsonObject = {**whole, **dict.fromkeys(name for name in SECTIONS if name in excluded)}
     if units == "standard":
         return kept
-    return {name: _converted(value, units) if name in SECTIONS else value for name, value in kept.items()}
+    return {name: _convert_value(value, units) if name in SECTIONS else value for name, value in kept.items()}
 
 
-def _converted(value: JsonValue, units: Units) -> JsonValue:
+def _convert_value(value: JsonValue, units: Units) -> JsonValue:
     if isinstance(value, list):
-        return [_converted(item, units) for item in value]
+        return [_convert_value(item, units) for item in value]
     if not isinstance(value, dict):
         return value
     return {name: _figure(name, item, units) for name, item in value.items()}
@@ -62,11 +62,11 @@ def _figure(name: str, value: JsonValue, units: Units) -> JsonValue:
     if change is None:
         return value
     if isinstance(value, dict):
-        return {part: _changed(figure, change) for part, figure in value.items()}
-    return _changed(value, change)
+        return {part: _change_number(figure, change) for part, figure in value.items()}
+    return _change_number(value, change)
 
 
-def _changed(value: JsonValue, change: _Change) -> JsonValue:
+def _change_number(value: JsonValue, change: _Change) -> JsonValue:
     return round(change(value), 2) if isinstance(value, int | float) else value
 
 

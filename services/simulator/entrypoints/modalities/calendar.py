@@ -8,17 +8,17 @@ from pydantic import BaseModel, JsonValue
 
 from services.simulator.core.modalities import calendar_calendars as calendars
 from services.simulator.core.modalities.calendar import CalendarModality
-from services.simulator.core.modalities.calendar_changes import Delete, Update
-from services.simulator.core.modalities.calendar_events import Create, Respond
+from services.simulator.core.modalities.calendar_changes import ChangeCalendarEvent, RemoveCalendarEvent
+from services.simulator.core.modalities.calendar_events import AddCalendarEvent, Respond
 from services.simulator.core.modalities.calendar_query import CalendarQuery
 from services.simulator.core.modalities.fields import Given
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import Missing, Refused
+from services.simulator.core.refusals import Missing, RefusedRequest
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.names import require_own_address
-from services.simulator.entrypoints.modalities.views import Compact, answered, carried_out, shown
+from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
 
 router = APIRouter(prefix="/calendar", tags=["calendar"])
 _NAME = "calendar"
@@ -42,40 +42,52 @@ class ReminderList(BaseModel):
 
 
 @router.get("/state")
-async def state(place: Annotated[Place, permitted("calendar:state")], compact: Compact = False) -> Response:
-    return shown(place, _NAME, compact=compact)
+async def state(
+    place: Annotated[RequestContext, require_permission("calendar:state")], compact: Compact = False
+) -> Response:
+    return show_state(place, _NAME, compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[Place, permitted("calendar:query")], asked: CalendarQuery) -> Response:
-    return answered(place, _NAME, asked)
+async def query(
+    place: Annotated[RequestContext, require_permission("calendar:query")], asked: CalendarQuery
+) -> Response:
+    return answer_query(place, _NAME, asked)
 
 
 @router.post("/create")
-async def create(place: Annotated[Place, permitted("calendar:create")], body: Create) -> ActionResponse:
-    return carried_out(place, _NAME, "create", body)
+async def create(
+    place: Annotated[RequestContext, require_permission("calendar:create")], body: AddCalendarEvent
+) -> ActionResponse:
+    return carry_out(place, _NAME, "create", body)
 
 
 @router.post("/update")
-async def update(place: Annotated[Place, permitted("calendar:update")], body: Update) -> ActionResponse:
-    return carried_out(place, _NAME, "update", body)
+async def update(
+    place: Annotated[RequestContext, require_permission("calendar:update")], body: ChangeCalendarEvent
+) -> ActionResponse:
+    return carry_out(place, _NAME, "update", body)
 
 
 @router.post("/delete")
-async def delete(place: Annotated[Place, permitted("calendar:delete")], body: Delete) -> ActionResponse:
-    return carried_out(place, _NAME, "delete", body)
+async def delete(
+    place: Annotated[RequestContext, require_permission("calendar:delete")], body: RemoveCalendarEvent
+) -> ActionResponse:
+    return carry_out(place, _NAME, "delete", body)
 
 
 @router.post("/respond")
-async def respond(place: Annotated[Place, permitted("calendar:respond")], body: Respond) -> ActionResponse:
+async def respond(
+    place: Annotated[RequestContext, require_permission("calendar:respond")], body: Respond
+) -> ActionResponse:
     """As the user. Only who may let others write may let them answer."""
     require_own_address(place, body.attendee_email)
-    return carried_out(place, _NAME, "respond", body)
+    return carry_out(place, _NAME, "respond", body)
 
 
 @router.get("/reminders")
 async def reminders(
-    place: Annotated[Place, permitted("calendar:state")],
+    place: Annotated[RequestContext, require_permission("calendar:state")],
     since: Annotated[
         Given | None, Query(description="Reminders that came up later than this; else of one day.")
     ] = None,
@@ -86,7 +98,9 @@ async def reminders(
 
 
 @router.get("/calendars")
-async def all_calendars(place: Annotated[Place, permitted("calendar:calendars:list")]) -> CalendarList:
+async def all_calendars(
+    place: Annotated[RequestContext, require_permission("calendar:calendars:list")],
+) -> CalendarList:
     book = _book(place)
     found = [book.calendar(key) for key in book.tables.calendars]
     default = book.tables.settings.default_calendar_id
@@ -95,44 +109,45 @@ async def all_calendars(place: Annotated[Place, permitted("calendar:calendars:li
 
 @router.post("/calendars/create")
 async def create_calendar(
-    place: Annotated[Place, permitted("calendar:calendars:create")], body: calendars.CreateCalendar
+    place: Annotated[RequestContext, require_permission("calendar:calendars:create")], body: calendars.CreateCalendar
 ) -> CalendarChanged:
     if body.calendar_id in _book(place).tables.calendars:
-        raise Refused(f"Calendar '{body.calendar_id}' already exists")
-    done = carried_out(place, _NAME, "create_calendar", body)
+        raise RefusedRequest(f"Calendar '{body.calendar_id}' already exists")
+    done = carry_out(place, _NAME, "create_calendar", body)
     return CalendarChanged(message=done.message, calendar=_calendar(place, str(done.entity_id)))
 
 
 @router.post("/calendars/update")
 async def update_calendar(
-    place: Annotated[Place, permitted("calendar:calendars:update")], body: calendars.UpdateCalendar
+    place: Annotated[RequestContext, require_permission("calendar:calendars:update")], body: calendars.UpdateCalendar
 ) -> CalendarChanged:
     _calendar(place, body.calendar_id)
-    done = carried_out(place, _NAME, "update_calendar", body)
+    done = carry_out(place, _NAME, "update_calendar", body)
     return CalendarChanged(message=done.message, calendar=_calendar(place, body.calendar_id))
 
 
 @router.post("/calendars/delete")
 async def delete_calendar(
-    place: Annotated[Place, permitted("calendar:calendars:delete")], body: calendars.DeleteCalendar
+    place: Annotated[RequestContext, require_permission("calendar:calendars:delete")], body: calendars.DeleteCalendar
 ) -> CalendarChanged:
     gone = _calendar(place, body.calendar_id)
     if body.calendar_id == _book(place).tables.settings.default_calendar_id:
-        raise Refused("The default calendar cannot be deleted")
-    done = carried_out(place, _NAME, "delete_calendar", body)
+        raise RefusedRequest("The default calendar cannot be deleted")
+    done = carry_out(place, _NAME, "delete_calendar", body)
     return CalendarChanged(message=done.message, calendar=gone)
 
 
 @router.post("/calendars/set-default")
 async def set_default(
-    place: Annotated[Place, permitted("calendar:calendars:default")], body: calendars.SetDefaultCalendar
+    place: Annotated[RequestContext, require_permission("calendar:calendars:default")],
+    body: calendars.SetDefaultCalendar,
 ) -> CalendarChanged:
     _calendar(place, body.calendar_id)
-    done = carried_out(place, _NAME, "set_default_calendar", body)
+    done = carry_out(place, _NAME, "set_default_calendar", body)
     return CalendarChanged(message=done.message, calendar=_calendar(place, body.calendar_id))
 
 
-def _book(place: Place) -> CalendarModality:
+def _book(place: RequestContext) -> CalendarModality:
     return _calendar_modality(place.world.modality(_NAME))
 
 
@@ -142,7 +157,7 @@ def _calendar_modality(modality: Modality) -> CalendarModality:
     return modality
 
 
-def _calendar(place: Place, calendar_id: str) -> JsonObject:
+def _calendar(place: RequestContext, calendar_id: str) -> JsonObject:
     book = _book(place)
     if calendar_id not in book.tables.calendars:
         raise Missing(f"Calendar '{calendar_id}' not found")

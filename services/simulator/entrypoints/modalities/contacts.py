@@ -7,74 +7,92 @@ from fastapi import APIRouter, Response
 from services.simulator.core.modalities import contact_actions as actions
 from services.simulator.core.modalities.contacts import ContactsQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import Place, permitted
-from services.simulator.entrypoints.modalities.views import Compact, answered, carried_out, shown
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
 
 router = APIRouter(prefix="/contacts", tags=["contacts"])
 _NAME = "contacts"
 
 
 @router.get("/state")
-async def state(place: Annotated[Place, permitted("contacts:state")], compact: Compact = False) -> Response:
-    return shown(place, _NAME, compact=compact)
+async def state(
+    place: Annotated[RequestContext, require_permission("contacts:state")], compact: Compact = False
+) -> Response:
+    return show_state(place, _NAME, compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[Place, permitted("contacts:query")], asked: ContactsQuery) -> Response:
-    return answered(place, _NAME, asked)
+async def query(
+    place: Annotated[RequestContext, require_permission("contacts:query")], asked: ContactsQuery
+) -> Response:
+    return answer_query(place, _NAME, asked)
 
 
 @router.post("/create")
-async def create(place: Annotated[Place, permitted("contacts:create")], body: actions.Create) -> ActionResponse:
-    return carried_out(place, _NAME, "create", body)
+async def create(
+    place: Annotated[RequestContext, require_permission("contacts:create")], body: actions.CreateContact
+) -> ActionResponse:
+    return carry_out(place, _NAME, "create", body)
 
 
 @router.post("/update")
-async def update(place: Annotated[Place, permitted("contacts:update")], body: actions.Update) -> ActionResponse:
-    return carried_out(place, _NAME, "update", body)
+async def update(
+    place: Annotated[RequestContext, require_permission("contacts:update")], body: actions.UpdateContact
+) -> ActionResponse:
+    return carry_out(place, _NAME, "update", body)
 
 
 @router.post("/delete")
-async def delete(place: Annotated[Place, permitted("contacts:delete")], body: actions.Delete) -> ActionResponse:
-    return carried_out(place, _NAME, "delete", body)
+async def delete(
+    place: Annotated[RequestContext, require_permission("contacts:delete")], body: actions.DeleteContact
+) -> ActionResponse:
+    return carry_out(place, _NAME, "delete", body)
 
 
 @router.post("/block")
-async def block(place: Annotated[Place, permitted("contacts:block")], body: actions.Block) -> ActionResponse:
-    return carried_out(place, _NAME, "block", body)
+async def block(
+    place: Annotated[RequestContext, require_permission("contacts:block")], body: actions.Block
+) -> ActionResponse:
+    return carry_out(place, _NAME, "block", body)
 
 
 @router.post("/unblock")
-async def unblock(place: Annotated[Place, permitted("contacts:unblock")], body: actions.Unblock) -> ActionResponse:
-    return carried_out(place, _NAME, "unblock", body)
+async def unblock(
+    place: Annotated[RequestContext, require_permission("contacts:unblock")], body: actions.Unblock
+) -> ActionResponse:
+    return carry_out(place, _NAME, "unblock", body)
 
 
 @router.post("/favorite")
-async def favorite(place: Annotated[Place, permitted("contacts:favorite")], body: actions.Favorite) -> ActionResponse:
-    return carried_out(place, _NAME, "favorite", body)
+async def favorite(
+    place: Annotated[RequestContext, require_permission("contacts:favorite")], body: actions.Favorite
+) -> ActionResponse:
+    return carry_out(place, _NAME, "favorite", body)
 
 
 @router.post("/unfavorite")
 async def unfavorite(
-    place: Annotated[Place, permitted("contacts:unfavorite")], body: actions.Unfavorite
+    place: Annotated[RequestContext, require_permission("contacts:unfavorite")], body: actions.Unfavorite
 ) -> ActionResponse:
-    return carried_out(place, _NAME, "unfavorite", body)
+    return carry_out(place, _NAME, "unfavorite", body)
 
 
 @router.post("/group/add")
 async def add_to_group(
-    place: Annotated[Place, permitted("contacts:group:add")], body: actions.AddToGroup
+    place: Annotated[RequestContext, require_permission("contacts:group:add")], body: actions.AddToGroup
 ) -> ActionResponse:
-    return carried_out(place, _NAME, "add_to_group", body)
+    return carry_out(place, _NAME, "add_to_group", body)
 
 
 @router.post("/group/remove")
 async def remove_from_group(
-    place: Annotated[Place, permitted("contacts:group:remove")], body: actions.RemoveFromGroup
+    place: Annotated[RequestContext, require_permission("contacts:group:remove")], body: actions.RemoveFromGroup
 ) -> ActionResponse:
-    return carried_out(place, _NAME, "remove_from_group", body)
+    return carry_out(place, _NAME, "remove_from_group", body)
 
 
 @router.post("/merge")
-async def merge(place: Annotated[Place, permitted("contacts:merge")], body: actions.Merge) -> ActionResponse:
-    return carried_out(place, _NAME, "merge", body)
+async def merge(
+    place: Annotated[RequestContext, require_permission("contacts:merge")], body: actions.Merge
+) -> ActionResponse:
+    return carry_out(place, _NAME, "merge", body)

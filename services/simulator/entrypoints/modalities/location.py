@@ -4,24 +4,30 @@ from typing import Annotated
 
 from fastapi import APIRouter, Response
 
-from services.simulator.core.modalities.location import LocationQuery, Update
+from services.simulator.core.modalities.location import LocationQuery, UpdateLocation
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import Place, permitted
-from services.simulator.entrypoints.modalities.views import Compact, answered, carried_out, shown
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
 
 router = APIRouter(prefix="/location", tags=["location"])
 
 
 @router.get("/state")
-async def state(place: Annotated[Place, permitted("location:state")], compact: Compact = False) -> Response:
-    return shown(place, "location", compact=compact)
+async def state(
+    place: Annotated[RequestContext, require_permission("location:state")], compact: Compact = False
+) -> Response:
+    return show_state(place, "location", compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[Place, permitted("location:query")], asked: LocationQuery) -> Response:
-    return answered(place, "location", asked)
+async def query(
+    place: Annotated[RequestContext, require_permission("location:query")], asked: LocationQuery
+) -> Response:
+    return answer_query(place, "location", asked)
 
 
 @router.post("/update")
-async def update(place: Annotated[Place, permitted("location:update")], body: Update) -> ActionResponse:
-    return carried_out(place, "location", "update", body)
+async def update(
+    place: Annotated[RequestContext, require_permission("location:update")], body: UpdateLocation
+) -> ActionResponse:
+    return carry_out(place, "location", "update", body)

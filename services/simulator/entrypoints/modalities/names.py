@@ -3,23 +3,23 @@
 from services.simulator.core.keys import Forbidden
 from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modalities.sms import SmsModality
-from services.simulator.entrypoints.doorway import Place
+from services.simulator.entrypoints.doorway import RequestContext
 
 
-def require_own_address(place: Place, address: str) -> None:
+def require_own_address(place: RequestContext, address: str) -> None:
     """Raises ``Forbidden``."""
     email = place.world.modality("email")
     own = isinstance(email, EmailModality) and email.tables.is_user(address)
     _require(place, own, "email:receive")
 
 
-def require_own_number(place: Place, number: str) -> None:
+def require_own_number(place: RequestContext, number: str) -> None:
     """Raises ``Forbidden``."""
     sms = place.world.modality("sms")
     own = isinstance(sms, SmsModality) and sms.tables.user == number
     _require(place, own, "sms:receive")
 
 
-def _require(place: Place, own: bool, permission: str) -> None:
+def _require(place: RequestContext, own: bool, permission: str) -> None:
     if not own and not place.caller.may(permission):
         raise Forbidden(f"Permission denied. Required permission: {permission}, to act in another's name")

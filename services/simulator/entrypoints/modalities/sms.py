@@ -9,16 +9,16 @@ from services.simulator.core.modalities.fields import Name
 from services.simulator.core.modalities.sms_conversations import UpdateConversation
 from services.simulator.core.modalities.sms_messages import (
     AddReaction,
-    DeleteMessage,
+    DeleteSms,
     ReceiveMessage,
-    SendMessage,
+    SendSms,
     UpdateDeliveryStatus,
 )
 from services.simulator.core.modalities.sms_query import SmsQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.names import require_own_number
-from services.simulator.entrypoints.modalities.views import Compact, answered, carried_out, shown
+from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
 
 router = APIRouter(prefix="/sms", tags=["sms"])
 _NAME = "sms"
@@ -31,52 +31,56 @@ class Several(BaseModel):
 
 
 @router.get("/state")
-async def state(place: Annotated[Place, permitted("sms:state")], compact: Compact = False) -> Response:
-    return shown(place, _NAME, compact=compact)
+async def state(
+    place: Annotated[RequestContext, require_permission("sms:state")], compact: Compact = False
+) -> Response:
+    return show_state(place, _NAME, compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[Place, permitted("sms:query")], asked: SmsQuery) -> Response:
-    return answered(place, _NAME, asked)
+async def query(place: Annotated[RequestContext, require_permission("sms:query")], asked: SmsQuery) -> Response:
+    return answer_query(place, _NAME, asked)
 
 
 @router.post("/send")
-async def send(place: Annotated[Place, permitted("sms:send")], body: SendMessage) -> ActionResponse:
-    return carried_out(place, _NAME, "send_message", body)
+async def send(place: Annotated[RequestContext, require_permission("sms:send")], body: SendSms) -> ActionResponse:
+    return carry_out(place, _NAME, "send_message", body)
 
 
 @router.post("/receive")
-async def receive(place: Annotated[Place, permitted("sms:receive")], body: ReceiveMessage) -> ActionResponse:
-    return carried_out(place, _NAME, "receive_message", body)
+async def receive(
+    place: Annotated[RequestContext, require_permission("sms:receive")], body: ReceiveMessage
+) -> ActionResponse:
+    return carry_out(place, _NAME, "receive_message", body)
 
 
 @router.post("/read")
-async def read(place: Annotated[Place, permitted("sms:read")], body: Several) -> ActionResponse:
-    return carried_out(place, _NAME, "update_delivery_status", _as(body, "read"))
+async def read(place: Annotated[RequestContext, require_permission("sms:read")], body: Several) -> ActionResponse:
+    return carry_out(place, _NAME, "update_delivery_status", _as(body, "read"))
 
 
 @router.post("/unread")
-async def unread(place: Annotated[Place, permitted("sms:unread")], body: Several) -> ActionResponse:
-    return carried_out(place, _NAME, "update_delivery_status", _as(body, "delivered"))
+async def unread(place: Annotated[RequestContext, require_permission("sms:unread")], body: Several) -> ActionResponse:
+    return carry_out(place, _NAME, "update_delivery_status", _as(body, "delivered"))
 
 
 @router.post("/delete")
-async def delete(place: Annotated[Place, permitted("sms:delete")], body: Several) -> ActionResponse:
-    return carried_out(place, _NAME, "delete_message", DeleteMessage.model_validate(body.model_dump()))
+async def delete(place: Annotated[RequestContext, require_permission("sms:delete")], body: Several) -> ActionResponse:
+    return carry_out(place, _NAME, "delete_message", DeleteSms.model_validate(body.model_dump()))
 
 
 @router.post("/react")
-async def react(place: Annotated[Place, permitted("sms:react")], body: AddReaction) -> ActionResponse:
+async def react(place: Annotated[RequestContext, require_permission("sms:react")], body: AddReaction) -> ActionResponse:
     """As the user. Only who may let others write may let them react."""
     require_own_number(place, body.phone_number)
-    return carried_out(place, _NAME, "add_reaction", body)
+    return carry_out(place, _NAME, "add_reaction", body)
 
 
 @router.post("/conversation")
 async def conversation(
-    place: Annotated[Place, permitted("sms:conversation")], body: UpdateConversation
+    place: Annotated[RequestContext, require_permission("sms:conversation")], body: UpdateConversation
 ) -> ActionResponse:
-    return carried_out(place, _NAME, "update_conversation", body)
+    return carry_out(place, _NAME, "update_conversation", body)
 
 
 def _as(body: Several, status: str) -> UpdateDeliveryStatus:

@@ -6,25 +6,25 @@ from fastapi import Query, Response
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from services.simulator.core.modalities.actions import said
-from services.simulator.core.modalities.pages import Asked
+from services.simulator.core.modalities.actions import stated_fields
+from services.simulator.core.modalities.pages import PageQuery
 from services.simulator.entrypoints.actions import ActionResponse, act
-from services.simulator.entrypoints.doorway import Place
+from services.simulator.entrypoints.doorway import RequestContext
 
 Compact: TypeAlias = Annotated[bool, Query(description="Counts and short forms instead of everything.")]
 _JSON = "application/json"
 
 
-def shown(place: Place, modality: str, *, compact: bool) -> Response:
+def show_state(place: RequestContext, modality: str, *, compact: bool) -> Response:
     """The state, as it is kept ready."""
     found, now = place.world.modality(modality), place.world.now
     return Response(to_json(found.compact(now)) if compact else found.state_json(now), media_type=_JSON)
 
 
-def answered(place: Place, modality: str, asked: Asked) -> Response:
+def answer_query(place: RequestContext, modality: str, asked: PageQuery) -> Response:
     found = place.world.modality(modality).query(asked.echo(), place.world.now)
     return Response(to_json(found), media_type=_JSON)
 
 
-def carried_out(place: Place, modality: str, operation: str, body: BaseModel) -> ActionResponse:
-    return act(place, modality, {"operation": operation, **said(body)})
+def carry_out(place: RequestContext, modality: str, operation: str, body: BaseModel) -> ActionResponse:
+    return act(place, modality, {"operation": operation, **stated_fields(body)})

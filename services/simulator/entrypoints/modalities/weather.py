@@ -4,24 +4,28 @@ from typing import Annotated
 
 from fastapi import APIRouter, Response
 
-from services.simulator.core.modalities.weather import Update, WeatherQuery
+from services.simulator.core.modalities.weather import UpdateWeather, WeatherQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import Place, permitted
-from services.simulator.entrypoints.modalities.views import Compact, answered, carried_out, shown
+from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
 
 router = APIRouter(prefix="/weather", tags=["weather"])
 
 
 @router.get("/state")
-async def state(place: Annotated[Place, permitted("weather:state")], compact: Compact = False) -> Response:
-    return shown(place, "weather", compact=compact)
+async def state(
+    place: Annotated[RequestContext, require_permission("weather:state")], compact: Compact = False
+) -> Response:
+    return show_state(place, "weather", compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[Place, permitted("weather:query")], asked: WeatherQuery) -> Response:
-    return answered(place, "weather", asked)
+async def query(place: Annotated[RequestContext, require_permission("weather:query")], asked: WeatherQuery) -> Response:
+    return answer_query(place, "weather", asked)
 
 
 @router.post("/update")
-async def update(place: Annotated[Place, permitted("weather:update")], body: Update) -> ActionResponse:
-    return carried_out(place, "weather", "update", body)
+async def update(
+    place: Annotated[RequestContext, require_permission("weather:update")], body: UpdateWeather
+) -> ActionResponse:
+    return carry_out(place, "weather", "update", body)

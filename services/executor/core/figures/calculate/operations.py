@@ -26,9 +26,8 @@ from services.executor.core.figures.calculate.conditions import are_same, compar
 from services.executor.core.figures.calculate.rows import is_paid
 from services.executor.core.figures.date_values import DateOrder, has_time, read_possible_dates
 from services.executor.core.figures.made_formulas import Made
-from services.executor.core.figures.money import is_currency, places
+from services.executor.core.figures.money import UNITS, is_currency, places
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
-from services.executor.core.figures.units import UNITS
 from services.executor.core.finance.calculator import CannotCalculate, Result
 from services.executor.core.finance.catalogue import CALCULATORS, RATIO_PLACES, calculate, decimal_text
 from shared.domain.exact_json import Json, dumps

@@ -1,0 +1,133 @@
+"""Remote agents as tool servers: each skill of an A2A agent's card is a tool (``ToolServers``)."""
+
+import asyncio
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import httpx
+from typing_extensions import override
+
+from services.executor.adapters.a2a_line import AgentTransport
+from services.executor.adapters.credentials import NoCredentials
+from services.executor.ports.credentials import Credentials
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import JsonObject, digest
+from shared.infra.guard import Guard
+from shared.infra.guarded_http import GuardedTransport
+from shared.ports.tracing import NO_TRACER, Tracer
+
+if TYPE_CHECKING:
+    from services.executor.adapters.a2a_client import A2aAgent
+
+DISCOVERY_SECONDS = 15.0
+MAX_REMEMBERED = 128
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
+_TIMEOUT = httpx.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
+_HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
+
+
+class A2aAgents(ToolServers):
+    """An async context manager around one shared HTTP transport. It repeats no message and follows no redirect."""
+
+    def __init__(
+        self, guard: Guard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
+    ) -> None:
+        """``guard``: where it may connect; without, wherever it is told. ``credentials``: what agents are shown."""
+        self._tracer, self._credentials = tracer, credentials or NoCredentials()
+        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
+        self._transport = GuardedTransport(guard, _LIMITS) if guard else plain
+        self._agents: dict[str, A2aAgent] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self._transport.aclose()
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        try:
+            async with asyncio.timeout(DISCOVERY_SECONDS):
+                agent = await self._fetch_agent(connection)
+        except TimeoutError:
+            raise ToolSilent(f"{connection.id}: no card within {DISCOVERY_SECONDS:g} seconds") from None
+        return agent.tools
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return False
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        deadline = asyncio.get_running_loop().time() + timeout
+        agent = await self._agent_before_sending(connection, tool, deadline)
+        return await agent.send(tool, arguments, deadline, context_of(connection, session_id))
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        """A skill that the catalogue calls a read: nobody waits for it longer, and nobody answers what it asks."""
+        deadline = asyncio.get_running_loop().time() + timeout
+        agent = await self._agent_before_sending(connection, tool, deadline)
+        answer = await agent.send(tool, arguments, deadline, context_of(connection, session_id))
+        if answer.unfinished is None:
+            return answer
+        await agent.stop(answer.unfinished.task_id)
+        if answer.unfinished.question:
+            return ToolAnswer(
+                f"the agent asked back, and was told to stop: {answer.unfinished.question}", is_error=True
+            )
+        raise ToolSilent(f"{tool}: no result within {timeout:g} seconds; the agent was told to stop")
+
+    @override
+    async def recall(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        withdraw: bool = False,
+    ) -> ToolAnswer | None:
+        try:
+            async with asyncio.timeout(timeout):
+                agent = self._agents.get(connection.line) or await self._fetch_agent(connection)
+                return await agent.recall(arguments, context_of(connection, session_id), withdraw=withdraw)
+        except TimeoutError:
+            raise ToolSilent(f"the agent did not say within {timeout:g} seconds what became of the call") from None
+
+    async def _agent_before_sending(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
+        """The agent by its card; whatever fails here, the message itself was not sent."""
+        known = self._agents.get(connection.line)
+        if known is not None:
+            return known
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._fetch_agent(connection)
+        except (TimeoutError, ToolSilent) as error:
+            raise ToolUnreachable(f"{tool} was not sent: {error or 'no card in time'}") from error
+
+    async def _fetch_agent(self, connection: Connection) -> "A2aAgent":
+        """The agent as its card describes it now; the longest known is forgotten where there are too many."""
+        # The SDK costs half a second and 30 MB, which only a tenant that has an agent should pay.
+        from services.executor.adapters.a2a_client import fetch_agent
+
+        transport = AgentTransport(self._transport, self._credentials, connection, self._tracer)
+        client = httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=_TIMEOUT, follow_redirects=False)
+        agent = await fetch_agent(connection, client)
+        self._agents.pop(connection.line, None)
+        self._agents[connection.line] = agent
+        if len(self._agents) > MAX_REMEMBERED:
+            self._agents.pop(next(iter(self._agents)))
+        return agent
+
+
+def context_of(connection: Connection, session_id: str) -> str:
+    """The agent's context for one of our sessions: the same each time, and no other tenant's or credential's."""
+    return digest(["a2a-context", connection.line, session_id])[:32]

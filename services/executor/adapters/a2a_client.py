@@ -1,0 +1,229 @@
+"""One remote A2A agent, 1.0 or 0.3, through the official SDK: its card, messages to it, and what became of them."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import NamedTuple, TypeVar
+from uuid import uuid4
+
+import httpx
+from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.client.errors import A2AClientError, AgentCardResolutionError
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    Task,
+)
+from a2a.utils import errors as rpc
+from a2a.utils.constants import TransportProtocol
+from google.protobuf.json_format import ParseDict, ParseError
+
+from services.executor.adapters.a2a_content import answer_of, is_done, tools_of
+from services.executor.ports.tools import (
+    AGENT_TASK,
+    CALL_ID,
+    MESSAGE,
+    NEVER_TAKEN,
+    Tool,
+    ToolAnswer,
+    ToolSilent,
+    ToolUnreachable,
+)
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import JsonObject, plain, wire
+
+DATA = "data"
+_CARD_PATHS = (".well-known/agent-card.json", ".well-known/agent.json")
+_BINDINGS = [TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON]
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a task
+_HISTORY = 100  # messages of a task, and tasks of a context, among which a message of ours is looked for
+_NEVER_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_UNUSABLE = (ParseError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
+# With these the agent says that it did not begin; any other error of the protocol leaves that open.
+_NOT_BEGUN = (
+    rpc.InvalidParamsError,
+    rpc.InvalidRequestError,
+    rpc.MethodNotFoundError,
+    rpc.JSONParseError,
+    rpc.UnsupportedOperationError,
+    rpc.ContentTypeNotSupportedError,
+    rpc.ExtensionSupportRequiredError,
+    rpc.VersionNotSupportedError,
+    rpc.TaskNotFoundError,
+)
+
+T = TypeVar("T")
+
+
+async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAgent":
+    """The agent at the connection's address; raises ``ToolUnreachable`` or ``ToolSilent``."""
+    card = await _fetch_card(connection, http)
+    config = ClientConfig(streaming=False, polling=True, httpx_client=http, supported_protocol_bindings=list(_BINDINGS))
+    try:
+        client = ClientFactory(config).create(card)
+    except ValueError as error:
+        raise ToolSilent(f"{connection.id}: its card has no interface over JSON-RPC or REST: {error}") from error
+    return A2aAgent(client, tools_of(connection, card))
+
+
+async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> AgentCard:
+    """The card at one of the two places where cards stand."""
+    base, missing = connection.url.rstrip("/"), ""
+    for path in _CARD_PATHS:
+        try:
+            return await A2ACardResolver(http, base, path).get_agent_card()
+        except AgentCardResolutionError as error:
+            if error.status_code != httpx.codes.NOT_FOUND:
+                raise _port_error(f"{connection.id}: the agent's card", error) from error
+            missing = str(error)
+        except _UNUSABLE as error:
+            raise ToolSilent(f"{connection.id}: the agent's card cannot be read: {type(error).__name__}") from error
+    raise ToolSilent(f"{connection.id}: no agent's card is there: {missing}")
+
+
+class _Found(NamedTuple):
+    """A task of the agent that has our message, or whether it is certain that none has."""
+
+    task: Task | None
+    certain: bool
+
+
+class A2aAgent:
+    """Calls are made as messages that the agent answers at once with a task, at which we then look."""
+
+    def __init__(self, client: Client, tools: Sequence[Tool]) -> None:
+        self._client, self.tools = client, tuple(tools)
+
+    async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ToolAnswer:
+        """One message, and its result, if that comes before the deadline, a time of the event loop."""
+        if plain(wire(arguments)) != arguments:
+            said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
+            return ToolAnswer(said, is_error=True, not_begun=True)
+        request = _request(tool, arguments, context)
+        try:
+            async with asyncio.timeout_at(deadline):
+                first = await _translate(tool, self._send_once(request))
+        except TimeoutError:
+            raise ToolSilent(f"{tool}: the agent did not take the message in time") from None
+        if isinstance(first, ToolAnswer):
+            return first
+        if isinstance(first, Message):
+            return answer_of(first)
+        return await self._follow(first, deadline)
+
+    async def recall(self, arguments: JsonObject, context: str, *, withdraw: bool) -> ToolAnswer | None:
+        """See ``ToolServers.recall``. Only a list that is whole, of tasks that show messages, can say "never taken"."""
+        task_id, call_id = str(arguments.get(AGENT_TASK, "")), str(arguments.get(CALL_ID, ""))
+        wanted = "" if withdraw and task_id else call_id  # whatever it was told last, it has to stop
+        found = await _translate("the call", self._find(wanted, task_id, context))
+        if isinstance(found, ToolAnswer):
+            return None
+        if found.task is None:
+            return NEVER_TAKEN if found.certain else None
+        if withdraw and not is_done(found.task):
+            return await self.stop(found.task.id) or answer_of(found.task)
+        return answer_of(found.task)
+
+    async def stop(self, task_id: str) -> ToolAnswer | None:
+        """Tell the agent to stop; its task as it stands then, None where it does not say."""
+        stopped = await _translate("the cancellation", self._stop(task_id))
+        return None if isinstance(stopped, ToolAnswer) else answer_of(stopped)
+
+    async def _stop(self, task_id: str) -> Task:
+        try:
+            return await self._client.cancel_task(CancelTaskRequest(id=task_id))
+        except rpc.TaskNotCancelableError:
+            return await self._client.get_task(GetTaskRequest(id=task_id))
+
+    async def _send_once(self, request: SendMessageRequest) -> Task | Message:
+        """What the agent says at once. A task that has the message already is not sent it again."""
+        message = request.message
+        if message.task_id:
+            task = await self._client.get_task(GetTaskRequest(id=message.task_id, history_length=_HISTORY))
+            if _has(task, message.message_id):
+                return task
+            message.context_id = task.context_id  # without it, the SDK's server takes the task into a new one
+        async for event in self._client.send_message(request):
+            return event.message if event.HasField("message") else event.task
+        raise ValueError("the answer is empty")
+
+    async def _follow(self, task: Task, deadline: float) -> ToolAnswer:
+        """Look at the task until it ends, asks, or the deadline has come."""
+        pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
+        answer = answer_of(task)
+        while answer.unfinished is not None and not answer.unfinished.question and now() + pause < deadline:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    answer = answer_of(await self._client.get_task(GetTaskRequest(id=task.id)))
+            except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError):
+                continue  # it has the message: what became of it can be asked later
+        return answer
+
+    async def _find(self, call_id: str, task_id: str, context: str) -> _Found:
+        if task_id:
+            task = await self._client.get_task(GetTaskRequest(id=task_id, history_length=_HISTORY))
+            return _Found(task, certain=True) if _has(task, call_id) or not task.history else _Found(None, certain=True)
+        certain = True
+        for within in (context, ""):  # an agent need not keep the context that we name
+            try:
+                listed = await self._client.list_tasks(
+                    ListTasksRequest(
+                        context_id=within, page_size=_HISTORY, history_length=_HISTORY, include_artifacts=True
+                    )
+                )
+            except NotImplementedError:  # the SDK's word for a generation without such a method
+                return _Found(None, certain=False)
+            taken = next((task for task in listed.tasks if _has(task, call_id)), None)
+            if taken is not None:
+                return _Found(taken, certain=True)
+            certain = not listed.next_page_token and all(task.history for task in listed.tasks)
+        return _Found(None, certain)
+
+
+def _has(task: Task, call_id: str) -> bool:
+    return not call_id or any(message.message_id == call_id for message in task.history)
+
+
+def _request(tool: str, arguments: JsonObject, context: str) -> SendMessageRequest:
+    message = Message(
+        message_id=str(arguments.get(CALL_ID) or uuid4()),
+        role=Role.ROLE_USER,
+        parts=[Part(text=str(arguments.get(MESSAGE, "")))],
+    )
+    message.metadata.update({"skill": tool})
+    if task_id := arguments.get(AGENT_TASK):
+        message.task_id = str(task_id)
+    else:
+        message.context_id = context
+    if data := arguments.get(DATA):
+        message.parts.append(ParseDict({"data": wire(data)}, Part()))
+    return SendMessageRequest(message=message, configuration=SendMessageConfiguration(return_immediately=True))
+
+
+async def _translate(what: str, asked: Awaitable[T]) -> T | ToolAnswer:
+    """What the agent answers; a refusal before anything was begun as an answer, other trouble in the port's words."""
+    try:
+        return await asked
+    except _NOT_BEGUN as error:
+        return ToolAnswer(str(error), is_error=True, not_begun=True)
+    except (rpc.A2AError, httpx.HTTPError) as error:
+        raise _port_error(what, error) from error
+    except _UNUSABLE as error:
+        raise ToolSilent(f"{what}: the answer cannot be used: {type(error).__name__}") from error
+
+
+def _port_error(what: str, error: Exception) -> ToolUnreachable | ToolSilent:
+    cause = error.__cause__ if isinstance(error.__cause__, httpx.HTTPError) else error
+    if isinstance(cause, _NEVER_CONNECTED):
+        return ToolUnreachable(f"{what}: no connection: {cause}")
+    if isinstance(cause, httpx.HTTPStatusError):
+        return ToolSilent(f"{what}: the agent answered HTTP {cause.response.status_code}")
+    return ToolSilent(f"{what}: {str(cause) or type(cause).__name__}")

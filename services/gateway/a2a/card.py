@@ -1,0 +1,253 @@
+"""The agent card: pure 1.0 for clients that say so, else merged with the fields that older clients need."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from functools import cache
+from typing import NamedTuple
+
+from a2a.types.a2a_pb2 import (
+    AgentCapabilities,
+    AgentCard,
+    AgentExtension,
+    AgentInterface,
+    AgentProvider,
+    AgentSkill,
+    APIKeySecurityScheme,
+    HTTPAuthSecurityScheme,
+    OpenIdConnectSecurityScheme,
+    SecurityRequirement,
+    SecurityScheme,
+    StringList,
+)
+from fastapi import APIRouter, Request
+from pydantic import JsonValue
+from starlette.responses import Response
+
+from services.gateway.a2a.profile import SKILLS, Abilities, Face, Skill
+from services.gateway.a2a.views import NEW, OLD
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.learning.model import Statistics
+from services.gateway.features.made_tools.model import Workshop
+from services.gateway.features.tasks.options import OUTPUT_MODES
+from shared.contracts.made_tool import MadeTool
+from shared.contracts.tenant import Connection, TenantRecord
+from shared.domain.version import VERSION
+from shared.domain.words import Role
+from shared.ports.tenant_records import TenantRecords
+
+PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+_DESCRIPTION = (
+    "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
+    "says so, writes, proves each write and answers."
+)
+_BINDINGS = ("JSONRPC", "HTTP+JSON")
+_SPOKEN = ("1.0", "0.3")
+
+
+def agent_card(face: Face) -> AgentCard:
+    abilities, facts = face.abilities, face.card
+    schemes = _schemes(abilities)
+    return AgentCard(
+        name="Purple Agent",
+        description=f"{_DESCRIPTION} Model: {face.notice}." if face.notice else _DESCRIPTION,
+        version=VERSION,
+        provider=AgentProvider(organization=facts.provider, url=facts.provider_url) if facts.provider else None,
+        documentation_url=facts.documentation_url or None,
+        supported_interfaces=_interfaces(face.url),
+        capabilities=AgentCapabilities(
+            streaming=abilities.streaming,
+            push_notifications=abilities.push,
+            extended_agent_card=abilities.shows_extended_card,
+        ),
+        security_schemes=schemes,
+        security_requirements=[SecurityRequirement(schemes={name: StringList()}) for name in schemes],
+        default_input_modes=["text/plain", "application/json"],
+        default_output_modes=list(OUTPUT_MODES),
+        skills=[_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
+    )
+
+
+def card_routes(card: AgentCard, since: datetime, usual: str = "merged") -> APIRouter:
+    """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version."""
+    router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
+    shapes: Mapping[str, Callable[[AgentCard], Mapping[str, object]]]
+    shapes = {"merged": _merged_card, "1.0": NEW.card, "0.3": OLD.card}
+
+    @cache
+    def body_of(name: str) -> bytes:
+        return _encoded(shapes[name](card))
+
+    async def get_card(request: Request) -> Response:
+        """Who this agent is, what it can do and how it is reached."""
+        said = request.headers.get("a2a-version", "")
+        body = body_of("1.0" if said.startswith("1") else usual if not said or usual == "0.3" else "merged")
+        etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
+        headers["Last-Modified"] = format_datetime(changed, usegmt=True)
+        if _is_known(request, etag, changed):
+            return Response(status_code=304, headers=headers)
+        return Response(body, media_type="application/json", headers=headers)
+
+    for path in PATHS:
+        router.add_api_route(path, get_card, methods=["GET"], response_class=Response)
+    return router
+
+
+def _skill(skill: Skill) -> AgentSkill:
+    tags, examples = skill.tags.split(), [skill.example]
+    return AgentSkill(id=skill.id, name=skill.name, description=skill.description, tags=tags, examples=examples)
+
+
+def _interfaces(url: str) -> Iterator[AgentInterface]:
+    """The preferred first. Over REST, paths follow the URL, so it ends without a slash."""
+    for version in _SPOKEN:
+        for binding in _BINDINGS:
+            at = url.rstrip("/") if binding == "HTTP+JSON" else url
+            yield AgentInterface(url=at, protocol_binding=binding, protocol_version=version)
+
+
+def _schemes(abilities: Abilities) -> dict[str, SecurityScheme]:
+    schemes: dict[str, SecurityScheme] = {}
+    if "keys" in abilities.ways:
+        in_header = APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
+        schemes["apiKey"] = SecurityScheme(api_key_security_scheme=in_header)
+    if abilities.ways:
+        kinds = " or ".join({"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[way] for way in abilities.ways)
+        bearer = HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
+        bearer.bearer_format = "JWT" if abilities.ways == ("jwt",) else ""
+        schemes["bearer"] = SecurityScheme(http_auth_security_scheme=bearer)
+    if abilities.discovery:
+        issuer = OpenIdConnectSecurityScheme(open_id_connect_url=abilities.discovery, description="Who issues tokens.")
+        schemes["openId"] = SecurityScheme(open_id_connect_security_scheme=issuer)
+    return schemes
+
+
+def _is_known(request: Request, etag: str, changed: datetime) -> bool:
+    """Whether the client has this very card: by its tag, or, where it sends none, by its time."""
+    tags = request.headers.get("if-none-match")
+    if tags is not None:
+        return any(tag.strip().removeprefix("W/") in (etag, "*") for tag in tags.split(","))
+    try:
+        since = parsedate_to_datetime(request.headers.get("if-modified-since", ""))
+    except (ValueError, OverflowError):
+        return False
+    return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
+
+
+def _merged_card(card: AgentCard) -> Mapping[str, object]:
+    from a2a.server.request_handlers.response_helpers import agent_card_to_dict  # it loads all of the SDK's server
+
+    return agent_card_to_dict(card)
+
+
+def _encoded(card: Mapping[str, object]) -> bytes:
+    return json.dumps(card, ensure_ascii=False, sort_keys=True).encode()
+
+
+_LIMITS = ("max_running", "tokens_per_day", "dollars_per_day", "approval_hours", "unruled_writes", "time_zone")
+
+
+class TenantFacts(NamedTuple):
+    """``limits`` as JSON has them; ``processes``: how many kinds were worked out for this tenant."""
+
+    connections: tuple[Connection, ...]
+    limits: dict[str, JsonValue]
+    calculators: tuple[MadeTool, ...]
+    processes: int
+
+
+class TenantBook:
+    def __init__(self, records: TenantRecords, workshop: Workshop, statistics: Statistics) -> None:
+        self._records, self._workshop, self._statistics = records, workshop, statistics
+
+    async def facts(self, tenant: str) -> TenantFacts:
+        """As they stand; may raise ``StoreUnavailable``. Without a record of its own a tenant has no limits to tell."""
+        record = await self._record(tenant)
+        newest = {tool.name: tool for tool in await self._workshop.of(tenant) if tool.removed_at is None}
+        learned = await self._statistics.learning(tenant)
+        connections = record.connections if record else ()
+        limits = record.model_dump(mode="json", include=set(_LIMITS), exclude_none=True) if record else {}
+        return TenantFacts(connections, limits, tuple(newest.values()), learned.synthesized)
+
+    async def _record(self, tenant: str) -> TenantRecord | None:
+        number = await self._records.latest(tenant)
+        version = await self._records.version(tenant, number) if number else None
+        if version is None or version.withdrawn:
+            return None
+        try:
+            return version.record(tenant)
+        except ValueError:  # its operators are told where they look at it
+            return None
+
+
+LIMITS = "urn:purple-agent:tenant-limits:1"
+
+
+class ExtendedCard:
+    def __init__(self, card: AgentCard, book: TenantBook) -> None:
+        self._card, self._book = card, book
+
+    async def card_for(self, caller: Caller) -> AgentCard:
+        """The card for the caller's own tenant; may raise ``StoreUnavailable``."""
+        facts = await self._book.facts(caller.tenant)
+        card = AgentCard()
+        card.CopyFrom(self._card)
+        card.description = f"{card.description} For tenant {caller.tenant}."
+        card.skills.extend(_skills(facts, caller))
+        if facts.limits:
+            limits = AgentExtension(uri=LIMITS, description="What holds for this tenant, of each task and each day.")
+            limits.params.update(facts.limits)
+            card.capabilities.extensions.append(limits)
+        return card
+
+
+def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:
+    """What the tenant has beside the processes that come with the worker, and what the caller may do itself."""
+    yield from map(_connected, facts.connections)
+    yield from map(_calculator, facts.calculators)
+    if facts.processes:
+        yield _learned(facts.processes)
+    if Role.APPROVER in caller.principal.roles:
+        yield _deciding(caller)
+
+
+def _connected(connection: Connection) -> AgentSkill:
+    tools = ", ".join(sorted(connection.catalogue)) or "what it offers is asked of it when a task begins"
+    return AgentSkill(
+        id=f"connection.{connection.id}",
+        name=connection.id,
+        description=f"Works with this tenant's own tools at {connection.id}: {tools}.",
+        tags=["tools"],
+    )
+
+
+def _calculator(tool: MadeTool) -> AgentSkill:
+    return AgentSkill(
+        id=f"calculator.{tool.name}",
+        name=tool.name,
+        description=f"A calculator made for this tenant: {tool.purpose}",
+        tags=["calculator"],
+    )
+
+
+def _learned(count: int) -> AgentSkill:
+    return AgentSkill(
+        id="own-processes",
+        name="Processes of this tenant",
+        description=f"{count} kinds of process that the worker has worked out for this tenant.",
+        tags=["processes"],
+    )
+
+
+def _deciding(caller: Caller) -> AgentSkill:
+    levels = ", ".join(caller.principal.levels) or "no level"
+    return AgentSkill(
+        id="approvals",
+        name="Approvals",
+        description=f"Decides approvals that wait ({levels}), by message to their task or at /approvals.",
+        tags=["approvals"],
+        examples=["approve", "reject: over budget"],
+    )

@@ -1,0 +1,85 @@
+"""Refusals over REST: a ``google.rpc.Status`` in 1.0, a code and a message in 0.3."""
+
+import re
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import JsonValue
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from services.gateway.edge.replies import (
+    NO_METHOD,
+    RETRY_LATER,
+    WRONG_VERB,
+    Words,
+    error_info,
+    error_reply,
+    message_of,
+    retry_headers,
+    words_of,
+)
+
+_OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
+
+
+def rest_fault(fault: Exception) -> JSONResponse:
+    """A refusal, or the gateway's own failure, as 1.0 words it."""
+    words = words_of(fault)
+    return _with_retry(JSONResponse(rest_error(words, message_of(fault)), words.status), fault)
+
+
+def rest_fault_0_3(fault: Exception) -> JSONResponse:
+    """With the code that 0.3 has for it."""
+    words = words_of(fault)
+    return _with_retry(JSONResponse(rest_error_0_3(words, message_of(fault)), words.old_status or words.status), fault)
+
+
+def rest_error(words: Words, message: str) -> dict[str, JsonValue]:
+    status: JsonValue = words.status
+    details: JsonValue = [error_info(words.reason)]
+    return {"error": {"code": status, "status": words.rpc, "message": message, "details": details}}
+
+
+def rest_error_0_3(words: Words, message: str) -> dict[str, JsonValue]:
+    return {"code": words.code, "message": message}
+
+
+def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
+    """What a path of the protocols that there is not, or not with that verb, is answered with; None for other paths."""
+    words = (WRONG_VERB if status == 405 else NO_METHOD)._replace(status=status)
+    message = f"{detail}: {verb} {path}"
+    if path == "/":
+        return error_reply(None, words.code, message, status)
+    if path.startswith("/v1/"):
+        return JSONResponse(rest_error_0_3(words, message), status)
+    return JSONResponse(rest_error(words, message), status) if _OF_1_0.fullmatch(path) else None
+
+
+def _with_retry(response: JSONResponse, fault: Exception) -> JSONResponse:
+    response.headers.update(retry_headers(fault) or (RETRY_LATER if response.status_code == 503 else {}))
+    return response
+
+
+def speak_plainly(app: FastAPI) -> None:
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """A path or method that there is not."""
+    if not isinstance(error, HTTPException):
+        raise error
+    verb, path = request.method, request.url.path
+    reply = no_such_path(verb, path, error.status_code, error.detail)
+    reply = reply or JSONResponse({"error": f"{error.detail}: {verb} {path}"}, error.status_code)
+    reply.headers.update(error.headers or {})
+    return reply
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """A parameter of a wrong type."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    found = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+    return JSONResponse({"error": found}, 400)

@@ -1,0 +1,166 @@
+"""``POST /``: one URL, three dialects, each method by its name."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+from a2a.compat.v0_3 import types as old
+from a2a.types import a2a_pb2 as new
+from google.protobuf.message import Message
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from services.gateway.a2a.legacy import LegacyAct, LegacyMethods
+from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer
+from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
+from services.gateway.a2a.streams import RpcEnvelope, last_event_id, sse
+from services.gateway.a2a.views import NEW, OLD, Wording
+from services.gateway.edge.body import BadCall, Call, check_content_type, parse_call, read_body
+from services.gateway.edge.errors import Refusal
+from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
+from services.gateway.edge.replies import (
+    FAILED,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    NO_METHOD,
+    check_0_3,
+    check_1_0,
+    error_reply,
+    fault_error,
+    fault_reply,
+    rpc_body,
+    says_1,
+    version_of,
+)
+from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message, let_in
+from shared.domain.exact_json import JsonObject
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+_JSON = "application/json"
+_BAD_REQUEST = 400  # with which the early protocol's servers answer invalid requests
+
+
+class Method(NamedTuple):
+    """One method: how its answer is worded, what reads its parameters, and what it does."""
+
+    wording: Wording
+    read: Callable[[JsonObject], JsonObject]
+    act: Act
+
+
+def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
+    def make_1_0(schema: type[Message], act: Act) -> Method:
+        return Method(NEW, partial(read_by_schema, schema=schema.DESCRIPTOR), act)
+
+    def make_0_3(schema: type[BaseModel], act: Act) -> Method:
+        return Method(OLD, partial(read_params, schema=schema), act)
+
+    def make_of_webhook(schema: type[BaseModel], act: Act) -> Method:
+        return Method(OLD, partial(read_webhook_name, schema=schema), act)
+
+    return {
+        "SendMessage": make_1_0(new.SendMessageRequest, methods.send),
+        "SendStreamingMessage": make_1_0(new.SendMessageRequest, methods.stream),
+        "GetTask": make_1_0(new.GetTaskRequest, methods.task),
+        "ListTasks": make_1_0(new.ListTasksRequest, methods.tasks),
+        "CancelTask": make_1_0(new.CancelTaskRequest, methods.cancel),
+        "SubscribeToTask": make_1_0(new.SubscribeToTaskRequest, methods.subscribe),
+        "CreateTaskPushNotificationConfig": make_1_0(new.TaskPushNotificationConfig, methods.set_webhook),
+        "GetTaskPushNotificationConfig": make_1_0(new.GetTaskPushNotificationConfigRequest, methods.webhook),
+        "ListTaskPushNotificationConfigs": make_1_0(new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
+        "DeleteTaskPushNotificationConfig": make_1_0(new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        "GetExtendedAgentCard": make_1_0(new.GetExtendedAgentCardRequest, methods.extended_card),
+        "message/send": Method(OLD, read_send, methods.send),
+        "message/stream": Method(OLD, read_send, methods.stream),
+        "tasks/get": make_0_3(old.TaskQueryParams, methods.task),
+        "tasks/cancel": make_0_3(old.TaskIdParams, methods.cancel),
+        "tasks/resubscribe": make_0_3(old.TaskIdParams, methods.subscribe),
+        "tasks/pushNotificationConfig/set": Method(OLD, read_webhook, methods.set_webhook),
+        "tasks/pushNotificationConfig/get": make_of_webhook(old.GetTaskPushNotificationConfigParams, methods.webhook),
+        "tasks/pushNotificationConfig/list": make_of_webhook(
+            old.ListTaskPushNotificationConfigParams, methods.webhooks
+        ),
+        "tasks/pushNotificationConfig/delete": make_of_webhook(
+            old.DeleteTaskPushNotificationConfigParams, methods.drop_webhook
+        ),
+        "agent/getAuthenticatedExtendedCard": Method(OLD, lambda params: params, methods.extended_card),
+    }
+
+
+class JsonRpcEndpoint:
+    def __init__(self, methods: A2aMethods, legacy: LegacyMethods, max_body: int) -> None:
+        self._methods, self._legacy, self._max_body = rpc_methods(methods), legacy, max_body
+
+    @property
+    def method_names(self) -> frozenset[str]:
+        return frozenset({*self._methods, *self._legacy.methods})
+
+    async def __call__(self, request: Request) -> Response:
+        """A JSON-RPC call of any of the three protocols."""
+        call = Call(None, "", {})
+        try:
+            check_content_type(request)
+            call = parse_call(await read_body(request, self._max_body))
+            return await self._route(call, request)
+        except BadCall as bad:
+            status = _BAD_REQUEST if bad.method in self._legacy.methods else 200
+            return fault_reply(bad.call_id, bad, detailed=says_1(request), bad_input_status=status)
+        except (Refusal, StoreUnavailable) as fault:
+            return fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
+        except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
+            raise
+        except Exception:  # the outermost edge of a request: the client is owed an answer
+            log.exception("request_failed", method=call.method)
+            return error_reply(call.call_id, INTERNAL_ERROR, FAILED)
+
+    async def _route(self, call: Call, request: Request) -> Response:
+        method, early = self._methods.get(call.method), self._legacy.methods.get(call.method)
+        if method:
+            check = check_1_0 if method.wording is NEW else check_0_3
+            check(version_of(request), f"the method {call.method!r}")
+        if call.method in MESSAGE_METHODS:
+            await count_message(request)
+        if early is None and method and method.wording is OLD and not version_of(request):
+            early = await self._legacy.find_shared(call, request)
+        if early:
+            return await self._call_legacy(call, request, early)
+        if method is None:
+            reason = NO_METHOD.reason if says_1(request) else ""
+            return error_reply(call.call_id, METHOD_NOT_FOUND, f"there is no method {call.method!r}", reason=reason)
+        asked = MethodCall(partial(method.read, call.params), let_in(request), last_event_id(request))
+        return self._respond(call, request, await method.act(asked, method.wording))
+
+    async def _call_legacy(self, call: Call, request: Request, act: LegacyAct) -> Response:
+        try:
+            return await act(call, request)
+        except (Refusal, StoreUnavailable) as fault:
+            return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
+
+    def _respond(self, call: Call, request: Request, answer: Answer) -> Response:
+        detailed = self._is_detailed(call, request)
+        match answer:
+            case StreamAnswer(stream, shape):
+                return sse(stream, shape, RpcEnvelope(call.call_id, detailed))
+            case PendingAnswer():
+                return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT)
+            case _:
+                return Response(rpc_body(call.call_id, result=answer), media_type=_JSON)
+
+    def _is_detailed(self, call: Call, request: Request) -> bool:
+        """Whether an error says its reason beside its code, as 1.0 has it."""
+        method = self._methods.get(call.method)
+        return method.wording is NEW if method else says_1(request)
+
+
+async def _await_answer(call: Call, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
+    """The status has gone out: what fails now is told in the body."""
+    try:
+        body = rpc_body(call.call_id, result=await answer.answer())
+    except Exception as fault:  # the outermost edge of a request
+        if not isinstance(fault, Refusal | StoreUnavailable):
+            log.exception("request_failed", method=call.method)
+        body = rpc_body(call.call_id, error=fault_error(fault, detailed=detailed))
+    yield body

@@ -1,0 +1,197 @@
+"""What the methods of protocols 0.3 and 1.0 do, over either binding: parameters in the schema's words go in.
+
+All raise ``Refusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import cached_property, partial
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.a2a.card import ExtendedCard
+from services.gateway.a2a.profile import Abilities
+from services.gateway.a2a.views import Shape, Shown, Wording, reply_view, shape_of, task_view
+from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
+from services.gateway.edge.fields import count_at, id_at, required_id, text_at
+from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.streams.service import Stream, Streams
+from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.tasks.message import metadata_of, read_message
+from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
+from services.gateway.features.tasks.service import TaskDesk, Ticket
+from services.gateway.features.webhooks.config import read_webhook
+from services.gateway.features.webhooks.model import Webhook
+from services.gateway.features.webhooks.service import PushDesk
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Dialect, TaskState
+
+_MOST_WEBHOOKS = 100
+NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
+NO_EXTENDED_CARD = "there is no extended card"
+
+
+class MethodCall:
+    """One call: what reads its parameters, whom the door let in, and what the client has of a stream already."""
+
+    def __init__(self, read: Callable[[], JsonObject], let_in: Caller | None, last_event_id: str | None = None) -> None:
+        self._read, self.let_in, self.last_event_id = read, let_in, last_event_id
+
+    @cached_property
+    def params(self) -> JsonObject:
+        return self._read()
+
+
+class PendingAnswer(NamedTuple):
+    """An accepted message: its answer, which may take its time, and its task as it was accepted."""
+
+    answer: Callable[[], Awaitable[Shown]]
+    accepted: Callable[[], Shown]
+
+
+class StreamAnswer(NamedTuple):
+    """A stream that has been opened, and how its updates are worded."""
+
+    stream: Stream
+    shape: Shape
+
+
+Answer = JsonValue | PendingAnswer | StreamAnswer
+Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
+
+
+class A2aParts(NamedTuple):
+    """What the methods stand on."""
+
+    desk: TaskDesk
+    lists: TaskListDesk
+    identity: Identity
+    push: PushDesk
+    extended: ExtendedCard
+    notice: str
+    abilities: Abilities
+
+
+class A2aMethods:
+    def __init__(self, parts: A2aParts) -> None:
+        self._parts, self._notice, self._streams = parts, parts.notice, Streams(parts.desk)
+
+    async def send(self, call: MethodCall, wording: Wording) -> Answer:
+        """SendMessage: one message; its answer is the task once its turn is over."""
+        params, caller = call.params, self.caller(call)
+        options = send_options(params, wording.dialect)
+        ticket = await self._parts.desk.submit(read_message(params, wording.dialect), caller)
+        accepted = partial(self._view_accepted, ticket, options, wording)
+        return PendingAnswer(partial(self._answer, ticket, options, wording), accepted)
+
+    async def stream(self, call: MethodCall, wording: Wording) -> Answer:
+        """SendStreamingMessage: one message; its task's updates as server-sent events."""
+        self._check_streams()
+        params, caller = call.params, self.caller(call)
+        options = send_options(params, wording.dialect)
+        stream = await self._streams.send(read_message(params, wording.dialect), caller, call.last_event_id)
+        return StreamAnswer(stream, shape_of(stream, wording, self._notice, options.history_length))
+
+    async def subscribe(self, call: MethodCall, wording: Wording) -> Answer:
+        """SubscribeToTask: the task as it stands, then its updates; ``Last-Event-ID`` goes on."""
+        self._check_streams()
+        task_id, caller = required_id(call.params, "id", "id"), self.caller(call)
+        stream = await self._streams.subscribe(task_id, caller, call.last_event_id, wording.dialect)
+        return StreamAnswer(stream, shape_of(stream, wording, self._notice))
+
+    async def task(self, call: MethodCall, wording: Wording) -> Answer:
+        """GetTask: the task as it stands."""
+        caller, task_id = self.caller(call), required_id(call.params, "id", "id")
+        length = history_length(call.params, "historyLength", wording.dialect)
+        return wording.task(task_view(await self._parts.desk.read(task_id, caller), self._notice, length))
+
+    async def tasks(self, call: MethodCall, wording: Wording) -> Answer:
+        """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
+        caller, options = self.caller(call), list_options(call.params)
+        page = await self._parts.lists.tasks(options.query, caller)
+        view = partial(task_view, notice=self._notice, artifacts=options.artifacts)
+        tasks: JsonValue = [wording.task(view(one, history_length=options.history_length)) for one in page.records]
+        return {
+            "tasks": tasks,
+            "nextPageToken": page.next_token,
+            "pageSize": options.query.size,
+            "totalSize": page.total,
+        }
+
+    async def cancel(self, call: MethodCall, wording: Wording) -> Answer:
+        """CancelTask: the task, once it has ended."""
+        caller, task_id = self.caller(call), required_id(call.params, "id", "id")
+        return wording.task(task_view(await self._parts.desk.cancel(task_id, caller), self._notice))
+
+    async def set_webhook(self, call: MethodCall, wording: Wording) -> Answer:
+        """CreateTaskPushNotificationConfig: a URL that is told of the task from now on."""
+        task_id, caller = self._of_webhook(call)
+        webhook = read_webhook(call.params, "pushNotificationConfig", wording.dialect)
+        webhook = webhook._replace(config_id=webhook.config_id or task_id)
+        await self._parts.push.enter(task_id, webhook, caller)
+        return wording.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
+
+    async def webhook(self, call: MethodCall, wording: Wording) -> Answer:
+        """GetTaskPushNotificationConfig: one of the task's; in 0.3 the first, where none is named."""
+        task_id, caller = self._of_webhook(call)
+        read = id_at if wording.dialect is Dialect.A2A_0_3 else required_id
+        found = await self._parts.push.one(task_id, read(call.params, "id", "id"), caller)
+        return wording.webhook(found, task_id, "")
+
+    async def webhooks(self, call: MethodCall, wording: Wording) -> Answer:
+        """ListTaskPushNotificationConfigs: those of the task, page by page."""
+        task_id, caller = self._of_webhook(call)
+        after = text_at(call.params, "pageToken", "pageToken") or ""
+        size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
+        listed = [one.webhook for one in await self._parts.push.listed(task_id, caller)]
+        page = [one for one in listed if one.config_id > after]
+        return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], _next_token(page, size))
+
+    async def drop_webhook(self, call: MethodCall, wording: Wording) -> Answer:
+        """DeleteTaskPushNotificationConfig: it is told no more; it may be repeated."""
+        task_id, caller = self._of_webhook(call)
+        await self._parts.push.remove(task_id, required_id(call.params, "id", "id"), caller)
+        return wording.nothing
+
+    async def extended_card(self, call: MethodCall, wording: Wording) -> Answer:
+        """GetExtendedAgentCard: the card for the caller's own tenant."""
+        if not self._parts.abilities.shows_extended_card:
+            raise Unsupported(NO_EXTENDED_CARD)
+        caller = self.caller(call)
+        if not caller.principal.verified:
+            raise NoExtendedCard("the extended card is for callers who have shown who they are")
+        return wording.card(await self._parts.extended.card_for(caller))
+
+    def caller(self, call: MethodCall) -> Caller:
+        """Who speaks. A tenant that the request names must be the one it is let into."""
+        caller = self._parts.identity.caller_of(call.let_in, metadata_of(call.params))
+        if text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
+            raise InvalidField("tenant", "is not the tenant that the request was let into")
+        return caller
+
+    def _check_streams(self) -> None:
+        if not self._parts.abilities.streaming:
+            raise Unsupported(NO_STREAMS)
+
+    def _of_webhook(self, call: MethodCall) -> tuple[str, Caller]:
+        if not self._parts.push.offered:
+            raise PushUnsupported
+        return required_id(call.params, "taskId", "taskId"), self.caller(call)
+
+    async def _answer(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
+        """The task once its turn is over, or at once if nobody waits; a reply without a task where it is one."""
+        if ticket.is_reply or not options.wait:
+            return self._view_accepted(ticket, options, wording)
+        record = await self._parts.desk.wait(ticket)
+        if record.answers_as == "message" and record.state is TaskState.COMPLETED:
+            return wording.update({"message": reply_view(record, self._notice)}, False)
+        return wording.update({"task": task_view(record, self._notice, options.history_length)}, False)
+
+    def _view_accepted(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
+        if ticket.is_reply:
+            return wording.update({"message": reply_view(ticket.record, self._notice)}, False)
+        return wording.update({"task": task_view(ticket.record, self._notice, options.history_length)}, False)
+
+
+def _next_token(page: list[Webhook], size: int) -> str:
+    return page[size - 1].config_id if len(page) > size else ""

@@ -1,0 +1,170 @@
+"""The REST bindings of protocols 1.0 and 0.3: each path with the method behind it."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import NamedTuple
+
+import structlog
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
+from a2a.types import a2a_pb2 as new
+from fastapi import APIRouter, Request
+from google.protobuf.message import Message
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+
+from services.gateway.a2a.faults import rest_fault, rest_fault_0_3
+from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer
+from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
+from services.gateway.a2a.streams import BARE, last_event_id, sse
+from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
+from services.gateway.edge.body import BadCall, check_content_type, read_object
+from services.gateway.edge.errors import Refusal
+from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
+from services.gateway.edge.replies import check_0_3, check_1_0, media_type_for, version_of
+from services.gateway.features.identity.middleware import let_in
+from shared.domain.exact_json import JsonObject
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+_TASK = "/tasks/{task_id}"
+_WEBHOOKS = _TASK + "/pushNotificationConfigs"
+_WEBHOOK = _WEBHOOKS + "/{config_id}"
+_PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is the caller's alone
+
+
+class Path(NamedTuple):
+    """``schema``: what the query is read by, and the body, unless ``read`` has that to do."""
+
+    verb: str
+    path: str
+    schema: type[Message]
+    act: Act
+    read: Callable[[JsonObject], JsonObject] | None = None
+
+    @property
+    def is_old(self) -> bool:
+        return self.path.startswith("/v1/")
+
+    @property
+    def description(self) -> str:
+        return f"{self.act.__doc__} Protocol {'0.3' if self.is_old else '1.0'}."
+
+
+def paths_of(methods: A2aMethods) -> tuple[Path, ...]:
+    return (
+        Path("POST", "/message:send", new.SendMessageRequest, methods.send),
+        Path("POST", "/message:stream", new.SendMessageRequest, methods.stream),
+        Path("GET", "/tasks", new.ListTasksRequest, methods.tasks),
+        Path("POST", f"{_TASK}:cancel", new.CancelTaskRequest, methods.cancel),
+        Path("GET", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        Path("POST", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        Path("POST", _WEBHOOKS, new.TaskPushNotificationConfig, methods.set_webhook),
+        Path("GET", _WEBHOOKS, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
+        Path("GET", _WEBHOOK, new.GetTaskPushNotificationConfigRequest, methods.webhook),
+        Path("DELETE", _WEBHOOK, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        Path("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.extended_card),
+        Path("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_send),
+        Path("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_send),
+        Path("GET", "/v1/tasks", new.ListTasksRequest, methods.tasks),
+        Path("POST", f"/v1{_TASK}:cancel", old.CancelTaskRequest, methods.cancel),
+        Path("GET", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        Path("POST", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        Path("POST", f"/v1{_WEBHOOKS}", old.PushNotificationConfig, methods.set_webhook, read_rest_webhook),
+        Path("GET", f"/v1{_WEBHOOKS}", old.ListTaskPushNotificationConfigRequest, methods.webhooks),
+        Path("GET", f"/v1{_WEBHOOK}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
+        Path("DELETE", f"/v1{_WEBHOOK}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        Path("GET", "/v1/card", old.GetAgentCardRequest, methods.extended_card),
+        Path("GET", f"/v1{_TASK}", old.GetTaskRequest, methods.task),  # last: it fits ``{task_id}:subscribe`` too
+    )
+
+
+class A2aRest:
+    def __init__(self, methods: A2aMethods, max_body: int) -> None:
+        self._methods, self._max_body = methods, max_body
+        self._task = Path("GET", _TASK, new.GetTaskRequest, methods.task)
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        for path in paths_of(self._methods):
+            router.add_api_route(
+                path.path,
+                self._endpoint(path),
+                methods=[path.verb],
+                response_class=Response,
+                name=f"{path.verb.lower()}_{path.act.__name__}",
+                description=path.description,
+            )
+        return router
+
+    async def task(self, request: Request) -> Response:
+        """GetTask of protocol 1.0, whose path is shared with our own record."""
+        return await self._answer(self._task, request)
+
+    def _endpoint(self, path: Path) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await self._answer(path, request)
+
+        return endpoint
+
+    async def _answer(self, path: Path, request: Request) -> Response:
+        """The method's answer, or its refusal in the words of the protocol."""
+        try:
+            check = check_0_3 if path.is_old else check_1_0
+            check(version_of(request), f"{request.method} {request.url.path}")
+            body = await self._body(request) if path.verb == "POST" else {}
+            wording = _wording(path, body)
+            call = MethodCall(lambda: _params(path, request, body), let_in(request), last_event_id(request))
+            return _response(await path.act(call, wording), request, wording)
+        except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
+            raise
+        except Exception as fault:  # the outermost edge of a request
+            if not isinstance(fault, BadCall | Refusal | StoreUnavailable):
+                log.exception("request_failed", path=request.url.path)
+            return rest_fault_0_3(fault) if path.is_old else rest_fault(fault)
+
+    async def _body(self, request: Request) -> JsonObject:
+        check_content_type(request)
+        return await read_object(request, self._max_body, may_be_empty=True)
+
+
+def _params(path: Path, request: Request, body: JsonObject) -> JsonObject:
+    """What the path names counts before the query, and the query before the body."""
+    schema = path.schema.DESCRIPTOR
+    said = path.read(body) if path.read else read_by_schema(body, schema)
+    return {**said, **read_query(request.query_params.multi_items(), schema), **_named(request)}
+
+
+def _named(request: Request) -> JsonObject:
+    task_id, config_id = request.path_params.get("task_id"), request.path_params.get("config_id")
+    if "/pushNotificationConfigs" not in request.url.path:
+        return {"id": task_id} if task_id else {}
+    return {"taskId": task_id, "id": config_id} if config_id else {"taskId": task_id}
+
+
+def _wording(path: Path, body: JsonObject) -> Wording:
+    """Clients of 0.3 that word their message as JSON-RPC does, with ``parts``, are answered likewise."""
+    message = body.get("message")
+    if path.verb == "POST" and path.path == "/v1/message:send" and isinstance(message, dict) and "parts" in message:
+        return OLD
+    return OLD_REST if path.is_old else NEW
+
+
+def _response(answer: Answer, request: Request, wording: Wording) -> Response:
+    media_type = media_type_for(request) if wording is NEW else "application/json"
+    match answer:
+        case StreamAnswer(stream, shape):
+            return sse(stream, shape, BARE)
+        case PendingAnswer():
+            return KeptAlive(_await_answer(answer), media_type, JSON_BEAT)
+        case _:
+            return JSONResponse(answer, media_type=media_type, headers=_PRIVATE)
+
+
+async def _await_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
+    """The status has gone out: if the end cannot be followed, the task is shown as it was accepted."""
+    try:
+        shown = await answer.answer()
+    except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
+        log.exception("answer_not_followed")
+        shown = answer.accepted()
+    yield json.dumps(shown, ensure_ascii=False).encode()

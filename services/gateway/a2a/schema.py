@@ -1,0 +1,267 @@
+"""A client's JSON read by the protocol's own schema: fields in both spellings, enums by name or number, types checked.
+
+What comes out names each field by its JSON name (``taskId``) and each enum value by its name, so that nothing behind
+this module knows of spellings. Fields that the schema does not know are left out, as ProtoJSON parsers do it. The
+contents of ``Struct`` and ``Value`` stay as the client sent them: protobuf would turn their numbers into floats.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from functools import cache
+from typing import TypeVar, cast
+from uuid import uuid4
+
+from a2a._base import to_camel_custom
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
+from a2a.compat.v0_3 import types
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from pydantic import BaseModel, ValidationError
+
+from services.gateway.edge.errors import InvalidField
+from services.gateway.edge.fields import kind_of
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+T = TypeVar("T")
+Type = FieldDescriptor
+_WHOLE_NUMBERS = {Type.TYPE_INT32: (-(2**31), 2**31 - 1), Type.TYPE_UINT32: (0, 2**32 - 1)}
+_OPAQUE: Mapping[str, type] = {
+    "google.protobuf.Struct": dict,
+    "google.protobuf.Value": object,
+    "google.protobuf.ListValue": list,
+    "google.protobuf.Timestamp": str,
+}
+_FLAGS = {"true": True, "false": False}
+
+
+def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
+    """The message in the schema's own words. ``path``: where it stands; raises ``InvalidField``."""
+    names, read = _fields(schema), dict[str, Json]()
+    for key, item in value.items():
+        field = names.get(key)
+        if field is None:
+            continue
+        at = f"{path}.{field.json_name}" if path else field.json_name
+        if field.json_name in read:
+            raise InvalidField(at, f"is given twice, as {field.name} and as {field.json_name}; send one of them")
+        read[field.json_name] = None if item is None else _value(item, field, at)
+    given: JsonObject = {name: item for name, item in read.items() if item is not None}
+    _check_choices(given, schema, path)
+    return given
+
+
+def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
+    """A query's parameters as the message that they stand for; raises ``InvalidField``."""
+    names, value = _fields(schema), dict[str, Json]()
+    for key, text in parameters:
+        if key in value and key in names:
+            raise InvalidField(names[key].json_name, "is given twice")
+        value[key] = _from_text(text, names[key]) if key in names else text
+    return read_by_schema(value, schema)
+
+
+@cache
+def _fields(schema: Descriptor) -> Mapping[str, FieldDescriptor]:
+    """Each field by both of its names."""
+    return {name: field for field in schema.fields for name in (field.name, field.json_name)}
+
+
+def _check_choices(given: JsonObject, schema: Descriptor, path: str) -> None:
+    """Of the fields of a ``oneof`` there is one at most."""
+    for choice in schema.oneofs:
+        chosen = [field.json_name for field in choice.fields if field.json_name in given]
+        if len(chosen) > 1:
+            raise InvalidField(path or choice.name, f"has {' and '.join(chosen)}; send one of them")
+
+
+def _value(value: Json, field: FieldDescriptor, path: str) -> Json:
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        of_map = field.message_type.fields_by_name["value"]
+        return {key: _single(item, of_map, f"{path}.{key}") for key, item in _typed(value, dict, path).items()}
+    if field.is_repeated:
+        items = _typed(value, list, path)
+        return [_single(item, field, f"{path}[{place}]") for place, item in enumerate(items)]
+    return _single(value, field, path)
+
+
+def _single(value: Json, field: FieldDescriptor, path: str) -> Json:
+    match field.type:
+        case Type.TYPE_MESSAGE if field.message_type.full_name in _OPAQUE:
+            return _typed(value, _OPAQUE[field.message_type.full_name], path)
+        case Type.TYPE_MESSAGE:
+            return read_by_schema(_typed(value, dict, path), field.message_type, path)
+        case Type.TYPE_ENUM:
+            return _enum(value, field, path)
+        case Type.TYPE_BOOL:
+            return _typed(value, bool, path)
+        case Type.TYPE_BYTES:
+            return _bytes(_typed(value, str, path), path)
+        case number if number in _WHOLE_NUMBERS:
+            return _whole(value, path, *_WHOLE_NUMBERS[number])
+        case _:
+            return _typed(value, str, path)
+
+
+def _enum(value: Json, field: FieldDescriptor, path: str) -> str:
+    names: Mapping[str, object] = field.enum_type.values_by_name
+    numbers = {str(number): one.name for number, one in field.enum_type.values_by_number.items()}
+    said = str(value) if isinstance(value, str | int) else ""
+    name = said if said in names else numbers.get(said)
+    if name is None:
+        raise InvalidField(path, f"must be one of {', '.join(names)}")
+    return name
+
+
+def _whole(value: Json, path: str, least: int, most: int) -> int:
+    """A whole number, also as text or with zeros behind its point: so ProtoJSON has it."""
+    try:
+        number = Decimal(value) if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
+    except ArithmeticError:
+        number = None
+    if number is None or not number.is_finite() or number != number.to_integral_value():
+        raise InvalidField(path, "must be a whole number")
+    if not least <= number <= most:
+        raise InvalidField(path, f"must be from {least} to {most}")
+    return int(number)
+
+
+def _bytes(value: str, path: str) -> str:
+    """Base64 in either alphabet, with or without padding; given on in the usual one."""
+    usual = value.rstrip("=").translate(str.maketrans("-_", "+/"))
+    try:
+        return base64.b64encode(base64.b64decode(usual + "=" * (-len(usual) % 4), validate=True)).decode()
+    except ValueError:
+        raise InvalidField(path, "must be base64") from None
+
+
+_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+
+
+def _typed(value: Json, kind: type[T], path: str) -> T:
+    if not isinstance(value, kind):
+        raise InvalidField(path, f"must be {_NAMES[kind]}, not {kind_of(value)}")
+    return value
+
+
+def _from_text(text: str, field: FieldDescriptor) -> Json:
+    """A query has texts alone; the schema reads numbers out of them, but flags are words."""
+    return _FLAGS.get(text.lower(), text) if field.type == Type.TYPE_BOOL else text
+
+
+_FREE = frozenset({"metadata", "data"})  # what clients may fill as they like
+_CONFIG = "pushNotificationConfig"
+
+
+def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
+    """Each field by its JSON name, all of the types that the schema says; raises ``InvalidField``."""
+    read = cast(JsonObject, _in_camel_case(params, ""))
+    try:
+        schema.model_validate_json(dumps(read), strict=True)
+    except ValidationError as error:
+        raise _refusal(error) from None
+    return read
+
+
+def read_send(params: JsonObject) -> JsonObject:
+    """The parameters of message/send and message/stream."""
+    return read_params(_from_early_words(params), types.MessageSendParams)
+
+
+def read_webhook(params: JsonObject) -> JsonObject:
+    """The parameters of tasks/pushNotificationConfig/set, the webhook's own beside its task's id, as 1.0 has them."""
+    read = read_params(params, types.TaskPushNotificationConfig)
+    return {**_object(read, _CONFIG), "taskId": read["taskId"]}
+
+
+def read_webhook_name(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
+    """Which webhooks of which task, named as 1.0 names them."""
+    read = read_params(params, schema)
+    return {**read, "taskId": read["id"], "id": read.get(f"{_CONFIG}Id")}
+
+
+def read_rest_send(body: JsonObject) -> JsonObject:
+    """The body of message:send: worded as the REST of 0.3 has it, or, with ``parts``, as its JSON-RPC."""
+    message = body.get("message", body.get("request"))
+    if isinstance(message, dict) and "parts" in message:
+        return read_send(body)
+    read = read_by_schema(body, old.SendMessageRequest.DESCRIPTOR)
+    said = read.get("message")
+    if not isinstance(said, dict):
+        return read
+    content = said.pop("content", [])
+    said["parts"] = [_part(part) for part in content] if isinstance(content, list) else content
+    return read
+
+
+def read_rest_webhook(body: JsonObject) -> JsonObject:
+    """A webhook, wrapped twice as 0.3's REST has it (``{"config": {"pushNotificationConfig": ...}}``), once or not."""
+    if "config" in body:
+        body = _object(read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR), "config")
+    elif {_CONFIG, "push_notification_config"} & body.keys():
+        body = read_by_schema(body, old.TaskPushNotificationConfig.DESCRIPTOR)
+    return _object(body, _CONFIG) if _CONFIG in body else read_by_schema(body, old.PushNotificationConfig.DESCRIPTOR)
+
+
+def _in_camel_case(value: Json, path: str) -> Json:
+    if isinstance(value, list):
+        return [_in_camel_case(item, f"{path}[{place}]") for place, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    read: JsonObject = {}
+    for key, item in value.items():
+        name = to_camel_custom(key)
+        at = f"{path}.{name}" if path else name
+        if name in read:
+            raise InvalidField(at, "is given twice, in two spellings; send one of them")
+        read[name] = item if name in _FREE else _in_camel_case(item, at)
+    return read
+
+
+def _refusal(error: ValidationError) -> InvalidField:
+    """The first complaint. Which of several kinds a part should have been is not known: it fits none of them."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    path = "params"
+    for step in first["loc"]:
+        if str(step)[:1].isupper():
+            return InvalidField(path, "is none of the kinds that the protocol knows, or lacks what its kind needs")
+        path += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return InvalidField(path, first["msg"].lower())
+
+
+def _from_early_words(params: JsonObject) -> JsonObject:
+    """Clients that came from the early protocol name kinds by ``type`` or not at all, give their messages no id and
+    wait for the answer: such a message is read as if it said so in the words of 0.3.
+    """
+    message = params.get("message")
+    parts = message.get("parts") if isinstance(message, dict) else None
+    if not isinstance(message, dict) or not isinstance(parts, list) or _says_kind(message, parts):
+        return params
+    said: Mapping[str, Json] = {"role": "user", "messageId": str(uuid4())}
+    message = {**said, **message, "parts": [_with_kind(part) for part in parts]}
+    message["role"] = "user" if message["role"] == "ROLE_USER" else message["role"]
+    configuration = params.get("configuration") or {}
+    if isinstance(configuration, dict):
+        configuration = {"blocking": True, **configuration}
+    return {**params, "message": message, "configuration": configuration}
+
+
+def _says_kind(message: JsonObject, parts: list[Json]) -> bool:
+    return any(isinstance(one, dict) and "kind" in one for one in (message, *parts))
+
+
+def _with_kind(part: Json) -> Json:
+    if not isinstance(part, dict):
+        return part
+    held = next((kind for kind in ("text", "data", "file") if kind in part), None)
+    return {**part, "kind": part.get("type", held)}
+
+
+def _part(part: Json) -> Json:
+    """A data part of REST holds its data one step deeper."""
+    data = part.get("data") if isinstance(part, dict) else None
+    return {**part, "data": data.get("data")} if isinstance(part, dict) and isinstance(data, dict) else part
+
+
+def _object(value: JsonObject, key: str) -> JsonObject:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}

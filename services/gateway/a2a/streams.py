@@ -1,0 +1,110 @@
+"""Streams as server-sent events, in every dialect, for JSON-RPC and REST alike.
+
+A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that what is refused is an ordinary error reply.
+Then ``sse(stream, shape_of(stream, wording, notice), RpcEnvelope(call_id))`` answers with it; REST has ``BARE``.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import structlog
+from pydantic import JsonValue
+from starlette.requests import Request
+
+from services.gateway.a2a.views import Shape
+from services.gateway.edge.errors import Refusal
+from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.edge.replies import fault_error
+from services.gateway.features.streams.positions import HEADER
+from services.gateway.features.streams.service import Stream, Told
+from services.gateway.features.streams.updates import Snapshot
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+
+
+class Envelope(Protocol):
+    """What stands around each update in the data of an event. ``detailed``: errors say their reason too."""
+
+    @property
+    def detailed(self) -> bool: ...
+
+    def result(self, value: dict[str, JsonValue]) -> JsonValue: ...
+
+    def error(self, error: dict[str, JsonValue]) -> JsonValue: ...
+
+
+class RpcEnvelope(NamedTuple):
+    """A JSON-RPC response for each update."""
+
+    call_id: str | int | None
+    detailed: bool = False
+
+    def result(self, value: dict[str, JsonValue]) -> JsonValue:
+        return {"jsonrpc": "2.0", "id": self.call_id, "result": value}
+
+    def error(self, error: dict[str, JsonValue]) -> JsonValue:
+        return {"jsonrpc": "2.0", "id": self.call_id, "error": error}
+
+
+class Bare(NamedTuple):
+    """The update alone, as REST has it."""
+
+    detailed: bool = False
+
+    def result(self, value: dict[str, JsonValue]) -> JsonValue:
+        return value
+
+    def error(self, error: dict[str, JsonValue]) -> JsonValue:
+        return {"error": error}
+
+
+BARE = Bare()
+
+
+def last_event_id(request: Request) -> str | None:
+    """What the client says it has seen already of a stream that was cut off."""
+    return request.headers.get(HEADER)
+
+
+def sse(stream: Stream, shape: Shape, envelope: Envelope) -> KeptAlive:
+    frames = _frames(stream, shape, envelope)
+    return KeptAlive(frames, "text/event-stream", SSE_BEAT, partial(_delivered, stream))
+
+
+async def _delivered(stream: Stream) -> None:
+    try:
+        await stream.delivered()
+    except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
+        log.warning("answer_not_noted", task_id=stream.record.task_id, error=str(error))
+
+
+async def _frames(stream: Stream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(stream.updates()) as updates:
+            async for told in updates:
+                yield _frame(told, envelope.result(shape(told)))
+    except (Refusal, StoreUnavailable) as fault:
+        log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
+        yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
+    except Exception as fault:  # the outermost edge of a request: the status has gone out already
+        log.exception("stream_failed", task_id=stream.record.task_id)
+        yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
+
+
+def _frame(told: Told, data: JsonValue) -> bytes:
+    """A client that lost events is told so in a comment too: not every one looks into a task's metadata."""
+    gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
+    comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"
+    return f"{comment}id: {told.event_id}\ndata: {_compact(data)}\n\n".encode()
+
+
+def _error(data: JsonValue) -> bytes:
+    """Without an id: whoever goes on after the last one gets what is missing."""
+    return f"data: {_compact(data)}\n\n".encode()
+
+
+_compact: Callable[[JsonValue], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -1,0 +1,265 @@
+"""Tasks, updates and webhooks in the words of the protocols."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import NamedTuple, TypeAlias, cast
+
+from a2a.compat.v0_3 import types as types_0_3
+from a2a.compat.v0_3.conversions import to_compat_agent_card, to_compat_stream_response
+from a2a.compat.v0_3.proto_utils import ToProto
+from a2a.types.a2a_pb2 import AgentCard, StreamResponse
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.timestamp_pb2 import Timestamp
+from pydantic import BaseModel, JsonValue
+from pydantic.alias_generators import to_camel
+
+from services.gateway.features.streams.service import Stream, Told
+from services.gateway.features.streams.updates import (
+    ArtifactUpdate,
+    Reply,
+    Snapshot,
+    StatusUpdate,
+    Update,
+    legacy_update,
+)
+from services.gateway.features.tasks.views import answer_of, metadata_of
+from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
+from services.gateway.features.webhooks.model import Webhook
+from shared.contracts.task import Artifact, File, HistoryMessage, TaskRecord
+from shared.domain.words import Dialect, TaskState
+
+Shown = dict[str, JsonValue]
+
+
+def task_view(record: TaskRecord, notice: str, history_length: int | None = None, *, artifacts: bool = True) -> Shown:
+    """``history_length``: how many messages of history at most; all if None."""
+    kept = record.history[-history_length:] if history_length else () if history_length == 0 else record.history
+    return _without_empty(
+        id=record.task_id,
+        contextId=record.session_id,
+        status=_status(record, record.state, record.reason, record.updated_at, "status"),
+        artifacts=_artifacts(record) if artifacts else [],
+        history=[_message(record, item) for item in kept],
+        metadata=_metadata(metadata_of(record, notice)),
+    )
+
+
+def reply_view(record: TaskRecord, notice: str) -> Shown:
+    """The answer of an ended task as a message that belongs to no task."""
+    answer = answer_of(record)
+    return {
+        "messageId": f"{record.task_id}-reply",
+        "contextId": record.session_id,
+        "role": "ROLE_AGENT",
+        "parts": [{"text": answer.text if answer else ""}],
+        "metadata": _metadata(metadata_of(record, notice)),
+    }
+
+
+def update_view(update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None) -> Shown:
+    """An update under its kind's name; ``name`` tells it from the task's others."""
+    match update:
+        case Snapshot():
+            return {"task": _snapshot(update, notice, length)}
+        case Reply(replied):
+            return {"message": reply_view(replied, notice)}
+        case StatusUpdate():
+            return {"statusUpdate": _status_update(update, name, record, notice)}
+        case ArtifactUpdate():
+            artifact = _artifact(update.place, update.artifact)
+            flags = _without_empty(append=update.append, lastChunk=update.last_chunk)
+            return {"artifactUpdate": {**_names(record), "artifact": artifact, **flags}}
+
+
+def _snapshot(update: Snapshot, notice: str, length: int | None) -> Shown:
+    task = task_view(update.record, notice, length)
+    if update.lost_after is None:
+        return task
+    metadata = _metadata({**metadata_of(update.record, notice), "gap": {"lostAfter": update.lost_after}})
+    return {**task, "metadata": metadata}
+
+
+def _status_update(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
+    metadata = metadata_of(update.record, notice) if update.record else update.metadata
+    status = _status(record, update.state, update.text, update.at, name)
+    return {**_names(record), "status": status, **_without_empty(metadata=_metadata(metadata))}
+
+
+def _names(record: TaskRecord) -> Shown:
+    return {"taskId": record.task_id, "contextId": record.session_id}
+
+
+def _status(record: TaskRecord, state: TaskState, text: str | None, at: datetime, name: str) -> Shown:
+    status: Shown = {"state": f"TASK_STATE_{state.name}", "timestamp": _time(at)}
+    if text:
+        said = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=at)
+        status["message"] = _message(record, said)
+    return status
+
+
+def _artifacts(record: TaskRecord) -> list[JsonValue]:
+    """The worker's answer first; a sentence about the status, where it gave none, behind what it made."""
+    answer = answer_of(record)
+    made: list[JsonValue] = [_artifact(place, item) for place, item in enumerate(record.artifacts, start=1)]
+    if answer is None:
+        return made
+    said = _artifact(0, Artifact(name=answer.name, text=answer.text))
+    return [said, *made] if answer.is_given else [*made, said]
+
+
+def _artifact(place: int, item: Artifact) -> Shown:
+    """``place``: where it stands among the task's results; 0 is the answer."""
+    name = f"{item.name}-{place}" if place else item.name
+    return {**_without_empty(artifactId=name, name=item.name), "parts": _parts(item)}
+
+
+def _parts(item: Artifact) -> list[JsonValue]:
+    parts: list[JsonValue] = []
+    if item.text is not None:
+        parts.append({"text": item.text, **_without_empty(mediaType=item.media_type)})
+    if item.data is not None:
+        parts.append({"data": item.data, "mediaType": "application/json"})
+    if item.file is not None:
+        parts.append(_file(item.file))
+    return parts
+
+
+def _file(file: File) -> Shown:
+    content: Shown = {"raw": file.content or ""} if file.url is None else {"url": file.url}
+    return {**content, **_without_empty(filename=file.name, mediaType=file.media_type)}
+
+
+def _message(record: TaskRecord, item: HistoryMessage) -> Shown:
+    parts: list[JsonValue] = [*item.parts] if item.parts else [{"text": item.text}]
+    role = "ROLE_USER" if item.role == "user" else "ROLE_AGENT"
+    return {"messageId": item.message_id, **_names(record), "role": role, "parts": parts}
+
+
+def _metadata(ours: Mapping[str, JsonValue]) -> Shown:
+    """Our own keys as the protocol spells its fields, also those of progress; what else they hold is told as it is."""
+    progress = ours.get("progress")
+    told = {**ours, "progress": _metadata(progress)} if isinstance(progress, dict) else ours
+    return {to_camel(key): value for key, value in told.items()}
+
+
+def _time(at: datetime) -> str:
+    stamp = Timestamp()
+    stamp.FromDatetime(at)
+    return str(stamp.ToJsonString())
+
+
+def _without_empty(**fields: JsonValue) -> Shown:
+    """As protobuf writes JSON: what is empty is left out."""
+    return {name: value for name, value in fields.items() if value}
+
+
+_Event = types_0_3.Message | types_0_3.Task | types_0_3.TaskStatusUpdateEvent | types_0_3.TaskArtifactUpdateEvent
+
+
+class Wording(NamedTuple):
+    """One protocol over one binding. ``update``: a payload of 1.0 (task, message or update under its name), and whether
+    its stream ends with it.
+    """
+
+    dialect: Dialect
+    task: Callable[[Shown], Shown]
+    update: Callable[[Shown, bool], Shown]
+    webhook: Callable[[Webhook, str, str], Shown]  # the webhook, its task, and the token if it may be told
+    webhooks: Callable[[list[JsonValue], str], JsonValue]
+    card: Callable[[AgentCard], Shown]
+    nothing: JsonValue
+
+
+def _event(payload: Shown, final: bool) -> _Event:
+    """The SDK says ``final`` of ended tasks only; in 0.3 it means the stream's end, whatever the task waits for."""
+    event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
+    if isinstance(event, types_0_3.TaskStatusUpdateEvent):
+        event.final = final
+    return event
+
+
+def old_update(payload: Shown, final: bool = False) -> Shown:
+    return _dump(_event(payload, final))
+
+
+def old_task(task: Shown) -> Shown:
+    return old_update({"task": task})
+
+
+def _old_rest_update(payload: Shown, final: bool = False) -> Shown:
+    return cast(Shown, MessageToDict(ToProto.stream_response(_event(payload, final))))
+
+
+def _old_rest_task(task: Shown) -> Shown:
+    return cast(Shown, _old_rest_update({"task": task})["task"])
+
+
+def _new_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+    return {**shape_of_1_0(webhook, task_id), **_token(token)}
+
+
+def _old_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+    config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_token(token)}
+    return {"taskId": task_id, "pushNotificationConfig": config}
+
+
+def _old_rest_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+    """With the name that 0.3's REST gives a webhook: the path where it is found."""
+    config = _old_webhook(webhook, task_id, token)["pushNotificationConfig"]
+    return {"name": f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}", "pushNotificationConfig": config}
+
+
+def _token(token: str) -> Shown:
+    return {"token": token} if token else {}
+
+
+def _dump(model: BaseModel) -> Shown:
+    return cast(Shown, model.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _old_card(card: AgentCard) -> Shown:
+    return _dump(to_compat_agent_card(card))
+
+
+NEW = Wording(
+    Dialect.A2A_1_0,
+    task=lambda task: task,
+    update=lambda payload, _: payload,
+    webhook=_new_webhook,
+    webhooks=lambda configs, token: {"configs": configs, "nextPageToken": token},
+    card=lambda card: cast(Shown, MessageToDict(card)),
+    nothing={},
+)
+OLD = Wording(
+    Dialect.A2A_0_3,
+    task=old_task,
+    update=old_update,
+    webhook=_old_webhook,
+    webhooks=lambda configs, _: configs,
+    card=_old_card,
+    nothing=None,
+)
+OLD_REST = OLD._replace(
+    task=_old_rest_task,
+    update=_old_rest_update,
+    webhook=_old_rest_webhook,
+    webhooks=lambda configs, _: {"configs": configs},
+    nothing={},
+)
+
+
+Shape: TypeAlias = Callable[[Told], Shown]
+
+
+def shape_of(stream: Stream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
+    """How the updates of a stream are written in protocols 0.3 and 1.0."""
+
+    def write_update(told: Told) -> Shown:
+        final = isinstance(told.update, StatusUpdate) and told.update.final
+        return wording.update(update_view(told.update, told.event_id, stream.record, notice, history_length), final)
+
+    return write_update
+
+
+def legacy_shape_of(stream: Stream, notice: str) -> Shape:
+    return lambda told: legacy_update(told.update, stream.shown_id, notice)

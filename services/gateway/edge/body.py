@@ -1,0 +1,147 @@
+"""From the bytes of a request to a JSON-RPC call, refusing what is not one."""
+
+import json
+from decimal import Decimal
+from typing import NamedTuple, NoReturn, cast
+
+from starlette.requests import Request
+
+from services.gateway.edge.errors import InvalidField, UnsupportedMediaType
+from services.gateway.edge.fields import kind_of
+from shared.domain.exact_json import Json, JsonObject
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+INVALID_PARAMS = -32602
+MAX_DEPTH = 64
+MAX_VALUES = 100_000  # reading a million would hold all others up for a second
+
+
+class BadCall(Exception):
+    """Bytes that are no JSON-RPC call. ``call_id`` and ``method`` are the call's where they could be read."""
+
+    def __init__(
+        self, code: int, message: str, call_id: str | int | None = None, status: int = 400, method: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.call_id, self.status, self.method = code, message, call_id, status, method
+
+
+class Call(NamedTuple):
+    """One JSON-RPC call; a missing id is answered as null."""
+
+    call_id: str | int | None
+    method: str
+    params: JsonObject
+
+
+def check_content_type(request: Request) -> None:
+    """A body that is said to be JSON, or that nothing is said of; raises ``UnsupportedMediaType``."""
+    said = request.headers.get("content-type", "")
+    kind = said.partition(";")[0].strip().lower()
+    if kind and kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedMediaType(said)
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, read no further than the limit."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", status=413)
+    return bytes(body)
+
+
+async def read_object(request: Request, limit: int, *, may_be_empty: bool = False) -> JsonObject:
+    """The body as one JSON object; raises ``BadCall``, and ``InvalidField`` for another JSON value."""
+    body = await read_body(request, limit)
+    value = parse_value(b"{}" if may_be_empty and not body else body)
+    if not isinstance(value, dict):
+        raise InvalidField("body", f"must be an object, not {kind_of(value)}")
+    return value
+
+
+def parse_call(body: bytes) -> Call:
+    """The call in a body; raises ``BadCall``."""
+    value = parse_value(body)
+    if isinstance(value, list):
+        raise BadCall(INVALID_REQUEST, "batches are not supported; send one call a request")
+    if not isinstance(value, dict):
+        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {kind_of(value)}")
+    method, params = value.get("method"), value.get("params")
+    named = method if isinstance(method, str) else ""
+    call_id = _call_id(value, named)
+    if value.get("jsonrpc") != "2.0":
+        raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id, method=named)
+    if not named:
+        raise BadCall(INVALID_REQUEST, "method: must be the name of a method", call_id)
+    if not isinstance(params, dict | None):
+        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {kind_of(params)}", call_id, method=named)
+    return Call(call_id, named, params or {})
+
+
+def _call_id(value: JsonObject, method: str) -> str | int | None:
+    call_id = value.get("id")
+    if isinstance(call_id, bool) or not isinstance(call_id, str | int | None):
+        cause = f"id: must be a string, a whole number or null, not {kind_of(call_id)}"
+        raise BadCall(INVALID_REQUEST, cause, method=method)
+    return call_id
+
+
+def parse_value(body: bytes) -> Json:
+    """The JSON value in a body, its numbers exact; raises ``BadCall``."""
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadCall(PARSE_ERROR, f"the body is not UTF-8 (byte {error.start})") from None
+    try:
+        value = cast(Json, json.loads(text, parse_float=Decimal, parse_constant=_not_json))
+    except RecursionError:
+        raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise BadCall(PARSE_ERROR, f"the body is not JSON: {error}") from None
+    _check_values(value)
+    return value
+
+
+def _check_values(root: Json) -> None:
+    """Refuse what later readers would choke on: too many, too deep, half a surrogate pair, numbers beyond any float."""
+    level, count = [root], 1
+    for _ in range(MAX_DEPTH):
+        inner: list[Json] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            else:
+                _check_scalar(value)
+        count += len(inner)
+        if count > MAX_VALUES:
+            raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
+        if not inner:
+            return
+        level = inner
+    raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels")
+
+
+def _check_scalar(value: Json) -> None:
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise BadCall(PARSE_ERROR, "the JSON holds half of a surrogate pair, which is no text") from None
+    elif isinstance(value, Decimal | int) and Decimal(value).copy_abs() > _LARGEST:
+        raise BadCall(PARSE_ERROR, "the JSON holds a number that is too large")
+    elif isinstance(value, Decimal) and value and value.copy_abs() < _SMALLEST:
+        raise BadCall(PARSE_ERROR, "the JSON holds a number that is too small")
+
+
+_LARGEST = Decimal("1e300")
+_SMALLEST = Decimal("1e-300")
+
+
+def _not_json(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")

@@ -1,0 +1,202 @@
+"""What the gateway refuses, and why. Each message is a sentence that a client's developer can act on."""
+
+from collections.abc import Sequence
+from math import ceil
+
+from services.gateway.edge.limits import Standing
+
+
+class Refusal(Exception):
+    """A request that is not carried out; the message names the cause."""
+
+
+class InvalidField(Refusal):
+    """A field is missing, of the wrong type or not allowed. ``field`` is its path in ``params``."""
+
+    def __init__(self, field: str, cause: str) -> None:
+        super().__init__(f"{field}: {cause}")
+        self.field = field
+
+
+class UnsupportedContent(Refusal):
+    def __init__(self, field: str, cause: str = "only text and data parts are accepted; files are not") -> None:
+        super().__init__(f"{field}: {cause}")
+
+
+class UnsupportedMediaType(Refusal):
+    """The body of a request is said to be something else than JSON."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(f"Content-Type: send application/json, not {said!r}")
+
+
+class NoExtendedCard(Refusal):
+    """There is an extended card, but not for this caller."""
+
+
+class NoAssessments(Refusal):
+    """Nothing is there to keep the key to an assessed world under."""
+
+    def __init__(self) -> None:
+        super().__init__("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
+
+
+class NoAssessment(Refusal):
+    def __init__(self) -> None:
+        super().__init__(
+            "no assessment of yours runs in this context: send assessment_start first, and name the same context, or "
+            "none at all, in each message"
+        )
+
+
+class UnknownTask(Refusal):
+    """There is no such task, or none that this caller may see."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"there is no task {task_id!r} that you may see")
+
+
+class NotCancelable(Refusal):
+    def __init__(self, task_id: str, state: str) -> None:
+        super().__init__(f"task {task_id!r} cannot be canceled: it is {state}")
+
+
+class TaskHasEnded(Refusal):
+    def __init__(self, task_id: str, state: str) -> None:
+        super().__init__(
+            f"task {task_id!r} has ended ({state}) and takes no further message; send one without a task id"
+        )
+
+
+class NotAnOperator(Refusal):
+    def __init__(self) -> None:
+        super().__init__("you do not have the role operator")
+
+
+class NotAClient(Refusal):
+    """A verified principal without the role client begins or continues tasks."""
+
+    def __init__(self) -> None:
+        super().__init__("you do not have the role client, and may not send tasks")
+
+
+class NotAnApprover(Refusal):
+    def __init__(self) -> None:
+        super().__init__("you do not have the role approver")
+
+
+class UnknownApproval(Refusal):
+    """There is none, or none that this caller may see, or its deadline is over."""
+
+    def __init__(self, approval_id: str) -> None:
+        super().__init__(f"there is no approval {approval_id!r} that you may see")
+
+
+class DecisionNotCounted(Refusal):
+    """An approver's answer changes nothing; the message says why."""
+
+    def __init__(self, approval_id: str, why: str) -> None:
+        super().__init__(f"approval {approval_id!r} takes no such answer: {why}")
+        self.why = why
+
+
+class Unauthenticated(Refusal):
+    """Nobody is let in by what came with the request. It does not say what was wrong with a key."""
+
+
+class NotEntitled(Refusal):
+    """Who it is is known, and that what was presented opens nothing here; the message says what is missing."""
+
+
+class TooManyRequests(Refusal):
+    """A limit of the caller's is used up; the same request may be sent again in ``wait`` whole seconds."""
+
+    def __init__(self, cause: str, wait: float, standing: Standing | None = None) -> None:
+        self.wait = max(1, ceil(wait))
+        super().__init__(f"{cause}; try again in {self.wait} s")
+        self.standing = standing or Standing()
+
+
+class IssuerUnavailable(Exception):
+    """Nobody can tell whether a token is good, because its issuer's keys cannot be had. It may pass."""
+
+
+class UnknownKey(Refusal):
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"there is no key {key_id!r}")
+
+
+class UnknownTool(Refusal):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no made tool {name!r}")
+
+
+class NothingToResolve(Refusal):
+    """There is no such doubt, or no longer: the message says who was first, or how the task ended."""
+
+    def __init__(self, task_id: str, call: str, why: str) -> None:
+        super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
+
+
+class UnknownTenant(Refusal):
+    def __init__(self, tenant: str) -> None:
+        super().__init__(f"there is no tenant {tenant!r} that you may see")
+
+
+class TenantStopped(Refusal):
+    """An operator has stopped the tenant; the same message may be sent again later."""
+
+    def __init__(self, tenant: str, reason: str) -> None:
+        super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
+
+
+class NoSuchLetter(Refusal):
+    def __init__(self, letter_id: str) -> None:
+        super().__init__(f"there is no dead letter {letter_id!r}")
+
+
+class NoSuchRequest(Refusal):
+    def __init__(self, request_id: str) -> None:
+        super().__init__(f"there is no request to forget {request_id!r}")
+
+
+class MayNotKeep(Refusal):
+    def __init__(self) -> None:
+        super().__init__("you have neither the role client nor operator, and may not keep assessments")
+
+
+class UnknownAssessment(Refusal):
+    """There is none, or none that this caller may see, or its time is over."""
+
+    def __init__(self, assessment_id: str) -> None:
+        super().__init__(f"there is no assessment {assessment_id!r}")
+
+
+class NobodyImports(Refusal):
+    def __init__(self, file: str) -> None:
+        super().__init__(f"nobody has answered for {file} in time: whether it was imported is not known; repeat it")
+
+
+class WouldRepeatWrites(Refusal):
+    """Beginning the task anew would make these writes once more; an operator may insist."""
+
+    def __init__(self, letter_id: str, writes: Sequence[str]) -> None:
+        super().__init__(
+            f"dead letter {letter_id!r} is not begun anew: its task made these writes, or may have, and would make "
+            f"them again: {'; '.join(writes)}. To have them made again all the same, say so: again"
+        )
+
+
+class UnknownWebhook(Refusal):
+    def __init__(self, task_id: str, config_id: str | None) -> None:
+        which = f"webhook {config_id!r}" if config_id else "webhook"
+        super().__init__(f"task {task_id!r} has no {which}")
+
+
+class Unsupported(Refusal):
+    """A method or operation that this gateway does not offer."""
+
+
+class PushUnsupported(Refusal):
+    def __init__(self) -> None:
+        super().__init__("push notifications are not offered; poll tasks/get or read GET /tasks/{id}/events")

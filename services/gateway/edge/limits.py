@@ -1,0 +1,41 @@
+"""How large requests may be, what each costs, and where a caller stands to its limits."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class RequestLimits(NamedTuple):
+    """``open_requests``: how many this process answers at once, streams among them."""
+
+    body_bytes: int = 1024 * 1024
+    body_seconds: float = 30.0
+    header_bytes: int = 32 * 1024
+    url_bytes: int = 8 * 1024
+    open_requests: int = 2000
+
+
+class Errand(StrEnum):
+    """What a request costs: nothing, a request, a message, or both."""
+
+    LOOK = "look"
+    REQUEST = "request"
+    MESSAGE = "message"
+    REQUEST_AND_MESSAGE = "request_and_message"
+
+
+class Measure(NamedTuple):
+    """A limit and how a caller stands to it: ``left`` of ``quota``, which is whole again in ``whole_in`` seconds."""
+
+    name: str
+    quota: int
+    window: int
+    left: int
+    whole_in: float
+
+
+class Standing(NamedTuple):
+    """``used_up`` names the limit that refuses a request, which may be sent again in ``wait`` seconds."""
+
+    measures: tuple[Measure, ...] = ()
+    used_up: str = ""
+    wait: float = 0

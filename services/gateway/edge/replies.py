@@ -1,0 +1,201 @@
+"""Replies to what is refused: JSON-RPC errors, REST statuses, and ``{"error": ...}`` on the gateway's own paths."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from services.gateway.edge import errors
+from services.gateway.edge.body import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BadCall
+from services.gateway.edge.errors import Refusal
+from shared.ports.store import StoreUnavailable
+
+HEADER = "A2A-Version"
+MEDIA_TYPE = "application/a2a+json"
+_1_0 = re.compile(r"1\.0(\.\d+)?")
+_0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
+
+
+class VersionMismatch(Refusal):
+    """The request says another protocol than the method or path it uses belongs to."""
+
+
+def version_of(request: Request) -> str:
+    """As it was said; empty if nothing was, which means 0.3 or earlier."""
+    return request.headers.get(HEADER) or request.query_params.get(HEADER) or ""
+
+
+def says_1(request: Request) -> bool:
+    """Whether the client is one of a generation that begins with 1, of whatever version."""
+    return version_of(request).startswith("1")
+
+
+def is_1_0(version: str) -> bool:
+    """Major and minor part count; a patch version makes no difference."""
+    return _1_0.fullmatch(version) is not None
+
+
+def is_0_3(version: str) -> bool:
+    return _0_3.fullmatch(version) is not None
+
+
+def check_1_0(version: str, what: str) -> None:
+    if not is_1_0(version):
+        said = f"says {version!r}" if version else "is missing, which means 0.3"
+        raise VersionMismatch(f"{what} belongs to protocol 1.0, but the header {HEADER} {said}")
+
+
+def check_0_3(version: str, what: str) -> None:
+    if not is_0_3(version):
+        raise VersionMismatch(f"{what} belongs to protocol 0.3, but the header {HEADER} says {version!r}")
+
+
+def asks_for_1_0(request: Request) -> bool:
+    """Of a path that more than one protocol shares: whether this request is one of 1.0."""
+    accepted = request.headers.get("accept", "")
+    return is_1_0(version_of(request)) or (MEDIA_TYPE in accepted and not version_of(request))
+
+
+def media_type_for(request: Request) -> str:
+    """With which of the two types REST of 1.0 answers: plain JSON for a client that accepts that and not the other."""
+    accepted = request.headers.get("accept", "").lower()
+    return "application/json" if "application/json" in accepted and MEDIA_TYPE not in accepted else MEDIA_TYPE
+
+
+INTERNAL_ERROR = -32603
+FAILED = "the gateway failed on this request; it is in its log"
+METHOD_NOT_FOUND = -32601
+TOO_MANY_REQUESTS = -32010  # RateLimitExceeded in the early protocol; the later ones name none
+RETRY_LATER = {"Retry-After": "2"}  # with what the store's absence is answered; most absences are shorter
+Fault = errors.Refusal | StoreUnavailable | BadCall
+CallId = str | int | None
+
+
+class Words(NamedTuple):
+    """A refusal's JSON-RPC code, its HTTP status over REST, and its words in a ``google.rpc.Status``.
+
+    ``old_status`` is what REST servers of 0.3 answer, where that differs.
+    """
+
+    code: int
+    status: int
+    rpc: str
+    reason: str
+    old_status: int = 0
+
+
+_UNSUPPORTED = Words(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
+_NOT_FOUND = Words(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND")
+_CONTENT = Words(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", 415)
+_INTERNAL = Words(INTERNAL_ERROR, 500, "INTERNAL", "INTERNAL_ERROR")
+NO_METHOD = Words(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
+WRONG_VERB = Words(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
+_BY_KIND: Mapping[type[Exception], Words] = {
+    errors.InvalidField: Words(INVALID_PARAMS, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
+    errors.UnknownTask: _NOT_FOUND,
+    errors.UnknownWebhook: _NOT_FOUND,
+    errors.NotCancelable: Words(-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", 409),
+    errors.PushUnsupported: Words(-32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+    errors.Unsupported: _UNSUPPORTED,
+    errors.TaskHasEnded: _UNSUPPORTED,
+    errors.NotAClient: Words(-32004, 403, "PERMISSION_DENIED", "NOT_A_CLIENT"),
+    errors.NoAssessment: _UNSUPPORTED,
+    errors.NoAssessments: _UNSUPPORTED,
+    errors.TooManyRequests: Words(TOO_MANY_REQUESTS, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
+    errors.TenantStopped: Words(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
+    errors.UnsupportedContent: _CONTENT,
+    errors.UnsupportedMediaType: _CONTENT._replace(status=415),
+    errors.NoExtendedCard: Words(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 404),
+    VersionMismatch: Words(-32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED"),
+    StoreUnavailable: Words(INTERNAL_ERROR, 503, "UNAVAILABLE", "UNAVAILABLE"),
+}
+_BY_CODE: Mapping[int, Words] = {
+    PARSE_ERROR: Words(PARSE_ERROR, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
+    INVALID_REQUEST: Words(INVALID_REQUEST, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
+    INVALID_PARAMS: _BY_KIND[errors.InvalidField],
+    METHOD_NOT_FOUND: NO_METHOD,
+    INTERNAL_ERROR: _INTERNAL,
+}
+
+
+def words_of(fault: Exception) -> Words:
+    """What is no refusal is the gateway's own failure."""
+    if isinstance(fault, BadCall):
+        return _BY_CODE[fault.code]._replace(status=fault.status)
+    return _BY_KIND.get(type(fault), _INTERNAL)
+
+
+def message_of(fault: Exception) -> str:
+    return str(fault) if isinstance(fault, Fault) else FAILED
+
+
+def error_info(reason: str) -> JsonValue:
+    return {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": reason,
+        "domain": "a2a-protocol.org",
+        "metadata": {},
+    }
+
+
+def error_of(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
+    """The error object. ``reason``: in the words of 1.0, which has it beside the code; the older protocols do not."""
+    error: dict[str, JsonValue] = {"code": code, "message": message}
+    return {**error, "data": [error_info(reason)]} if reason else error
+
+
+def fault_error(fault: Exception, *, detailed: bool) -> dict[str, JsonValue]:
+    words = words_of(fault)
+    return error_of(words.code, message_of(fault), words.reason if detailed else "")
+
+
+def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
+    """``result`` or ``error``; a result that is null is still a result."""
+    reply = {"jsonrpc": "2.0", "id": call_id, **said}
+    return json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
+    error: JsonValue = error_of(code, message, reason)
+    return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)
+
+
+def fault_reply(call_id: CallId, fault: Fault, *, detailed: bool = False, bad_input_status: int = 200) -> JSONResponse:
+    """``bad_input_status``: the early protocol's servers answer invalid requests with HTTP 400."""
+    words, reason = words_of(fault), words_of(fault).reason if detailed else ""
+    status = bad_input_status if words.status == 400 and words.code in _BAD_INPUT else 200
+    if isinstance(fault, _OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
+        status = words.status
+    reply = error_reply(call_id, words.code, message_of(fault), status, reason)
+    reply.headers.update(retry_headers(fault))
+    return reply
+
+
+def retry_headers(fault: Exception) -> Mapping[str, str]:
+    if isinstance(fault, errors.TooManyRequests):
+        return {"Retry-After": str(fault.wait)}
+    return RETRY_LATER if isinstance(fault, StoreUnavailable) else {}
+
+
+_BAD_INPUT = frozenset({PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, -32005})
+_OWN_STATUS = (errors.TenantStopped, errors.UnsupportedMediaType, errors.TooManyRequests)
+
+
+Statuses = Mapping[type[Exception], int]
+
+
+def kinds(statuses: Statuses) -> tuple[type[Exception], ...]:
+    """What to catch."""
+    return (BadCall, *statuses)
+
+
+def refused(fault: Exception, statuses: Statuses) -> JSONResponse:
+    """``statuses``: of each kind that the path refuses; a body that is none has its own."""
+    if isinstance(fault, BadCall):
+        return JSONResponse({"error": fault.message}, fault.status)
+    status = statuses[type(fault)]
+    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

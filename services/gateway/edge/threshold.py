@@ -1,0 +1,105 @@
+"""The threshold, outside of the door: what is too large, too slow or one too many gets no further, on every route."""
+
+import asyncio
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.gateway.edge.body import INVALID_REQUEST, BadCall
+from services.gateway.edge.limits import RequestLimits
+from services.gateway.edge.replies import RETRY_LATER
+
+_LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
+_ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
+
+
+class Threshold:
+    """Middleware. A body's faults reach whoever reads it as ``BadCall``, and the client in any case."""
+
+    def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
+        self._app, self._limits, self._open = app, limits, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            return await refusal(scope, receive, send)
+        self._open += 1
+        try:
+            await self._through(scope, receive, send)
+        finally:
+            self._open -= 1
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        limits = self._limits
+        if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
+            return _error(414, f"the URL is over the limit of {limits.url_bytes} bytes")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.header_bytes:
+            return _error(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
+        if self._open >= limits.open_requests and scope["path"] not in _ALWAYS:
+            refusal = _error(503, "this replica answers as many requests as it can; try again")
+            refusal.headers.update(RETRY_LATER)
+            return refusal
+        return None
+
+    async def _through(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def sending(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, _Body(receive, _said_length(scope), self._limits).receive, sending)
+        except BadCall as bad:
+            if started:
+                raise
+            await _error(bad.status, bad.message)(scope, receive, send)
+        except ClientDisconnect:
+            if not started:
+                await _error(_LEFT, "the client left before its request was whole")(scope, receive, send)
+
+
+class _Body:
+    """A request's body on its way in. The length that a client states is believed if it is too large already."""
+
+    def __init__(self, receive: Receive, said: int, limits: RequestLimits) -> None:
+        self._receive, self._limits, self._said = receive, limits, said
+        self._read, self._whole = 0, False
+        self._until = asyncio.get_running_loop().time() + limits.body_seconds
+
+    async def receive(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        if self._said > self._limits.body_bytes:
+            raise _too_large(self._limits)
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            seconds = self._limits.body_seconds
+            raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
+        self._count(message)
+        return message
+
+    def _count(self, message: Message) -> None:
+        self._read += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        if self._read > self._limits.body_bytes:
+            raise _too_large(self._limits)
+
+
+def _said_length(scope: Scope) -> int:
+    said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    return int(said) if said.isdigit() and len(said) < 20 else 0
+
+
+def _too_large(limits: RequestLimits) -> BadCall:
+    return BadCall(INVALID_REQUEST, f"the request body is over the limit of {limits.body_bytes} bytes", status=413)
+
+
+def _error(status: int, error: str) -> JSONResponse:
+    return JSONResponse({"error": error}, status)

@@ -1,0 +1,57 @@
+"""What approvals, and telling tenants of them, need from outside."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from shared.contracts.approval import Approval
+from shared.contracts.notice import NoticeEvent
+from shared.contracts.task import TaskRecord
+
+
+class Question(NamedTuple):
+    """An approval, and the task that waits for it."""
+
+    approval: Approval
+    record: TaskRecord
+
+
+class Approvals(Protocol):
+    """Both may raise ``StoreUnavailable``."""
+
+    async def waiting(self, tenant: str) -> Sequence[Question]:
+        """Every approval of the tenant that is not decided."""
+        ...
+
+    async def find(self, tenant: str, approval_id: str) -> Question | None:
+        """That approval, decided or not; None if there is none, or its deadline is over."""
+        ...
+
+
+class Owed(NamedTuple):
+    """Something to be told of an approval. ``name`` is its own in the store."""
+
+    name: str
+    event: NoticeEvent
+    step: int
+    tenant: str
+    approval_id: str
+
+
+class Notices(Protocol):
+    """Both may raise ``StoreUnavailable``."""
+
+    async def take(self) -> Sequence[Owed]:
+        """What is owed now. It is another's to take after a while, should this taker die."""
+        ...
+
+    async def done(self, owed: Owed) -> None: ...
+
+
+class Unreadable(Exception):
+    """A target refers to what is not there, or may not be referred to; the message says which, and no secret."""
+
+
+class References(Protocol):
+    def read(self, text: str, tenant: str) -> str:
+        """What a target's field refers to, or the field itself; raises ``Unreadable``."""
+        ...

@@ -1,0 +1,210 @@
+"""What a tenant's targets are told of an approval, and in which form."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple, cast
+
+import structlog
+from pydantic import JsonValue
+
+from services.gateway.features.approvals.model import Approvals, Notices, Owed, Question, References, Unreadable
+from services.gateway.features.deliveries.model import Posts
+from services.gateway.features.webhooks.model import Delivery, UrlCheck
+from services.gateway.features.webhooks.secrets import delivery_id, is_secret
+from shared.contracts.approval import Approval
+from shared.contracts.notice import NoticeEvent, NoticeTarget
+from shared.contracts.plan import PlannedCall
+from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
+from shared.domain.redaction import redacted, without_marks
+from shared.domain.words import decider
+
+_TEXT = 600  # characters of a task's text or a call's arguments
+_CALLS = 20
+
+
+class Told(NamedTuple):
+    """Something that happened to an approval; ``step`` counts the levels that it had passed."""
+
+    event: NoticeEvent
+    step: int
+    question: Question
+
+
+class Addressed(NamedTuple):
+    """A target whose references are read."""
+
+    target: NoticeTarget
+    url: str
+    secret: str = ""
+
+
+def deliveries(told: Told, addressed: Addressed, console: str, now: datetime) -> Delivery:
+    """One signed POST: the same id for the same event and target, however often it is put together."""
+    approval, record = told.question
+    parts = (record.tenant, approval.approval_id, told.event.value, str(told.step), addressed.url)
+    link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
+    slack = addressed.target.format == "slack"
+    body = _slack(told, link) if slack else _standard(told, link, now)
+    return Delivery(
+        tenant=record.tenant,
+        delivery_id=delivery_id(*parts),
+        subject=f"{told.event.value} {approval.approval_id}",
+        url=addressed.url,
+        body=dumps(body),
+        secret=addressed.secret,
+    )
+
+
+def headline(told: Told) -> str:
+    """What happened, in one sentence without anything of the task."""
+    approval, record = told.question
+    who, what = _who(approval), f"Approval {approval.approval_id}"
+    match told.event:
+        case NoticeEvent.WAITING:
+            return f"{what} asked by {record.requester.id} waits for {who}, until {_time(approval.deadline)}."
+        case NoticeEvent.ESCALATED:
+            return f"{what} was not decided in time and is for {who} now, until {_time(approval.deadline)}."
+        case NoticeEvent.EXPIRED:
+            return f"{what} was not decided in time: nothing was written."
+        case NoticeEvent.DECIDED:
+            by = ", ".join(one.by.id for one in approval.decisions)
+            return f"{what} is {approval.status.value}{f' by {by}' if by else ''}."
+
+
+def _standard(told: Told, link: str, now: datetime) -> JsonObject:
+    return {"type": told.event.value, "timestamp": now.isoformat(), "data": _data(told, link)}
+
+
+def _data(told: Told, link: str) -> JsonObject:
+    """Nothing that the privacy guard marks is in it."""
+    approval, record = told.question
+    said: dict[str, JsonValue] = {
+        "approval_id": approval.approval_id,
+        "task_id": record.task_id,
+        "session_id": record.session_id,
+        "status": approval.status.value,
+        "summary": headline(told),
+        "task": _short(record.request.text),
+        "requester": record.requester.id,
+        "level": approval.level,
+        "needed": approval.needed,
+        "decisions": [
+            {"decision": "approve" if one.approve else "reject", "by": one.by.id, "comment": one.comment}
+            for one in approval.decisions
+        ],
+        "escalated_from": [one.level for one in approval.escalations],
+        "reasons": list(approval.reasons),
+        "calls": [_call(call) for call in approval.plan.calls[:_CALLS]],
+        "plan_hash": approval.plan_hash,
+        "asked_at": approval.asked_at.isoformat(),
+        "deadline": approval.deadline.isoformat(),
+        "url": link,
+    }
+    return loads_object(dumps(cast(JsonObject, without_marks(said))))
+
+
+def _call(call: PlannedCall) -> JsonValue:
+    arguments = cast(JsonValue, i_json(call.arguments))
+    return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
+
+
+def _slack(told: Told, link: str) -> JsonObject:
+    """``text`` is what a notification shows; the blocks are the message."""
+    return {"text": redacted(headline(told)), "blocks": [*_blocks(told, link)]}
+
+
+def _blocks(told: Told, link: str) -> Iterator[JsonObject]:
+    approval, record = told.question
+    calls = "\n".join(_line(call) for call in approval.plan.calls[:_CALLS])
+    why = "\n".join(f"• {_mild(_short(reason))}" for reason in approval.reasons[:_CALLS])
+    yield _section(f"*{_mild(redacted(headline(told)))}*")
+    yield _section(f"{_mild(_short(record.request.text))}")
+    yield _section(f"*Calls*\n{calls}"[:2900])
+    if why:
+        yield _section(f"*Because*\n{why}"[:2900])
+    yield {
+        "type": "actions",
+        "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Open in the console"}, "url": link}],
+    }
+
+
+def _section(text: str) -> JsonObject:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+
+
+def _line(call: PlannedCall) -> str:
+    arguments = _short(dumps(without_marks(call.arguments)))
+    return f"• `{_mild(call.tool)}` {_mild(arguments)}"
+
+
+def _mild(text: str) -> str:
+    """Text that cannot mention anybody or link anywhere."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _short(text: str) -> str:
+    hidden = redacted(text)
+    return hidden if len(hidden) <= _TEXT else f"{hidden[:_TEXT]}..."
+
+
+def _who(approval: Approval) -> str:
+    who = decider(approval.level)
+    return who if approval.needed == 1 else f"{who} ({approval.needed} different people)"
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+log = structlog.get_logger()
+
+
+class Notifier:
+    """``console``: the gateway's public URL, for links. A target that cannot be told is said in the log, and passed."""
+
+    def __init__(
+        self,
+        notices: Notices,
+        approvals: Approvals,
+        posts: Posts,
+        urls: UrlCheck,
+        references: References,
+        console: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._notices, self._approvals, self._posts = notices, approvals, posts
+        self._urls, self._references = urls, references
+        self._console, self._clock = console, clock
+
+    async def owed(self) -> Sequence[Owed]:
+        """What is to be told now. Raises ``StoreUnavailable``; it is another's to tell should this process die."""
+        return await self._notices.take()
+
+    async def tell(self, owed: Owed) -> None:
+        """Hand one of them on; the same again is harmless. Raises ``StoreUnavailable``."""
+        question = await self._approvals.find(owed.tenant, owed.approval_id)
+        if question is not None:
+            await self._tell(owed, question)
+        await self._notices.done(owed)
+
+    async def _tell(self, owed: Owed, question: Question) -> None:
+        told = Told(owed.event, owed.step, question)
+        for addressed in self._addressed(owed, question):
+            await self._posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
+
+    def _addressed(self, owed: Owed, question: Question) -> Iterator[Addressed]:
+        for target in question.approval.notices:
+            if owed.event not in target.events:
+                continue
+            try:
+                yield self._read(target, owed.tenant)
+            except Unreadable as why:
+                log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
+
+    def _read(self, target: NoticeTarget, tenant: str) -> Addressed:
+        url, secret = self._references.read(target.url, tenant), self._references.read(target.secret, tenant)
+        if problem := self._urls.problem(url):
+            raise Unreadable(f"the URL of a notice target: {problem}")
+        if secret and not is_secret(secret):
+            raise Unreadable(f"{target.secret} holds no secret of Standard Webhooks")
+        return Addressed(target, url, secret)

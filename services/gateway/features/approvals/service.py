@@ -1,0 +1,275 @@
+"""The approvals that wait: who sees which, and how one is answered."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple, cast
+from uuid import NAMESPACE_OID, uuid5
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
+from services.gateway.edge.fields import required_id, text_at
+from services.gateway.features.approvals.model import Approvals, Question
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.submit import WORDS
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
+from shared.contracts.plan import PlannedCall
+from shared.contracts.task import Principal, Turn, TurnKind
+from shared.domain.exact_json import Json, JsonObject, i_json, loads
+from shared.domain.words import Role, TaskState
+
+
+def approval_view(
+    question: Question, who: Principal | None = None, now: datetime | None = None
+) -> dict[str, JsonValue]:
+    """Everything that an approver needs. With ``who`` and ``now`` also whether that person's answer would count."""
+    approval, record = question
+    return {
+        "approval_id": approval.approval_id,
+        "task_id": record.task_id,
+        "session_id": record.session_id,
+        "status": approval.status.value,
+        "task": record.request.text,
+        "task_state": record.state.value,
+        "process_type": record.metadata.get("process_type"),
+        "requester": record.requester.id,
+        "level": approval.level,
+        "needed": approval.needed,
+        "decisions": _decisions(approval),
+        "reasons": list(approval.reasons),
+        "calls": [_call(call, approval) for call in approval.plan.calls],
+        "plan_hash": approval.plan_hash,
+        "confirmation": _confirmation(approval),
+        "values": record.metadata.get("values") or {},
+        "policy": _policy(approval),
+        "evidence": [_read(read) for read in approval.grounds.reads],
+        "figures": [_plain(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
+        "asked_at": approval.asked_at.isoformat(),
+        "deadline": approval.deadline.isoformat(),
+        "escalations": _escalations(approval),
+        "goes_on_to": [rung.level for rung in approval.ladder],
+        **(_rights(approval, who, now) if who and now else {}),
+    }
+
+
+def _decisions(approval: Approval) -> list[JsonValue]:
+    return [
+        {
+            "decision": "approve" if one.approve else "reject",
+            "by": one.by.id,
+            "verified": one.by.verified,
+            "at": one.at.isoformat(),
+            "comment": one.comment,
+        }
+        for one in approval.decisions
+    ]
+
+
+def _call(call: PlannedCall, approval: Approval) -> JsonValue:
+    """``origins``: where each argument's value stands, in words; ``provenance``: the same for programs."""
+    sources = _sources(call, approval)
+    return {
+        "call_id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "class": call.tool_class.value,
+        "arguments": _plain(call.arguments),
+        "origins": {one.argument: f"{one.source} {one.ref}".strip() for one in sources},
+        "provenance": [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources],
+        "read_back": {"tool": call.read_back.tool, "arguments": _json(call.read_back.arguments_json)}
+        if call.read_back
+        else None,
+        "on_failure": call.on_failure,
+        "compensation": _call(call.compensation, approval) if call.compensation else None,
+    }
+
+
+def _sources(call: PlannedCall, approval: Approval) -> list[ArgumentSource]:
+    """As they were found; an approval that knows none has what the plan says of them."""
+    found = [one for one in approval.grounds.arguments if one.call_id == call.call_id]
+    return found or [
+        ArgumentSource(call_id=call.call_id, argument=one.argument, source=one.source, ref=one.ref)
+        for one in call.origins
+    ]
+
+
+def _confirmation(approval: Approval) -> JsonValue:
+    step = approval.confirmation
+    if step is None:
+        return None
+    given: list[JsonValue] = [{"about": one.about, "by": list(one.by)} for one in step.given]
+    return {"about": step.about, "number": step.number, "of": step.of, "given": given}
+
+
+def _policy(approval: Approval) -> JsonValue:
+    """The rules that ask, each with the values that decided it."""
+    grounds = approval.grounds
+    rules: list[JsonValue] = [_rule(rule) for rule in grounds.rules]
+    return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
+
+
+def _rule(rule: RuleFound) -> JsonValue:
+    return {
+        "rule": rule.rule_id,
+        "policy": rule.policy_id,
+        "action": rule.action,
+        "level": rule.level,
+        "approvers": rule.approvers,
+        "reason": rule.reason,
+        "call_id": rule.call_id,
+        "values": _json(rule.values_json),
+        "indeterminate": rule.indeterminate,
+    }
+
+
+def _read(read: ReadFound) -> JsonValue:
+    return {
+        "ref": read.ref,
+        "connection": read.connection_id,
+        "tool": read.tool,
+        "arguments": _json(read.arguments_json),
+        "shows": _json(read.shows),
+        "cut": read.cut,
+        "ok": read.ok,
+        "note": read.note,
+        "supports": list(read.supports),
+    }
+
+
+def _escalations(approval: Approval) -> list[JsonValue]:
+    """The levels that let their time pass."""
+    return [
+        {"level": one.level, "deadline": one.deadline.isoformat(), "at": one.at.isoformat()}
+        for one in approval.escalations
+    ]
+
+
+def _rights(approval: Approval, who: Principal, now: datetime) -> dict[str, JsonValue]:
+    objection = approval.objection(who, now)
+    return {"may_decide": objection is None, "why_not": objection}
+
+
+def _json(text: str) -> JsonValue:
+    """JSON text as data; one that was cut stays a text."""
+    try:
+        return _plain(loads(text))
+    except ValueError:
+        return text
+
+
+def _plain(value: object) -> JsonValue:
+    return cast(JsonValue, i_json(cast(Json, value)))
+
+
+_LONGEST_COMMENT = 2000
+
+
+class Answer(NamedTuple):
+    """What an approver says of the calls as they stand in one approval."""
+
+    decision: str
+    comment: str = ""
+
+
+def read_answer(body: JsonObject) -> Answer:
+    """``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
+    word = required_id(body, "decision", "decision").strip().lower()
+    if word not in WORDS:
+        raise InvalidField("decision", f"must be {' or '.join(WORDS)}")
+    comment = text_at(body, "comment", "comment") or ""
+    if len(comment) > _LONGEST_COMMENT:
+        raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
+    return Answer(word, comment)
+
+
+class ApprovalDesk:
+    """What people do with the approvals of their tenant. All methods raise ``StoreUnavailable``."""
+
+    def __init__(self, approvals: Approvals, desk: TaskDesk, clock: Callable[[], datetime]) -> None:
+        self._approvals, self._desk, self._clock = approvals, desk, clock
+
+    async def waiting(self, caller: Caller) -> list[Question]:
+        """Those that the caller may see, the nearest deadline first."""
+        questions = [one for one in await self._approvals.waiting(caller.tenant) if _may_see(caller.principal, one)]
+        return sorted(questions, key=lambda one: (one.approval.deadline, one.approval.approval_id))
+
+    def view(self, question: Question, caller: Caller) -> dict[str, JsonValue]:
+        """As the caller is shown it, with whether their answer would count."""
+        return approval_view(question, caller.principal, self._clock())
+
+    async def shown(self, approval_id: str, caller: Caller) -> Question:
+        """One of them, also a decided one until its deadline comes. Raises ``UnknownApproval``."""
+        question = await self._approvals.find(caller.tenant, approval_id)
+        if question is None or not _may_see(caller.principal, question):
+            raise UnknownApproval(approval_id)
+        return question
+
+    async def answer(self, approval_id: str, answer: Answer, caller: Caller) -> tuple[Question, bool]:
+        """Hand the answer to the task that waits and wait a little for what it does; whether it is heeded already.
+
+        The same answer of the same person is one answer, however often it is sent. Raises ``NotAnApprover``,
+        ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
+        """
+        if Role.APPROVER not in caller.principal.roles:
+            raise NotAnApprover
+        question = await self.shown(approval_id, caller)
+        if _has_said(question.approval, answer, caller.principal):
+            return question, True
+        _check_open(question)
+        turn = _turn(question, answer, caller, self._clock())
+        record = await self._desk.hand_over(question.record, turn)
+        after = await self._approvals.find(caller.tenant, approval_id) or question
+        if _has_said(after.approval, answer, caller.principal):
+            return after._replace(record=record), True
+        _check_open(after._replace(record=record))
+        if turn.turn_id in record.turns_done:
+            raise DecisionNotCounted(approval_id, record.reason or f"the task is {record.state.value}")
+        return after, False
+
+
+def _may_see(principal: Principal, question: Question) -> bool:
+    if not principal.verified or {Role.APPROVER, Role.OPERATOR} & {*principal.roles}:
+        return True
+    return principal.id == question.record.requester.id
+
+
+def _check_open(question: Question) -> None:
+    approval = question.approval
+    if approval.status is ApprovalStatus.SUPERSEDED:
+        raise DecisionNotCounted(approval.approval_id, _taken_back(question))
+    if approval.status is not ApprovalStatus.WAITING:
+        by = ", ".join(one.by.id for one in approval.decisions)
+        raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
+
+
+def _taken_back(question: Question) -> str:
+    """Why nobody asks it any more, and what is asked instead."""
+    now = question.record.metadata.get("approval_id")
+    if question.record.state is not TaskState.INPUT_REQUIRED or now in (None, question.approval.approval_id):
+        return "it is superseded: its task ended, or goes on without it"
+    return f"it is superseded: what it rested on has changed, and approval {now!r} is asked instead"
+
+
+def _has_said(approval: Approval, answer: Answer, principal: Principal) -> bool:
+    """Whether that is among the decisions, on a question that was not taken back since."""
+    if approval.status is ApprovalStatus.SUPERSEDED:
+        return False
+    approve = answer.decision == "approve"
+    return any(one.by.id == principal.id and one.approve is approve for one in approval.decisions)
+
+
+def _turn(question: Question, answer: Answer, caller: Caller, now: datetime) -> Turn:
+    """The same answer to the same level with the same rights is the same turn."""
+    asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
+    name = "\x00".join(("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights))
+    return Turn(
+        turn_id=str(uuid5(NAMESPACE_OID, name)),
+        task_id=question.record.task_id,
+        kind=TurnKind.DECISION,
+        principal=caller.principal,
+        received_at=now,
+        text=answer.decision,
+        data={"decision": answer.decision, "comment": answer.comment, "approval_id": asked.approval_id},
+    )

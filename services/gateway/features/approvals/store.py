@@ -1,0 +1,126 @@
+"""Approvals and the notices owed of them, in Redis."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, cast
+
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.approvals.model import Approvals, Notices, Owed, Question, References, Unreadable
+from services.gateway.features.deliveries.model import Posts
+from services.gateway.features.webhooks.model import Delivery, UrlCheck
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.credential import beyond_walls, reference
+from shared.contracts.notice import NoticeEvent
+from shared.contracts.task import TaskRecord
+from shared.domain.partition import PARTITIONS, partition_of
+from shared.infra import keys
+from shared.infra.lua import Scripts, answering
+
+
+class _Row(NamedTuple):
+    approval: str | None
+    record: str | None
+
+
+class RedisApprovals(Approvals):
+    """Two round trips, whatever other tenants have waiting: one name of each partition, then what is found."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    @override
+    async def waiting(self, tenant: str) -> Sequence[Question]:
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for partition in range(PARTITIONS):
+                pipe.zrange(keys.asked_key(partition, tenant), 0, -1)
+            rows = cast("list[list[str]]", await pipe.execute())
+        found = await self._questions(keys.unpack_asked(member) for row in rows for member in row)
+        return [
+            one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
+        ]
+
+    @override
+    async def find(self, tenant: str, approval_id: str) -> Question | None:
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for partition in range(PARTITIONS):
+                pipe.get(keys.approval_key(partition, tenant, approval_id))
+            rows = cast("list[str | None]", await pipe.execute())
+        tasks = [keys.unpack_ended(row) for row in rows if row is not None]
+        asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
+        return next(iter(await self._questions(asked)), None)
+
+    async def _questions(self, asked: Iterable[keys.AskedMember]) -> list[Question]:
+        """Those that are still kept, with their tasks."""
+        wanted = [*asked]
+        if not wanted:
+            return []
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for one in wanted:
+                names = keys.task_keys(one.tenant, one.session_id, one.task_id)
+                pipe.hget(names.approvals, one.approval_id)
+                pipe.hget(names.record, "json")
+            found = cast("list[str | None]", await pipe.execute())
+        rows = [_Row(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
+        return [
+            Question(Approval.model_validate_json(row.approval), TaskRecord.model_validate_json(row.record))
+            for row in rows
+            if row.approval and row.record
+        ]
+
+
+_MOST = 20  # of one partition, in one look
+_AGAIN_MS = 30_000
+
+
+class RedisNotices(Notices):
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+
+    @override
+    async def take(self) -> Sequence[Owed]:
+        calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
+        rows = cast("list[list[str]]", await self._scripts.run_many("take_unarchived", calls))
+        return [_owed(member) for row in rows for member in row]
+
+    @override
+    async def done(self, owed: Owed) -> None:
+        member = keys.unpack_notice(owed.name)
+        notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
+        await self._scripts.command("ZREM", notices, owed.name)
+
+
+def _owed(name: str) -> Owed:
+    member = keys.unpack_notice(name)
+    return Owed(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
+
+
+_ENV = "env:"
+
+
+class EnvironmentReferences(References):
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = os.environ if environ is None else environ
+
+    @override
+    def read(self, text: str, tenant: str) -> str:
+        if not text.startswith(_ENV):
+            return text
+        named = reference(text)
+        if wall := beyond_walls(named, tenant):
+            raise Unreadable(f"{text} may not be used: {wall}")
+        found = self._environ.get(named.name, "").strip()
+        if not found:
+            raise Unreadable(f"{text} is not set in the gateway's environment")
+        return found
+
+
+class NoPosts(Posts, UrlCheck):
+    @override
+    async def enqueue(self, delivery: Delivery) -> None:
+        raise NotImplementedError("no URL may be called here")
+
+    @override
+    def problem(self, url: str) -> str | None:
+        return "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"

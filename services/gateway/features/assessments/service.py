@@ -1,0 +1,99 @@
+"""Kept assessments: who may have one kept, and who sees which."""
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+
+from pydantic import ValidationError
+
+from services.gateway.edge.errors import InvalidField, MayNotKeep, UnknownAssessment
+from services.gateway.edge.fields import object_at
+from services.gateway.features.assessments.model import Assessments, KeptAssessment
+from services.gateway.features.identity.model import Caller
+from shared.contracts.assessment.base import JsonObject as Wire
+from shared.contracts.assessment.card import AssessmentCard, card_of
+from shared.contracts.assessment.kept import Assessment, Run
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import Role
+
+_URL = "participant_url"
+_ID_LETTERS = 24
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
+
+
+class AssessmentDesk:
+    """Operators see their tenant's, others their own; where nobody is verified, names wall nothing off.
+
+    All methods may raise ``StoreUnavailable``.
+    """
+
+    def __init__(self, kept: Assessments) -> None:
+        self._kept = kept
+
+    async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
+        """``{"assessment": ...}`` as ``purple assess`` keeps it; the same once more is the same.
+
+        Raises ``MayNotKeep`` and ``InvalidField``.
+        """
+        if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
+            raise MayNotKeep
+        assessment = _without_credentials(_read(object_at(body, "assessment", "assessment")))
+        owner = caller.principal.id
+        card = card_of(_id_of(owner, assessment), owner, assessment)
+        if not await self._kept.keep(caller.tenant, KeptAssessment(card, assessment)):
+            raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
+        return card
+
+    async def cards(self, caller: Caller) -> Sequence[AssessmentCard]:
+        """The newest first."""
+        return [card for card in await self._kept.cards(caller.tenant) if _sees(caller, card)]
+
+    async def shown(self, assessment_id: str, caller: Caller) -> KeptAssessment:
+        """Raises ``UnknownAssessment``."""
+        found = await self._kept.find(caller.tenant, assessment_id)
+        if found is None or not _sees(caller, found.card):
+            raise UnknownAssessment(assessment_id)
+        return found
+
+    async def drop(self, assessment_id: str, caller: Caller) -> None:
+        """Whoever sees it may let it go. Raises ``UnknownAssessment``."""
+        await self.shown(assessment_id, caller)
+        await self._kept.drop(caller.tenant, assessment_id)
+
+
+def _sees(caller: Caller, card: AssessmentCard) -> bool:
+    principal = caller.principal
+    return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
+
+
+def _read(given: JsonObject) -> Assessment:
+    try:
+        return Assessment.model_validate_json(dumps(given))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise InvalidField(".".join(["assessment", *map(str, first["loc"])]), first["msg"]) from None
+
+
+def _id_of(owner: str, assessment: Assessment) -> str:
+    return sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LETTERS]
+
+
+def _without_credentials(assessment: Assessment) -> Assessment:
+    """An agent's address may hold a name, a password or a token; a page needs none of them."""
+    runs = tuple(_bare(run) for run in assessment.runs)
+    return assessment.model_copy(update={"agent": _bare_url(assessment.agent), "runs": runs})
+
+
+def _bare(run: Run) -> Run:
+    results = run.results.model_copy(update={"participant": _bare_url(run.results.participant)})
+    return run.model_copy(update={"results": results, "updates": tuple(_bare_update(one) for one in run.updates)})
+
+
+def _bare_update(update: Wire) -> Wire:
+    return {**update, _URL: _bare_url(str(update[_URL]))} if _URL in update else update
+
+
+def _bare_url(url: str) -> str:
+    """Scheme, host, port and path."""
+    found = _ADDRESS.match(url)
+    return f"{found[1] or ''}{found[2]}" if found else ""

@@ -1,0 +1,95 @@
+"""Kept assessments in state Redis: three keys of one slot a tenant, the runs compressed."""
+
+import binascii
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import cast
+
+import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.assessments.model import MOST_CHARACTERS, MOST_KEPT, Assessments, KeptAssessment
+from shared.contracts.assessment.card import AssessmentCard
+from shared.contracts.assessment.kept import Assessment
+from shared.infra import keys
+from shared.infra.lua import Scripts
+
+log = structlog.get_logger()
+
+
+class RedisAssessments(Assessments):
+    def __init__(self, redis: Redis, most: int = MOST_KEPT) -> None:
+        self._scripts = Scripts(redis)
+        self._most = most
+
+    @override
+    async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
+        body = b64encode(zlib.compress(kept.assessment.model_dump_json().encode(), 6)).decode()
+        if len(body) > MOST_CHARACTERS:
+            return False
+        card = kept.card
+        words: list[str | int | float] = [
+            card.assessment_id,
+            card.model_dump_json(),
+            body,
+            self._most,
+            keys.ASSESSMENT_SECONDS,
+        ]
+        await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), words)
+        return True
+
+    @override
+    async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
+        names = keys.assessment_keys(tenant)
+        order = await self._scripts.command("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
+        times = _times(cast("Sequence[object]", order))
+        if not times:
+            return ()
+        rows = cast("Sequence[str | None]", await self._scripts.command("HMGET", names.cards, *times))
+        found = (_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
+        return tuple(card for card in found if card is not None)
+
+    @override
+    async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
+        names = keys.assessment_keys(tenant)
+        score = await self._scripts.command("ZSCORE", names.order, assessment_id)
+        card = await self._scripts.command("HGET", names.cards, assessment_id)
+        body = await self._scripts.command("HGET", names.bodies, assessment_id)
+        if score is None or card is None or body is None:
+            return None
+        read, assessment = _card(str(card), _moment(score)), _assessment(str(body))
+        return KeptAssessment(read, assessment) if read and assessment else None
+
+    @override
+    async def drop(self, tenant: str, assessment_id: str) -> None:
+        await self._scripts.run("drop_assessment", keys.assessment_keys(tenant), [assessment_id])
+
+
+def _times(pairs: Sequence[object]) -> dict[str, datetime]:
+    """Id -> when it was kept; a server tells them in pairs or one after the other."""
+    flat = [part for pair in pairs for part in (pair if isinstance(pair, list | tuple) else (pair,))]
+    return {str(name): _moment(score) for name, score in zip(flat[::2], flat[1::2], strict=True)}
+
+
+def _moment(score: object) -> datetime:
+    return datetime.fromtimestamp(float(str(score)) / 1000, UTC)
+
+
+def _card(row: str, at: datetime) -> AssessmentCard | None:
+    try:
+        return AssessmentCard.model_validate_json(row).model_copy(update={"kept_at": at})
+    except ValidationError as error:  # written by another version: a list without it is better than none
+        log.warning("assessment_unreadable", errors=error.error_count())
+        return None
+
+
+def _assessment(body: str) -> Assessment | None:
+    try:
+        return Assessment.model_validate_json(zlib.decompress(b64decode(body)))
+    except (ValidationError, zlib.error, binascii.Error) as error:
+        log.warning("assessment_unreadable", error=type(error).__name__)
+        return None

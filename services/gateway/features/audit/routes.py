@@ -1,0 +1,103 @@
+"""``GET /audit``: who, what, why and proof of each write, for operators."""
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownTask
+from services.gateway.edge.replies import Statuses, kinds, refused
+from services.gateway.features.audit.service import MOST, USUAL, AuditDesk, AuditPage, AuditQuery
+from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.model import Identity
+from shared.domain.exact_json import JsonObject, dumps
+from shared.ports.archive import ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
+
+_NDJSON = "application/x-ndjson"
+_STATUS: Statuses = {
+    InvalidField: 400,
+    NotAnOperator: 403,
+    UnknownTask: 404,
+    StoreUnavailable: 503,
+    ArchiveUnavailable: 503,
+}
+_LONGEST = 512
+
+
+class AuditEndpoints:
+    def __init__(self, desk: AuditDesk, identity: Identity) -> None:
+        self._desk, self._identity = desk, identity
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        router.add_api_route("/audit", self.export, methods=["GET"], response_class=JSONResponse)
+        return router
+
+    async def export(self, request: Request) -> Response:
+        """``since``, ``until`` (ISO 8601), ``task``, ``session``, ``limit`` (tasks a page), ``token``.
+
+        One page as JSON; with ``Accept: application/x-ndjson`` or ``format=ndjson`` all that follows, a line a write.
+        """
+        try:
+            caller = self._identity.caller_of(let_in(request), {})
+            query = read_query(request.query_params)
+            if not _wants_lines(request):
+                return _json(await self._desk.page(query, caller))
+            pages = self._desk.all(query, caller)
+            first = await anext(pages)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
+        return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
+
+
+def read_query(given: Mapping[str, str]) -> AuditQuery:
+    """Raises ``InvalidField``."""
+    limit = given.get("limit", str(USUAL))
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST):
+        raise InvalidField("limit", f"must be a number from 1 to {MOST}")
+    for name in ("task", "session", "token"):
+        if len(given.get(name, "")) > _LONGEST:
+            raise InvalidField(name, f"must be at most {_LONGEST} characters")
+    return AuditQuery(
+        since=_moment(given, "since"),
+        until=_moment(given, "until"),
+        task=given.get("task") or None,
+        session=given.get("session") or None,
+        size=int(limit),
+        token=given.get("token", ""),
+    )
+
+
+def _moment(given: Mapping[str, str], name: str) -> datetime | None:
+    """A time without a zone is UTC."""
+    text = given.get(name, "")
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidField(name, "must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
+
+
+def _wants_lines(request: Request) -> bool:
+    return request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")
+
+
+def _json(page: AuditPage) -> Response:
+    body: JsonObject = {"writes": [*page.writes], "token": page.token, "archive": page.archive}
+    return Response(dumps(body), media_type="application/json")
+
+
+async def _lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
+    """What breaks the export off is its last line: an export without one is whole."""
+    for row in first.writes:
+        yield dumps(row) + "\n"
+    try:
+        async for page in pages:
+            for row in page.writes:
+                yield dumps(row) + "\n"
+    except (StoreUnavailable, ArchiveUnavailable) as fault:
+        yield dumps({"error": str(fault)}) + "\n"

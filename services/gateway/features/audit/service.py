@@ -1,0 +1,150 @@
+"""The audit export: the writes of a tenant, from the store while it has them and from the archive after that."""
+
+import base64
+import binascii
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownTask
+from services.gateway.features.audit.model import ArchivedTasks, Kept, LiveTasks
+from services.gateway.features.audit.rows import at, audited, remembered
+from services.gateway.features.identity.model import Caller
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Role
+
+MOST = 500
+USUAL = 100
+_LIVE, _ARCHIVE = "live", "archive"
+
+
+class AuditQuery(NamedTuple):
+    """``since`` and ``until`` are about the writes: from the one until before the other. ``size`` counts tasks."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    task: str | None = None
+    session: str | None = None
+    size: int = USUAL
+    token: str = ""
+
+
+class AuditPage(NamedTuple):
+    """``token`` is empty on the last page; a page may have no writes and be followed by others."""
+
+    writes: Sequence[JsonObject]
+    token: str
+    archive: bool  # whether ended tasks are still found after they have left the store
+
+
+class AuditDesk:
+    """For operators: all raise ``NotAnOperator``, ``InvalidField``, ``StoreUnavailable`` and ``ArchiveUnavailable``."""
+
+    def __init__(self, live: LiveTasks, archive: ArchivedTasks | None) -> None:
+        self._live, self._archive = live, archive
+
+    async def page(self, query: AuditQuery, caller: Caller) -> AuditPage:
+        """Also raises ``UnknownTask`` where one is asked for and there is none."""
+        _check(caller)
+        rows, token = await self._rows(query, caller)
+        wanted = [row for row in rows if _falls_into(row, query)]
+        return AuditPage(wanted, token, self._archive is not None)
+
+    async def all(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
+        """Every page from the query's place on."""
+        page = await self.page(query, caller)
+        yield page
+        while page.token:
+            page = await self.page(query._replace(token=page.token), caller)
+            yield page
+
+    async def kept(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
+        """What there still is of a task, for whoever may read its record: from the store, or else from the archive.
+
+        ``whole``: with its journal and its events, which only the archive has. Raises no ``NotAnOperator``.
+        """
+        found = await self._live.one(record.tenant, record.task_id)
+        details = found.details if found else None
+        if details is not None and not whole:
+            return details
+        return (await self._archive.one(record.tenant, record.task_id) if self._archive else None) or details
+
+    async def _rows(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
+        if query.task is not None:
+            return await self._of_task(caller, query.task), ""
+        where, place = _place(query.token)
+        if where == _ARCHIVE and self._archive is not None:
+            return await self._archived(self._archive, query, caller.tenant, place)
+        return await self._stored(query, caller.tenant, place)
+
+    async def _of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
+        kept = await self._live.one(caller.tenant, task_id)
+        if kept is not None:
+            return await self._told(kept)
+        found = await self._archive.one(caller.tenant, task_id) if self._archive else None
+        if found is None:
+            raise UnknownTask(task_id)
+        return audited(found, "archive")
+
+    async def _stored(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
+        try:
+            page = await self._live.page(tenant, query.session, query.since, query.size, place)
+        except ValueError:
+            raise InvalidField("token", "is none that this server gave") from None
+        rows = [row for kept in page.tasks for row in await self._told(kept)]
+        if page.after:
+            return rows, _token(_LIVE, page.after)
+        return rows, _token(_ARCHIVE, "") if self._archive else ""
+
+    async def _told(self, kept: Kept) -> list[JsonObject]:
+        """In full while the store has it, or the archive; else what the record says."""
+        if kept.details is not None:
+            return audited(kept.details, "store")
+        found = await self._archive.one(kept.record.tenant, kept.record.task_id) if self._archive else None
+        return audited(found, "archive") if found else remembered(kept.record)
+
+    async def _archived(
+        self, archive: ArchivedTasks, query: AuditQuery, tenant: str, place: str
+    ) -> tuple[list[JsonObject], str]:
+        """Those that have left the store; the others were told before."""
+        left = [name for name in await archive.names(tenant) if name > place]
+        rows: list[JsonObject] = []
+        for name in left[: query.size]:
+            found = await archive.one(tenant, name)
+            if found is None or query.session not in (None, found.record.session_id):
+                continue
+            if await self._live.one(tenant, found.record.task_id) is None:
+                rows += audited(found, "archive")
+        return rows, _token(_ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
+
+
+def _check(caller: Caller) -> None:
+    """Where nobody is verified, the gateway is everybody's."""
+    if caller.principal.verified and Role.OPERATOR not in caller.principal.roles:
+        raise NotAnOperator
+
+
+def _falls_into(row: JsonObject, query: AuditQuery) -> bool:
+    moment = at(row)
+    if moment is None:
+        return query.since is None and query.until is None
+    return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
+
+
+def _token(where: str, place: str) -> str:
+    return base64.urlsafe_b64encode(f"{where} {place}".encode()).decode().rstrip("=")
+
+
+def _place(token: str) -> tuple[str, str]:
+    if not token:
+        return _LIVE, ""
+    try:
+        text = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode()
+    except (binascii.Error, ValueError):
+        text = ""
+    where, _, place = text.partition(" ")
+    if where not in (_LIVE, _ARCHIVE):
+        raise InvalidField("token", "is none that this server gave")
+    return where, place

@@ -1,0 +1,107 @@
+"""What the archive and state Redis still have of tasks."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.audit.model import ArchivedTasks, Kept, KeptPage, LiveTasks
+from services.gateway.features.tasks.listing import Place, TaskLists, Wanted
+from shared.contracts.approval import Approval
+from shared.contracts.archive import ArchivedTask, read_archived
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import TaskRecord
+from shared.infra import keys
+from shared.infra.lua import answering
+from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.tasks import Tasks
+
+LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the store, which is days after it came here
+_LISTED_MOST = 16
+
+
+class _Listing(NamedTuple):
+    until: float
+    names: Sequence[str]
+
+
+class ArchivedAudit(ArchivedTasks):
+    """An export goes page by page: its pages share one listing, which in a bucket costs a request a thousand names."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._listed: dict[str, _Listing] = {}
+
+    @override
+    async def names(self, tenant: str) -> Sequence[str]:
+        now, known = asyncio.get_running_loop().time(), self._listed.pop(tenant, None)
+        if known is None or now >= known.until:
+            known = _Listing(now + LISTED_SECONDS, await self._archive.list(tenant))
+        self._listed[tenant] = known  # the latest used stands last
+        if len(self._listed) > _LISTED_MOST:
+            self._listed.pop(next(iter(self._listed)))
+        return known.names
+
+    @override
+    async def one(self, tenant: str, task_id: str) -> ArchivedTask | None:
+        """What cannot be read is no reason to leave it out in silence: ``ArchiveUnavailable``."""
+        content = await self._archive.get(tenant, task_id)
+        if content is None:
+            return None
+        try:
+            found = read_archived(content)
+        except ValueError as error:
+            raise ArchiveUnavailable(f"the archived task {task_id!r} cannot be read: {type(error).__name__}") from error
+        return found if found.record.tenant == tenant else None
+
+
+class RedisAudit(LiveTasks):
+    def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists) -> None:
+        self._redis, self._tasks, self._lists = redis, tasks, lists
+
+    @override
+    async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
+        wanted = Wanted(tenant, session=session, since=since)
+        page = await self._lists.page(wanted, size, _place(after))
+        following = f"{page.after.micros} {page.after.task}" if page.after else ""
+        return KeptPage(await self._with_details(page.records), following)
+
+    @override
+    async def one(self, tenant: str, task_id: str) -> Kept | None:
+        record = await self._tasks.record(tenant, task_id)
+        return None if record is None else (await self._with_details([record]))[0]
+
+    async def _with_details(self, records: Sequence[TaskRecord]) -> list[Kept]:
+        if not records:
+            return []
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for record in records:
+                names = keys.task_keys(record.tenant, record.session_id, record.task_id)
+                pipe.hgetall(names.ledger)
+                pipe.hgetall(names.approvals)
+            found = cast("list[dict[str, str]]", await pipe.execute())
+        return [
+            Kept(record, _details(record, ledger, approvals))
+            for record, ledger, approvals in zip(records, found[::2], found[1::2], strict=True)
+        ]
+
+
+def _details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, str]) -> ArchivedTask | None:
+    """None where the ledger has left although the record tells of writes."""
+    if not ledger and record.metadata.get("writes"):
+        return None
+    entries = {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in ledger.items()}
+    asked = [Approval.model_validate_json(row) for key, row in approvals.items() if key != "latest"]
+    ordered = tuple(sorted(asked, key=lambda one: one.asked_at))
+    return ArchivedTask(record=record, ledger=entries, approvals=ordered)
+
+
+def _place(after: str) -> Place | None:
+    """Raises ``ValueError``."""
+    if not after:
+        return None
+    micros, _, task = after.partition(" ")
+    return Place(int(micros), task)

@@ -1,0 +1,210 @@
+"""Charts as SVG, drawn on the server: they need no script, and their colours are those of the page's theme.
+
+The library writes colours and sizes as attributes, never as styles, so the page's content policy holds for them;
+the style sheet overrides the colours. A series is named by its tone (``s1`` to ``s4``), which the sheet draws in a
+colour and a stroke of its own. What a chart says stands in its label too, for those who do not see it.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from typing import NamedTuple, Protocol, cast
+
+import leather
+from leather import theme
+from markupsafe import Markup, escape
+
+from services.gateway.features.console.views.health import DayCounts
+from services.gateway.features.console.views.progress import ProcessCard, Quality
+from services.gateway.features.console.views.tasks import dollars
+from services.gateway.features.tenants.model import DaySpent
+
+theme.margin = 0.0
+theme.title_font_family = theme.axis_font_family = theme.tick_font_family = "inherit"
+theme.tick_font_size = 13
+theme.tick_font_char_width = 8
+theme.tick_size = 4
+theme.legend_font_char_height = theme.legend_gap = 0
+theme.default_series_colors = ["currentColor"] * 32  # the style sheet gives them their own
+_ROW = 34
+_AXIS = 24
+_DOT = 3.5
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_SERIES = re.compile(r'class="series (\w+)"')
+_LEGEND = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed series</text></g>')
+_LONG = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
+
+
+class Bar(NamedTuple):
+    label: str
+    value: float
+
+
+class Line(NamedTuple):
+    """Points from left to right. ``tone`` names its colour and stroke."""
+
+    tone: str
+    points: Sequence[tuple[float, float]]
+
+
+class Frame(NamedTuple):
+    """What a chart of lines or columns stands in; ``ticks`` are the values that the upright axis names."""
+
+    width: int
+    height: int
+    ticks: Sequence[float]
+    word: Callable[[float], str] = "{:g}".format
+
+    @property
+    def top(self) -> float:
+        return self.ticks[-1]
+
+
+_Word = Callable[[float, int, int], str]
+
+
+class _Chart(Protocol):
+    def add_bars(self, data: Sequence[tuple[float, str]]) -> None: ...
+
+    def add_columns(self, data: Sequence[tuple[str, float]]) -> None: ...
+
+    def add_line(self, data: Sequence[tuple[float, float]]) -> None: ...
+
+    def add_dots(self, data: Sequence[tuple[float, float]], *, radius: float) -> None: ...
+
+    def add_x_scale(self, low: float, high: float) -> None: ...
+
+    def add_y_scale(self, low: float, high: float) -> None: ...
+
+    def add_x_axis(self, *, ticks: Sequence[float] | None = None, tick_formatter: _Word | None = None) -> None: ...
+
+    def add_y_axis(self, *, ticks: Sequence[float], tick_formatter: _Word) -> None: ...
+
+    def to_svg(self, width: int, height: int) -> str: ...
+
+
+def bars(rows: Sequence[Bar], name: str, width: int, low: float, high: float) -> Markup:
+    """Horizontal bars, the first on top, for readers and for who listens: ``name`` and the values are its words."""
+    chart = _empty()
+    chart.add_bars([(row.value, row.label) for row in rows])
+    chart.add_x_scale(low, high)
+    words = f"{name}: {', '.join(f'{row.label} {row.value:g}' for row in rows)}"
+    return _drawn(chart, words, width, _ROW * len(rows) + _AXIS, ["s1"])
+
+
+def lines(drawn: Sequence[Line], words: str, frame: Frame) -> Markup:
+    """Lines over one stretch of time, each with a dot at its end. The ends of the stretch are the caller's to name."""
+    chart, tones = _empty(), []
+    xs = [x for line in drawn for x, _ in line.points]
+    start, length = min(xs), (max(xs) - min(xs)) or 1
+    for line in drawn:
+        points = [((x - start) / length, y) for x, y in line.points]
+        chart.add_line(points)
+        chart.add_dots(points[-1:], radius=_DOT)
+        tones += [line.tone, line.tone]
+    chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
+    chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_nothing)
+    _upright(chart, frame)
+    return _drawn(chart, words, frame.width, frame.height, tones)
+
+
+def columns(rows: Sequence[Bar], words: str, frame: Frame, tone: str = "s1") -> Markup:
+    """One column for each row; only the values are named, the rows are the caller's to name."""
+    chart = _empty()
+    chart.add_columns([(row.label, row.value) for row in rows])
+    chart.add_x_axis(tick_formatter=_nothing)
+    _upright(chart, frame)
+    return _drawn(chart, words, frame.width, frame.height, [tone])
+
+
+def round_ticks(most: float) -> tuple[float, ...]:
+    """From 0 to a round number that is not below ``most``, in two or four steps."""
+    if most <= 0:
+        return (0.0, 1.0)
+    step = 10.0 ** len(str(int(most))) if most >= 1 else 1.0
+    while step / 10 >= most:
+        step /= 10
+    top = next(step * part for part in (0.1, 0.2, 0.4, 0.5, 0.8, 1.0) if step * part >= most)
+    return tuple(top * part / 2 for part in range(3))
+
+
+def _empty() -> _Chart:
+    return cast(_Chart, leather.Chart())
+
+
+def _upright(chart: _Chart, frame: Frame) -> None:
+    chart.add_y_scale(frame.ticks[0], frame.top)
+    chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.word(value))
+
+
+def _nothing(_value: float, _number: int, _count: int) -> str:
+    return ""
+
+
+def _drawn(chart: _Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
+    """The picture with its words; the series get their tones in the order in which they were added."""
+    head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
+    drawn = _LONG.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))
+    left = iter(tones)
+    toned = _SERIES.sub(lambda found: f'class="series {found[1]} {next(left)}"', drawn)
+    return Markup(toned.replace(f'<svg width="{width}" height="{height}"', head, 1))  # noqa: S704 - the library escapes
+
+
+_SMALL = (310, 150)  # as wide as its card: its words then have the size of the page's
+_HALF = (390, 180)
+_WIDE = (820, 230)
+_SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
+_HALVES = (0.0, 0.5, 1.0)
+_NANO = 1_000_000_000
+
+
+def quality_chart(found: Quality, *, small: bool = False) -> Markup:
+    """The mean of all tasks, and of those just before."""
+    drawn = [Line("s2 faint", found.mean), Line("s1", found.recent)]
+    last = found.samples[-1]
+    words = (
+        f"Quality over time, after {last.tasks} tasks: {last.recent:.2f} over the last {found.window}, "
+        f"{last.mean:.2f} over all"
+    )
+    return lines(drawn, words, Frame(*(_SMALL if small else _WIDE), _HALVES if small else _SHARE))
+
+
+def arms_chart(card: ProcessCard) -> Markup:
+    """The mean reward of each arm over time; empty where nothing was kept of it."""
+    if not card.lines:
+        return Markup()
+    drawn = [Line(tone, points) for tone, points in card.lines]
+    return lines(drawn, f"{card.title}. {card.words}", Frame(*_HALF, _HALVES))
+
+
+def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
+    """What each day has cost; the tokens, where nothing is paid for."""
+    paid = any(day.nanos for day in days)
+    rows = [Bar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
+    most = max(row.value for row in rows)
+    word = _dollars if paid else _tokens
+    said = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
+    frame = Frame(*(_SMALL if small else _HALF), round_ticks(most), word)
+    return columns(rows, f"{'Spent' if paid else 'Tokens'} by day: {said}", frame)
+
+
+def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
+    """How many tasks ended on each day, from the first of them to the last; a day without any is a gap."""
+    ended = {date.fromisoformat(day.date): day.events for day in days}
+    first, last = min(ended), max(ended)
+    every = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
+    rows = [Bar(day.isoformat(), float(ended.get(day, 0))) for day in every]
+    said = ", ".join(f"{day.date} {day.events}" for day in days)
+    frame = Frame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _tokens)
+    return columns(rows, f"Tasks that ended by day: {said}", frame)
+
+
+def _dollars(value: float) -> str:
+    return dollars(round(value * _NANO))
+
+
+def _tokens(value: float) -> str:
+    for size, letter in ((1_000_000, "M"), (1_000, "K")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -1,0 +1,198 @@
+"""What every page of the console works with, and how a request becomes a page."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.features.approvals.model import Question
+from services.gateway.features.approvals.service import ApprovalDesk
+from services.gateway.features.assessments.service import AssessmentDesk
+from services.gateway.features.audit.service import AuditDesk
+from services.gateway.features.console.pages import Pages, go_to
+from services.gateway.features.console.sessions import Gate, Visitor, read_form
+from services.gateway.features.console.views.approvals import needs
+from services.gateway.features.console.views.health import ENDS
+from services.gateway.features.dead_letters.service import Clerk
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.throttle import Network, source_of
+from services.gateway.features.learning.model import Statistics
+from services.gateway.features.memory.service import MemoryDesk
+from services.gateway.features.tasks.listing import Query, TaskListDesk, owner_shown
+from services.gateway.features.tasks.model import Stories
+from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tenants.model import Spending, TenantState
+from services.gateway.features.tenants.service import TenantDesk
+from services.gateway.features.webhooks.service import PushDesk
+from shared.domain.words import TaskState
+from shared.ports.store import StoreUnavailable
+
+_FRESH = timedelta(seconds=1)
+_MOST = 1000
+_Sight = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
+
+
+class _Look:
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.at: datetime | None = None
+        self.questions: Sequence[Question] = ()
+        self.version = ""
+
+
+class Glance:
+    def __init__(
+        self, desk: ApprovalDesk, lists: TaskListDesk, statistics: Statistics, clock: Callable[[], datetime]
+    ) -> None:
+        self._desk, self._lists, self._statistics, self.clock = desk, lists, statistics, clock
+        self._looks: OrderedDict[_Sight, _Look] = OrderedDict()
+
+    async def waiting(self, caller: Caller) -> Sequence[Question]:
+        """What the caller may see waiting, no older than a second; raises ``StoreUnavailable``."""
+        return (await self._look(caller)).questions
+
+    async def version(self, caller: Caller) -> str:
+        """A word that is another one whenever an approval or a task that the caller may see has changed, or something
+        was learned.
+        """
+        return (await self._look(caller)).version
+
+    async def _look(self, caller: Caller) -> _Look:
+        sight = _sight_of(caller)
+        look = self._looks.setdefault(sight, _Look())
+        self._looks.move_to_end(sight)
+        if len(self._looks) > _MOST:
+            self._looks.popitem(last=False)
+        async with look.lock:
+            now = self.clock()
+            if look.at is None or now - look.at > _FRESH:
+                look.questions, newest = await self._desk.waiting(caller), await self._newest(caller)
+                look.version, look.at = _version(look.questions, newest), now
+        return look
+
+    async def _newest(self, caller: Caller) -> str:
+        found = await self._lists.tasks(Query(size=1), caller)
+        learned = await self._learned(caller.tenant)
+        told = [f"{one.task_id} {one.state} {one.updated_at}" for one in found.records]
+        return " ".join([*told, str(found.total), learned])
+
+    async def _learned(self, tenant: str) -> str:
+        try:
+            return str((await self._statistics.learning(tenant)).counts.get("events", 0))
+        except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
+            return ""
+
+    async def count(self, caller: Caller) -> int:
+        """How many of them the caller can answer."""
+        return len(needs(await self.waiting(caller), caller.principal, self.clock()))
+
+    def forget(self, caller: Caller) -> None:
+        """Look anew the next time: something was just answered."""
+        self._looks.pop(_sight_of(caller), None)
+
+
+def _sight_of(caller: Caller) -> _Sight:
+    return caller.tenant, owner_shown(caller)
+
+
+def _version(questions: Sequence[Question], newest: str) -> str:
+    told = [newest, *(one.approval.model_dump_json() for one in questions)]
+    return sha256("\n".join(told).encode()).hexdigest()[:16]
+
+
+Show = Callable[[Request, Visitor], Awaitable[Response]]
+Act = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
+_TAKEN_UP = timedelta(seconds=15)
+
+
+@dataclass(frozen=True)
+class Desks:
+    tasks: TaskDesk
+    lists: TaskListDesk
+    approvals: ApprovalDesk
+    tenants: TenantDesk
+    statistics: Statistics
+    spending: Spending
+    stories: Stories
+    webhooks: PushDesk
+    clerk: Clerk
+    memory: MemoryDesk
+    audit: AuditDesk
+    assessments: AssessmentDesk
+
+
+@dataclass(frozen=True)
+class Room:
+    """``secure``: whether cookies are for https alone. ``trusted``: whose ``X-Forwarded-For`` is believed."""
+
+    desks: Desks
+    gate: Gate
+    pages: Pages
+    glance: Glance
+    secure: bool
+    trusted: tuple[Network, ...] = ()
+
+    def shows(self, show: Show) -> Handler:
+        """A page for who is signed in; others are asked to sign in, and come back to it."""
+
+        async def answer(request: Request) -> Response:
+            visitor = await self.gate.visitor(request)
+            if visitor is None:
+                return _to_the_door(request)
+            request.state.visitor = visitor
+            return await show(request, visitor)
+
+        return answer
+
+    def acts(self, act: Act) -> Handler:
+        """What a form of who is signed in does; raises ``BadForm`` for a form that no page of theirs gave them."""
+
+        async def answer(request: Request) -> Response:
+            visitor = await self.gate.visitor(request)
+            if visitor is None:
+                return _to_the_door(request)
+            request.state.visitor = visitor
+            return await act(request, visitor, await read_form(request, visitor.secret))
+
+        return answer
+
+    async def totals(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
+        """How many of the tasks that the caller may see ended how since then."""
+        ends = {state: Query(states=(state,), since=since, size=1) for state in ENDS}
+        return {state: (await self.desks.lists.tasks(query, caller)).total for state, query in ends.items()}
+
+    async def stands_still(self, caller: Caller, state: TenantState) -> bool:
+        """Whether tasks wait for longer than a worker needs to take them up, and nothing is worked on."""
+        if not state.waiting or state.running or state.stopped is not None:
+            return False
+        every = Query(states=(TaskState.SUBMITTED,), size=1)
+        fresh = every._replace(since=self.glance.clock() - _TAKEN_UP)
+        totals = [(await self.desks.lists.tasks(query, caller)).total for query in (every, fresh)]
+        return totals[0] > totals[1]
+
+    def source(self, request: Request) -> str:
+        """The address from which a request comes; empty where it cannot be told."""
+        peer = request.client.host if request.client else ""
+        return source_of(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
+
+    async def page(
+        self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object
+    ) -> Response:
+        """A page with the number of approvals that wait for its reader."""
+        badge, version = await self.glance.count(visitor.caller), await self.glance.version(visitor.caller)
+        return self.pages.page(request, template, visitor, status, badge=badge, version=version, **values)
+
+
+def _to_the_door(request: Request) -> Response:
+    """A script is told in its own way: it then loads the whole page anew."""
+    if request.headers.get("x-part") or request.headers.get("accept") == "text/event-stream":
+        return Response(status_code=401, headers={"Cache-Control": "no-store"})
+    wanted = request.url.path if request.method == "GET" else "/console/"
+    return go_to(f"/console/sign-in?next={quote(wanted)}")

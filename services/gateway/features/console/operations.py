@@ -1,0 +1,181 @@
+"""``/console/operations``, for operators: what waits, how long tasks take, what fails, what it costs; dead letters."""
+
+from datetime import timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
+from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
+from services.gateway.features.console.context import Room
+from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
+from services.gateway.features.console.sessions import Visitor
+from services.gateway.features.console.views.health import (
+    ENDS,
+    causes,
+    cost_of_a_task,
+    day_counts,
+    day_rows,
+    endings,
+    error_rate,
+    latencies,
+    letter_rows,
+    load,
+)
+from services.gateway.features.console.views.memory import (
+    Asked,
+    accuracy_rows,
+    cases,
+    entities,
+    facts,
+    finding_words,
+    read_page,
+)
+from services.gateway.features.console.views.overview import begun, last_days
+from services.gateway.features.console.views.progress import direction, process_cards, quality
+from services.gateway.features.identity.roles import check_operator
+from services.gateway.features.tasks.listing import Query
+from shared.domain.words import Role
+from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
+
+
+class WebhookPage:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def shown(self, request: Request, visitor: Visitor) -> Response:
+        failing = await self._room.desks.webhooks.failing(visitor.caller)
+        tabs = tabs_of((*OPERATIONS, WEBHOOKS), visitor)
+        return await self._room.page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
+
+
+_LONGEST = 200
+_CARDS = 24  # processes that are drawn, the most used ones
+
+
+class LearningPages:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def progress(self, request: Request, visitor: Visitor) -> Response:
+        """Numbers alone, so every caller of the tenant may see them."""
+        desks, tenant = self._room.desks, visitor.caller.tenant
+        learning, history = await desks.statistics.learning(tenant), await desks.statistics.history(tenant)
+        cards = process_cards(learning.arms, history.arms)
+        found = quality(history.quality)
+        return await self._room.page(
+            request,
+            "learning.html",
+            visitor,
+            tabs=tabs_of(LEARNING, visitor),
+            learning=learning,
+            direction=direction(history.quality),
+            quality=found,
+            quality_drawn=quality_chart(found) if found else "",
+            quality_small=quality_chart(found, small=True) if found else "",
+            cards=[(card, arms_chart(card)) for card in cards[:_CARDS]],
+            left_out=len(cards[_CARDS:]),
+            accuracy=await self._accuracy(visitor),
+        )
+
+    async def cases(self, request: Request, visitor: Visitor) -> Response:
+        found = cases(await self._room.desks.memory.cases(visitor.caller), _asked(request))
+        return await self._room.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
+
+    async def facts(self, request: Request, visitor: Visitor) -> Response:
+        remembered = await self._room.desks.memory.remembered(visitor.caller)
+        found, took = facts(remembered.facts, _asked(request)), finding_words(remembered.finding)
+        tabs = tabs_of(LEARNING, visitor)
+        return await self._room.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
+
+    async def entities(self, request: Request, visitor: Visitor) -> Response:
+        remembered = await self._room.desks.memory.remembered(visitor.caller)
+        found = entities(remembered.things, _asked(request))
+        return await self._room.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
+
+    async def _accuracy(self, visitor: Visitor) -> object:
+        if not visitor.has(Role.OPERATOR):
+            return ()
+        return accuracy_rows((await self._room.desks.memory.remembered(visitor.caller)).accuracy)
+
+
+def _asked(request: Request) -> Asked:
+    query = request.query_params
+    words, kind = query.get("q", "").strip()[:_LONGEST], query.get("kind", "")[:_LONGEST]
+    return Asked(words, kind, read_page(query.get("page", "")))
+
+
+_DAY = timedelta(days=1)
+_DAYS = 30
+_SAMPLE = 100
+_LETTERS = 100
+_PLACE = "/console/operations/dead-letters"
+_MADE_WRITES = (
+    "Nothing was done: the task has made writes, or may have. Look at them; then say that they may be repeated."
+)
+
+
+class OperationsPages:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def load(self, request: Request, visitor: Visitor) -> Response:
+        check_operator(visitor.caller)
+        now, desks, caller = self._room.glance.clock(), self._room.desks, visitor.caller
+        state, history = await desks.tenants.show(caller.tenant, caller), await desks.statistics.history(caller.tenant)
+        ended = await desks.lists.tasks(Query(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
+        spent = begun(await desks.spending.spent(caller.tenant, last_days(now.date(), _DAYS)))
+        totals = await self._room.totals(caller, now - _DAY)
+        first = (now.date() - _DAY * _DAYS).isoformat()
+        days = [day for day in day_counts(history.days) if day.date >= first]
+        return await self._room.page(
+            request,
+            "operations.html",
+            visitor,
+            tabs=self._tabs(visitor),
+            stopped=state.stopped,
+            figures=[
+                *load(state, still=await self._room.stands_still(caller, state)),
+                error_rate(totals),
+                *latencies(ended.records),
+            ],
+            endings=endings(totals),
+            causes=causes(ended.records),
+            spent=[day for day in reversed(spent) if day.calls],
+            each=cost_of_a_task(spent, days),
+            spent_drawn=spend_chart(spent) if any(day.calls for day in spent) else "",
+            days=day_rows(days),
+            days_drawn=days_chart(days) if len(days) > 1 else "",
+            days_small=days_chart(days, small=True) if len(days) > 1 else "",
+        )
+
+    async def letters(self, request: Request, visitor: Visitor) -> Response:
+        return await self._letters(request, visitor)
+
+    async def requeued(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        """Put back to work; a turn that wrote only where the operator says that it may write again."""
+        letter_id = request.path_params["letter_id"]
+        try:
+            done = await self._room.desks.clerk.requeue(visitor.caller, letter_id, again=fields.get("again") == "yes")
+        except WouldRepeatWrites:
+            return await self._letters(request, visitor, _MADE_WRITES, 409)
+        except (NoSuchLetter, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
+            return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
+        return go_to(f"/console/tasks/{in_path(done.task_id)}" if done.task_id else f"{_PLACE}?done=requeued")
+
+    async def dropped(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+        try:
+            await self._room.desks.clerk.drop(visitor.caller, request.path_params["letter_id"])
+        except NoSuchLetter as fault:
+            return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
+        return go_to(f"{_PLACE}?done=dropped")
+
+    async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+        found = await self._room.desks.clerk.listed(visitor.caller, _LETTERS)
+        values = {"tabs": self._tabs(visitor), "letters": letter_rows(found), "problem": problem}
+        done = request.query_params.get("done", "")
+        return await self._room.page(request, "letters.html", visitor, status, **values, done=done)
+
+    def _tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
+        hooks = (WEBHOOKS,) if self._room.desks.webhooks.offered else ()
+        return tabs_of((*OPERATIONS, *hooks), visitor)

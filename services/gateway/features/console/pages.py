@@ -1,0 +1,227 @@
+"""Pages: templates filled in, with the headers that let nothing foreign in."""
+
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from services.gateway.features.console.sessions import Visitor, form_token
+from services.gateway.features.console.views.tasks import dollars
+from services.gateway.features.console.views.words import (
+    Clock,
+    counted,
+    day_word,
+    distance,
+    exact_time,
+    list_of,
+    state_badge,
+    title_of,
+    wall_time,
+    zone_named,
+)
+from shared.domain.words import Role
+
+FOLDER = Path(__file__).parent / "static"
+_FOR_GOOD = "public, max-age=31536000, immutable"
+
+
+class Asset(NamedTuple):
+    body: bytes
+    zipped: bytes
+    media_type: str
+    etag: str
+
+
+class Assets:
+    """Read and compressed once, when the gateway starts."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._urls: dict[str, str] = {}
+        self._assets: dict[str, Asset] = {}
+        # Modules name each other, so all carry one hash: that of everything.
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+        version = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
+        for path in files:
+            self._urls[path.name] = f"/console/static/{version}/{path.name}"
+            self._assets[path.name] = _asset(path)
+        self.version = version
+
+    @property
+    def urls(self) -> Mapping[str, str]:
+        return self._urls
+
+    def size(self, name: str, *, zipped: bool = True) -> int:
+        asset = self._assets[name]
+        return len(asset.zipped if zipped else asset.body)
+
+    async def serve(self, request: Request) -> Response:
+        asset = self._assets.get(request.path_params["name"])
+        if asset is None:
+            return Response(status_code=404)
+        known = request.path_params["version"] == self.version
+        headers = {
+            "Cache-Control": _FOR_GOOD if known else "no-cache",  # during an update replicas differ
+            "ETag": asset.etag,
+            "Vary": "Accept-Encoding",
+        }
+        if request.headers.get("if-none-match") == asset.etag:
+            return Response(status_code=304, headers=headers)
+        if accepts_gzip(request):
+            headers["Content-Encoding"] = "gzip"
+        return Response(
+            asset.zipped if accepts_gzip(request) else asset.body, media_type=asset.media_type, headers=headers
+        )
+
+
+def accepts_gzip(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def _asset(path: Path) -> Asset:
+    body = path.read_bytes()
+    media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    etag = f'W/"{hashlib.sha256(body).hexdigest()[:24]}"'
+    return Asset(body, gzip.compress(body, 9, mtime=0), media_type, etag)
+
+
+class Tab(NamedTuple):
+    href: str
+    text: str
+    for_operators: bool = True
+
+
+LEARNING = (
+    Tab("/console/learning", "Progress", for_operators=False),
+    Tab("/console/learning/cases", "Cases"),
+    Tab("/console/learning/facts", "Facts"),
+    Tab("/console/learning/entities", "Entities"),
+    Tab("/console/learning/assessments", "Assessments", for_operators=False),
+)
+OPERATIONS = (
+    Tab("/console/operations", "Load and cost"),
+    Tab("/console/operations/dead-letters", "Dead letters"),
+)
+WEBHOOKS = Tab("/console/webhooks", "Webhooks")
+
+
+def tabs_of(tabs: Sequence[Tab], visitor: Visitor) -> tuple[Tab, ...]:
+    """Those that this reader may open; none where there is but one."""
+    found = tuple(tab for tab in tabs if visitor.has(Role.OPERATOR) or not tab.for_operators)
+    return found if len(found) > 1 else ()
+
+
+THEME = "purple_theme"
+ZONE = "purple_zone"
+THEMES = ("auto", "light", "dark")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SAFE = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+_SMALL = 1000
+
+
+class Link(NamedTuple):
+    href: str
+    text: str
+    icon: str
+
+
+_LINKS = (
+    Link("/console/", "Overview", "home"),
+    Link("/console/approvals", "Approvals", "inbox"),
+    Link("/console/tasks", "Tasks", "list"),
+    Link("/console/learning", "Learning", "trend"),
+)
+_OPERATIONS = Link("/console/operations", "Operations", "gauge")
+_WORDS = {
+    "counted": counted,
+    "dollars": dollars,
+    "day_word": day_word,
+    "distance": distance,
+    "exact_time": exact_time,
+    "list_of": list_of,
+    "state_badge": state_badge,
+    "wall_time": wall_time,
+}
+
+
+class Pages:
+    def __init__(self, assets: Assets, notice: str, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent / "templates"),
+            autoescape=True,
+            auto_reload=False,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(iso=iso, path=in_path, title=title_of)
+        self._environment.globals.update(assets=assets.urls, notice=notice, **_WORDS)
+        for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
+            self._environment.globals[name] = self._environment.get_template(template).module
+
+    def page(
+        self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
+    ) -> Response:
+        """``values`` are what the template speaks of, beside what every page has."""
+        html = (
+            self._environment.get_template(template)
+            .render({**_frame(request, visitor, self._clock()), "links": self._links(visitor), **values})
+            .encode()
+        )
+        headers = {**SAFE, "Vary": "Cookie, Accept-Encoding"}
+        if len(html) > _SMALL and accepts_gzip(request):
+            html, headers["Content-Encoding"] = gzip.compress(html, 5, mtime=0), "gzip"
+        return Response(html, status, headers, "text/html; charset=utf-8")
+
+    def _links(self, visitor: Visitor | None) -> tuple[Link, ...]:
+        """Where this reader has something to look at."""
+        if visitor is None:
+            return ()
+        return (*_LINKS, _OPERATIONS) if visitor.has(Role.OPERATOR) else _LINKS
+
+
+def go_to(place: str) -> Response:
+    """Answer a form with another page."""
+    return RedirectResponse(place, 303, SAFE)
+
+
+def in_path(task_id: str) -> str:
+    """A task's id as a part of an address, whatever its client has chosen."""
+    return quote(task_id, safe="")
+
+
+def iso(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")
+
+
+def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
+    theme = request.cookies.get(THEME, "auto")
+    return {
+        "path": request.url.path,
+        "clock": Clock(now, zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
+        "theme": theme if theme in THEMES else "auto",
+        "visitor": visitor,
+        "who": visitor.caller.principal if visitor else None,
+        "roles": [role for role in Role if visitor and visitor.has(role)],
+        "form": form_token(visitor.secret) if visitor else "",
+        "badge": 0,
+        "version": "",
+    }

@@ -1,0 +1,131 @@
+"""Who looks at a page: the credential behind the cookie, checked anew with each request."""
+
+import hmac
+from collections.abc import AsyncGenerator
+from typing import NamedTuple
+
+from starlette.datastructures import FormData
+from starlette.formparsers import FormParser
+from starlette.requests import Request
+
+from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, Unauthenticated
+from services.gateway.features.identity.model import Caller, Credential, Identity, SignIns
+from shared.domain.exact_json import Json
+from shared.domain.words import Level, Role
+
+
+def form_token(secret: str) -> str:
+    """What every form of whoever holds the secret carries."""
+    return hmac.digest(secret.encode(), b"purple console form", "sha256").hex()
+
+
+def is_form_of(secret: str, token: str) -> bool:
+    return bool(secret) and hmac.compare_digest(form_token(secret).encode(), token.encode())
+
+
+def place_after(wanted: str) -> str:
+    """Where to go after a form: a page of the console, never another site."""
+    plain = wanted.isprintable() and "\\" not in wanted and "//" not in wanted
+    return wanted if plain and wanted.startswith("/console/") else "/console/"
+
+
+_MOST_BYTES = 64 * 1024
+
+
+class BadForm(Exception):
+    """A form that is not heeded; the message says what to do."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+async def read_form(request: Request, *secrets: str) -> dict[str, str]:
+    """The fields; raises ``BadForm`` where the form is not one that a page gave to the holder of such a secret."""
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise BadForm("The page did not send a form. Go back and try again.", 415)
+    fields = {name: value for name, value in (await _parsed(request)).items() if isinstance(value, str)}
+    if not any(is_form_of(secret, fields.get("form", "")) for secret in secrets):
+        raise BadForm("This page was open for too long, or in another sign-in. Nothing was done. Try again.", 403)
+    return fields
+
+
+async def _parsed(request: Request) -> FormData:
+    async def bounded() -> AsyncGenerator[bytes, None]:
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > _MOST_BYTES:
+                raise BadForm("The form is too large.", 413)
+            yield chunk
+
+    return await FormParser(request.headers, bounded()).parse()
+
+
+COOKIE = "purple_console"
+MOST_REFUSALS = 10
+
+
+class Visitor(NamedTuple):
+    """Somebody who is signed in. ``secret`` is the cookie's: the tokens of their forms are made with it."""
+
+    caller: Caller
+    secret: str
+
+    def has(self, *roles: Role) -> bool:
+        """Whether they have one of the roles; where nobody checks keys, whoever looks has them all."""
+        return bool({*roles} & {*self.caller.principal.roles})
+
+
+class Gate:
+    """A revoked or expired key is out with its next request: nothing but the credential itself is remembered."""
+
+    def __init__(self, identity: Identity, sign_ins: SignIns) -> None:
+        self._identity, self._sign_ins = identity, sign_ins
+
+    async def visitor(self, request: Request) -> Visitor | None:
+        """Raises ``StoreUnavailable`` and ``IssuerUnavailable``."""
+        secret = request.cookies.get(COOKIE, "")
+        credential = await self._sign_ins.find(secret) if secret else None
+        if credential is None:
+            return None
+        try:
+            return Visitor(await self.caller_of(credential), secret)
+        except (Unauthenticated, NotEntitled):
+            return None
+
+    async def caller_of(self, credential: Credential) -> Caller:
+        """Raises ``Unauthenticated``, ``InvalidField`` and ``StoreUnavailable``."""
+        headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
+        let_in = await self._identity.at_the_door(headers)
+        return self._identity.caller_of(let_in, {} if let_in else {"principal": _all_of(credential.name)})
+
+    async def checks_keys(self) -> bool:
+        """Whether anybody is asked for a key here."""
+        try:
+            return await self._identity.at_the_door({}) is not None
+        except (Unauthenticated, NotEntitled, IssuerUnavailable):
+            return True
+
+    async def sign_in(self, credential: Credential) -> str:
+        """The cookie's secret; raises ``Unauthenticated`` and ``InvalidField``."""
+        await self.caller_of(credential)
+        return await self._sign_ins.begin(credential)
+
+    async def sign_out(self, secret: str) -> None:
+        await self._sign_ins.end(secret)
+
+    async def is_braked(self, address: str) -> bool:
+        """Nobody is, whose address cannot be told: whoever guesses would shut all others out."""
+        return bool(address) and await self._sign_ins.refusals(address) >= MOST_REFUSALS
+
+    async def refused(self, address: str) -> None:
+        if address:
+            await self._sign_ins.refused(address)
+
+
+def _all_of(name: str) -> dict[str, Json]:
+    """Where nobody checks: the name that was given, which may do everything."""
+    roles: list[Json] = [role.value for role in Role]
+    levels: list[Json] = [level.word for level in Level]
+    return {"id": name, "roles": roles, "levels": levels}

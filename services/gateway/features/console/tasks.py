@@ -1,0 +1,202 @@
+"""``/console/tasks``: the list, and one task with its story."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from urllib.parse import quote
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, UnknownTask
+from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.features.audit.rows import audited, remembered
+from services.gateway.features.console.context import Room
+from services.gateway.features.console.pages import go_to
+from services.gateway.features.console.sessions import Visitor
+from services.gateway.features.console.views import evidence
+from services.gateway.features.console.views.tasks import (
+    CHOICES,
+    FILTERS,
+    Delivery,
+    delivery,
+    doubts_of,
+    filter_named,
+    task_page,
+    task_row,
+)
+from services.gateway.features.console.views.timeline import Told, rail, stages
+from services.gateway.features.identity.roles import may_stop
+from services.gateway.features.tasks.listing import Query
+from services.gateway.features.tasks.resolution import read_word
+from services.gateway.features.tasks.service import ends_task
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.task import TaskRecord
+from shared.domain.words import Role
+from shared.ports.archive import ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
+from shared.ports.tasks import EventsLost
+
+log = structlog.get_logger()
+LOOK_SECONDS = 1.5
+_STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
+
+
+class LiveStreams:
+    """News of a task end with it; those of the inbox go on until the reader leaves or may no longer look."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def inbox(self, request: Request, visitor: Visitor) -> Response:
+        return KeptAlive(self._inbox(request, visitor), "text/event-stream", SSE_BEAT)
+
+    async def task(self, request: Request, visitor: Visitor) -> Response:
+        record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
+        after = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        after = after if _STREAM_ID.fullmatch(after) else "0"
+        return KeptAlive(self._task(record, after), "text/event-stream", SSE_BEAT)
+
+    async def _inbox(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
+        seen = request.query_params.get("seen", "")
+        while True:
+            try:
+                if await self._room.gate.visitor(request) is None:
+                    yield _frame("out", {})
+                    return
+                now = await self._room.glance.version(visitor.caller)
+                if now != seen:
+                    yield _frame("changed", {"version": now})
+                seen = now
+            except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
+                log.warning("console_look_failed", error=str(fault))
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _task(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+        """Ends where the store fails: the browser comes back by itself, and goes on after the last id."""
+        try:
+            while True:
+                try:
+                    async with aclosing(self._changes(record, after)) as changes:
+                        async for change in changes:
+                            yield change
+                    return
+                except EventsLost:  # from the same place it would be lost again: on with what is kept
+                    after = "0"
+        except StoreUnavailable as fault:
+            log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
+
+    async def _changes(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._room.desks.tasks.watch(record, after)) as events:
+            async for stream_id, event in events:
+                yield _frame("changed", {"kind": event.kind}, stream_id)
+                if ends_task(event):
+                    yield _frame("over", {})
+                    return
+
+
+def _frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
+    first = f"id: {stream_id}\n" if stream_id else ""
+    return f"{first}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+_SIZE = 25
+_LONGEST_ID = 200
+
+
+class TaskPages:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def listed(self, request: Request, visitor: Visitor) -> Response:
+        """The last changed first; ``q`` leads to the task of that id."""
+        wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
+        if wanted:
+            try:
+                record = await self._room.desks.tasks.read(wanted, visitor.caller)
+            except UnknownTask:
+                return await self._list(request, visitor, wanted)
+            return go_to(f"/console/tasks/{quote(record.task_id, safe='')}")
+        return await self._list(request, visitor)
+
+    async def shown(self, request: Request, visitor: Visitor) -> Response:
+        return await self._one(request, visitor)
+
+    async def canceled(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+        """Asked for, and waited for a little: what was sent is settled before the task ends."""
+        task_id = request.path_params["task_id"]
+        try:
+            await self._room.desks.tasks.cancel(task_id, visitor.caller)
+        except NotCancelable:
+            return await self._one(request, visitor, "It had ended before your cancel came.", 409)
+        finally:
+            self._room.glance.forget(visitor.caller)
+        return go_to(f"/console/tasks/{quote(task_id, safe='')}")
+
+    async def resolved(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        """An operator's word on a write in doubt, handed to its task."""
+        task_id = request.path_params["task_id"]
+        try:
+            word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
+            await self._room.desks.tasks.resolve(task_id, word, visitor.caller)
+        except (InvalidField, NothingToResolve) as fault:
+            return await self._one(request, visitor, f"Nothing was changed. {fault}", 409)
+        return go_to(f"/console/tasks/{quote(task_id, safe='')}")
+
+    async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
+        shown, token = filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
+        query = Query(states=shown.states, size=_SIZE, token=token)
+        found = await self._room.desks.lists.tasks(query, visitor.caller)
+        values = {"rows": [task_row(one) for one in found.records], "total": found.total, "more": found.next_token}
+        status = 404 if missed else 200
+        return await self._room.page(
+            request, "tasks.html", visitor, status, **values, filters=FILTERS, shown=shown, missed=missed, token=token
+        )
+
+    async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+        record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
+        told, kept = await self._told(record)
+        asked = kept.approvals if kept else ()
+        grounds = asked[-1].grounds if asked else None
+        return await self._room.page(
+            request,
+            "task.html",
+            visitor,
+            status,
+            one=task_page(record, self._room.glance.clock()),
+            stops=rail(told, record),
+            stages=stages(told),
+            writes=evidence.writes(audited(kept, "") if kept else remembered(record), grounds),
+            policy=evidence.policy(record),
+            unenforced=evidence.unenforced_policy(record),
+            asked=evidence.approvals(asked),
+            figures=evidence.figures(record, grounds),
+            quality_parts=evidence.quality_parts(record),
+            usage=evidence.usage(told),
+            deliveries=await self._deliveries(record, visitor),
+            newest=told[-1][0] if told else "0-0",
+            may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
+            doubts=doubts_of(record),
+            choices=CHOICES if visitor.has(Role.OPERATOR) else (),
+            problem=problem,
+        )
+
+    async def _told(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
+        """The task's events and details; from the archive once they have left the store, where it answers."""
+        told = await self._room.desks.stories.told(record)
+        try:
+            kept = await self._room.desks.audit.kept(record, whole=not told)
+        except ArchiveUnavailable as fault:
+            log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
+            return told, None
+        if not told and kept:
+            told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
+        return told, kept
+
+    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[Delivery]:
+        webhooks = self._room.desks.webhooks
+        registered = await webhooks.listed(record.task_id, visitor.caller) if webhooks.offered else ()
+        return [delivery(one) for one in registered]

@@ -1,0 +1,214 @@
+"""Kept assessments as a reader sees them: a list, one of them by criterion, and two side by side."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.features.assessments.model import KeptAssessment
+from services.gateway.features.console.views.words import Badge, title_of
+from shared.contracts.assessment.card import AssessmentCard, card_of
+from shared.contracts.assessment.figures import Change, Line, compared, lines
+from shared.contracts.assessment.kept import Assessment, Run
+from shared.contracts.assessment.results import OverallScore
+from shared.domain.pass_hat import pass_hat
+
+_PASSES_SHOWN = 5
+_ENDS = {
+    "completed": Badge("Completed", "good"),
+    "timeout": Badge("Timed out", "bad"),
+    "failed": Badge("Failed", "bad"),
+}
+
+
+class Points(NamedTuple):
+    """``share``: in whole per cent; ``tone``: whether that is good."""
+
+    name: str
+    score: str
+    most: str
+    share: int
+    tone: str
+
+
+class CardRow(NamedTuple):
+    assessment_id: str
+    scenario: str
+    agent: str
+    began: datetime
+    runs: int
+    verdict: Badge
+    score: Points
+    dimensions: tuple[Points, ...]
+    passes: str
+    unjudged: int
+    owner: str
+
+
+class CriterionRow(NamedTuple):
+    """``each``: the points of every run where they differ."""
+
+    name: str
+    badge: Badge
+    score: str
+    most: str
+    each: str
+    reason: str
+
+
+class DimensionRows(NamedTuple):
+    points: Points
+    criteria: tuple[CriterionRow, ...]
+
+
+class RunRow(NamedTuple):
+    number: int
+    end: Badge
+    passed: bool
+    score: Points
+    turns: int
+    actions: int
+    seconds: str
+    cost: int
+
+
+class ChangeRow(NamedTuple):
+    name: str
+    before: str
+    after: str
+    change: str
+    tone: str
+    strong: bool
+
+
+def card_row(card: AssessmentCard) -> CardRow:
+    return CardRow(
+        assessment_id=card.assessment_id,
+        scenario=title_of(card.scenario),
+        agent=card.agent,
+        began=card.began,
+        runs=card.runs,
+        verdict=_verdict(card.passed, card.runs),
+        score=points_of("", card.judged),
+        dimensions=tuple(points_of(title_of(name), one) for name, one in card.dimensions.items()),
+        passes=passes_text(card.passed, card.runs),
+        unjudged=card.unjudged,
+        owner=card.owner,
+    )
+
+
+def points_of(name: str, score: OverallScore) -> Points:
+    share = round(100 * score.score / score.max_score) if score.max_score else 0
+    tone = "good" if share >= 95 else "warn" if share >= 50 else "bad"
+    return Points(name, number(score.score), number(score.max_score), min(share, 100), tone)
+
+
+def passes_text(passed: int, runs: int) -> str:
+    """``pass^1 67 %, pass^2 33 %``: the first few, and the last."""
+    found = pass_hat(passed, runs)
+    shown = [k for k in found if k <= _PASSES_SHOWN or k == runs]
+    return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in shown)
+
+
+def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
+    listed = lines(assessment)
+    groups = {name: [line for line in listed if line.dimension == name] for name in [line.dimension for line in listed]}
+    return tuple(_dimension(name, rows) for name, rows in groups.items())
+
+
+def of_run(kept: KeptAssessment, run: int) -> KeptAssessment:
+    """One of its runs by its number alone; the whole where there is no such run."""
+    runs = kept.assessment.runs
+    if not 1 <= run <= len(runs):
+        return kept
+    alone = kept.assessment.model_copy(update={"runs": (runs[run - 1],)})
+    return KeptAssessment(card_of(kept.card.assessment_id, kept.card.owner, alone), alone)
+
+
+def run_rows(assessment: Assessment) -> tuple[RunRow, ...]:
+    return tuple(_run(number, run) for number, run in enumerate(assessment.runs, 1))
+
+
+def comparison_rows(before: Assessment, after: Assessment) -> tuple[ChangeRow, ...]:
+    """In all, by dimension, and by criterion."""
+    figures = compared(before, after)
+    dimensions = [_change(title_of(name), change, strong=True) for name, change in figures.dimensions.items()]
+    criteria = [_change(figures.names[name], change) for name, change in figures.criteria.items()]
+    return (_change("All", figures.overall, strong=True), *dimensions, *criteria)
+
+
+def number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _verdict(passed: int, runs: int) -> Badge:
+    if passed == runs:
+        return Badge("Passed", "good")
+    return Badge(f"{passed} of {runs} passed", "warn") if passed else Badge("Not passed", "bad")
+
+
+def _dimension(name: str, rows: Sequence[Line]) -> DimensionRows:
+    total = OverallScore(score=sum(row.mean for row in rows), max_score=sum(row.most for row in rows))
+    return DimensionRows(points_of(title_of(name), total), tuple(_criterion(row) for row in rows))
+
+
+def _criterion(line: Line) -> CriterionRow:
+    each = ", ".join(map(number, line.points)) if len(set(line.points)) > 1 else ""
+    return CriterionRow(
+        line.name, criterion_badge(line.mean, line.most, line.unjudged), number(line.mean), number(line.most), each,
+        line.reason,
+    )  # fmt: skip
+
+
+def criterion_badge(score: float, most: float, unjudged: bool) -> Badge:
+    if unjudged:
+        return Badge("Unjudged", "mute")
+    if score >= most:
+        return Badge("Met", "good")
+    return Badge("In part", "warn") if score > 0 else Badge("Missed", "bad")
+
+
+def _run(which: int, run: Run) -> RunRow:
+    results = run.results
+    return RunRow(
+        number=which,
+        end=_ENDS[results.status],
+        passed=run.passed,
+        score=points_of("", run.points),
+        turns=results.turns_taken,
+        actions=results.actions_taken,
+        seconds=number(results.duration_seconds),
+        cost=results.costs.nano_dollars,
+    )
+
+
+def _change(name: str, change: Change, *, strong: bool = False) -> ChangeRow:
+    moved = change.change
+    text = "–" if moved is None else f"{'+' if moved > 0 else ''}{number(moved)}"
+    tone = "" if not moved else "good" if moved > 0 else "bad"
+    before, after = ("–" if value is None else number(value) for value in (change.before, change.after))
+    return ChangeRow(name, before, after, text, tone, strong)
+
+
+_LONGEST = 2000
+NOTHING = "nothing"
+
+
+def shown(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return cut(value) or NOTHING
+    if value is None or value in ([], {}):
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return cut(", ".join(str(item) for item in value))
+    return cut(json.dumps(value, ensure_ascii=False))
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

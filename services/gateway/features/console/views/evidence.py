@@ -1,0 +1,250 @@
+"""What a task's end rests on: writes with their proof, the policy's word, approvals, figures, and what models took.
+
+Writes come from the same rows as the audit export, so the same is masked here as there.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.features.console.views.approvals import STATUS, ArgumentRow, in_words, named
+from services.gateway.features.console.views.tasks import WRITES, dollars
+from services.gateway.features.console.views.words import Badge, shown, title_of
+from shared.contracts.approval import Approval
+from shared.contracts.grounds import Grounds
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain.exact_json import Json, JsonObject
+
+_NOTHING = Grounds()
+
+
+class Write(NamedTuple):
+    """``shows``: what the read-back showed, empty where there was none. ``words``: what operators said of it."""
+
+    call_id: str
+    title: str
+    tool: str
+    connection: str
+    status: Badge
+    arguments: tuple[ArgumentRow, ...]
+    attempt: int
+    sent_at: datetime | None
+    note: str
+    read_back: str
+    shows: tuple[tuple[str, str], ...]
+    words: tuple[str, ...]
+
+
+class Rule(NamedTuple):
+    rule_id: str
+    policy: str
+    reason: str
+    asks: str
+    values: tuple[tuple[str, str], ...]
+
+
+class Policy(NamedTuple):
+    """``unknown``: rules that could not be judged, for want of a value."""
+
+    word: Badge
+    rules: tuple[Rule, ...]
+    unknown: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+class Asked(NamedTuple):
+    """An approval in a line, with who decided."""
+
+    approval_id: str
+    status: Badge
+    level: str
+    asked_at: datetime
+    decisions: tuple[tuple[str, bool, str, str], ...]  # who, yes, when (ISO), comment
+
+
+class FigureRow(NamedTuple):
+    name: str
+    value: str
+    origin: str
+
+
+class Usage(NamedTuple):
+    """What the calls of one tier took. ``cost`` is empty where older events do not tell it."""
+
+    tier: str
+    calls: int
+    read: str
+    written: str
+    cost: str
+
+
+def writes(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[Write, ...]:
+    return tuple(_write(row, grounds or _NOTHING) for row in rows)
+
+
+def policy(record: TaskRecord) -> Policy | None:
+    """The verdict that the task's record tells of; None before there is one."""
+    verdict = record.metadata.get("verdict")
+    if not isinstance(verdict, dict) or not verdict:
+        return None
+    rules = tuple(_rule(one) for one in _objects(verdict.get("triggeredRules")))
+    unknown, problems = _texts(verdict.get("indeterminate")), _texts(verdict.get("problems"))
+    return Policy(_verdict(verdict), rules, unknown, problems)
+
+
+def unenforced_policy(record: TaskRecord) -> str:
+    """What the record says of the request's own policy that was not enforced; empty where all of it was."""
+    said = record.metadata.get("policy_unenforced")
+    return said if isinstance(said, str) else ""
+
+
+def approvals(asked: Iterable[Approval]) -> tuple[Asked, ...]:
+    return tuple(
+        Asked(
+            one.approval_id,
+            STATUS[one.status],
+            title_of(one.level) if one.level else "Any approver",
+            one.asked_at,
+            tuple((given.by.id, given.approve, given.at.isoformat(), given.comment) for given in one.decisions),
+        )
+        for one in asked
+    )
+
+
+def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
+    """What was worked out; how and from what, where an approval has frozen that."""
+    told = {one.name: one for one in grounds.figures} if grounds else {}
+    values = record.metadata.get("values")
+    found = {one.name: one.value for one in told.values()}
+    found |= {name: str(value) for name, value in values.items()} if isinstance(values, dict) else {}
+    return tuple(FigureRow(title_of(name), value, _origin(name, told, grounds)) for name, value in found.items())
+
+
+def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
+    """The score as the sum that it is: ``Baseline 0.50``, ``Idle -0.05``."""
+    parts = record.metadata.get("quality_parts")
+    items = parts.items() if isinstance(parts, dict) else ()
+    return tuple(
+        (title_of(name), f"{part:+.2f}" if name != "baseline" else f"{part:.2f}")
+        for name, part in items
+        if isinstance(part, int | float) and not isinstance(part, bool)
+    )
+
+
+def usage(told: Sequence[tuple[str, TaskEvent]]) -> tuple[Usage, ...]:
+    """By tier, as the events of the calls tell it."""
+    by_tier: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
+    for _, event in told:
+        if event.kind == "model":
+            by_tier[str(event.data.get("tier") or "model")].append(event.data)
+    return tuple(_used(tier, calls) for tier, calls in sorted(by_tier.items()))
+
+
+def _used(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> Usage:
+    costs = [cost for one in calls if (cost := one.get("nanos")) is not None]
+    price = dollars(sum(_count(cost) for cost in costs)) if costs else ""
+    sums = (sum(_count(one.get(key)) for one in calls) for key in ("input", "output"))
+    read, written = (f"{number:,}" if number else "" for number in sums)
+    return Usage(title_of(tier), len(calls), read, written, price)
+
+
+def _write(row: JsonObject, grounds: Grounds) -> Write:
+    arguments, proof = _object(row.get("arguments")), _object(row.get("proof"))
+    sources = {str(one.get("argument")): one for one in _objects(row.get("provenance"))}
+    tool, status, attempt = _text(row.get("tool")), _text(row.get("status")), row.get("attempt")
+    said = (
+        f"{title_of(_text(one.get('resolution')))} by {_text(one.get('by'))} {_text(one.get('comment'))}".strip()
+        for one in _objects(row.get("operators"))
+    )
+    return Write(
+        call_id=_text(row.get("call_id")),
+        title=title_of(tool),
+        tool=tool,
+        connection=_text(row.get("connection")),
+        status=WRITES.get(status, Badge(title_of(status), "mute")),
+        arguments=tuple(
+            ArgumentRow(name, shown(value), _source_words(sources.get(name), grounds))
+            for name, value in arguments.items()
+        ),
+        attempt=attempt if isinstance(attempt, int) else 1,
+        sent_at=_moment(row.get("sent_at")),
+        note=_text(proof.get("note")),
+        read_back=_text(proof.get("read_back")),
+        shows=_shows(proof.get("shows")),
+        words=tuple(said),
+    )
+
+
+def _shows(found: Json) -> tuple[tuple[str, str], ...]:
+    if found is None:
+        return ()
+    if isinstance(found, list) and len(found) == 1:
+        (found,) = found
+    return (
+        tuple((name, shown(value)) for name, value in found.items())
+        if isinstance(found, dict)
+        else (("Answer", shown(found)),)
+    )
+
+
+def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
+    if source is None:
+        return ""
+    ref = _text(source.get("ref"))
+    told = title_of(ref).lower() if source.get("source") == "value" else named(ref, grounds)
+    return in_words(_text(source.get("source")), told)
+
+
+def _origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> str:
+    if grounds is None or name not in told:
+        return ""
+    one = next(figure for figure in grounds.figures if figure.name == name)
+    return f"{title_of(one.operation)} of {', '.join(named(operand, grounds) for operand in one.operands)}"
+
+
+def _rule(one: JsonObject) -> Rule:
+    action, level = _text(one.get("action")), _text(one.get("level"))
+    values = one.get("values")
+    rows = tuple((name, shown(value)) for name, value in values.items()) if isinstance(values, dict) else ()
+    asks = f"{title_of(action)}{f' by {level}' if level else ''}"
+    return Rule(_text(one.get("ruleId")) or "rule", _text(one.get("policyId")), _text(one.get("reason")), asks, rows)
+
+
+def _verdict(verdict: Mapping[str, JsonValue]) -> Badge:
+    if verdict.get("blocked"):
+        return Badge("Blocked", "bad")
+    if verdict.get("escalate"):
+        return Badge("Escalates", "warn")
+    if verdict.get("requiresApproval"):
+        return Badge("Asks for approval", "warn")
+    return Badge("Allowed", "good") if verdict.get("passed") else Badge("Not passed", "bad")
+
+
+def _objects(value: object) -> "list[JsonObject]":
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _moment(value: Json) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

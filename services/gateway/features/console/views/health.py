@@ -1,0 +1,235 @@
+"""How tasks fare lately: how they ended, how long they took, what broke."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from services.gateway.features.console.views.tasks import span_of
+from services.gateway.features.console.views.words import Badge, counted, state_badge
+from services.gateway.features.dead_letters.model import DeadLetter, LetterKind
+from services.gateway.features.tenants.model import DaySpent, TenantState
+from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.task import TaskRecord
+from shared.domain.bandit import REWARD_UNITS
+from shared.domain.words import TaskState
+
+_KINDS = {
+    LetterKind.TURN: Badge("Task given up", "bad"),
+    LetterKind.OUTCOME: Badge("Not learned from", "warn"),
+}
+_AGAIN = {
+    LetterKind.TURN: "Begin its task anew",
+    LetterKind.OUTCOME: "Hand it to the learner again",
+}
+
+
+class LetterRow(NamedTuple):
+    """``writes``: what the task made, or may have made, and would make once more. ``again`` is the button's word."""
+
+    letter_id: str
+    kind: Badge
+    title: str
+    why: str
+    error: str
+    tries: str
+    task_id: str
+    at: datetime
+    writes: tuple[str, ...]
+    again: str
+
+
+def letter_rows(letters: Sequence[DeadLetter]) -> tuple[LetterRow, ...]:
+    return tuple(_row(letter) for letter in letters)
+
+
+def _row(letter: DeadLetter) -> LetterRow:
+    dead = _turn(letter)
+    return LetterRow(
+        letter_id=letter.letter_id,
+        kind=_KINDS[letter.kind],
+        title=dead.request.text if dead else letter.task_id or "A letter that cannot be read",
+        why=letter.reason,
+        error=letter.error,
+        tries=f"tried {counted(letter.tries, 'time')}" if letter.tries else "",
+        task_id=letter.task_id,
+        at=letter.at,
+        writes=dead.writes if dead else (),
+        again=_AGAIN[letter.kind] if letter.content else "",
+    )
+
+
+def _turn(letter: DeadLetter) -> DeadTurn | None:
+    if letter.kind is not LetterKind.TURN or not letter.content:
+        return None
+    try:
+        return DeadTurn.model_validate_json(letter.content)
+    except ValidationError:
+        return None
+
+
+ENDS = (TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED)
+_PARTS = {
+    "model": "the model",
+    "tool_server": "a tool server",
+    "policy_service": "the policy service",
+}
+
+
+class DayCounts(NamedTuple):
+    """What ended on one day (UTC); ``units`` is the sum of the qualities of those that were no dry run."""
+
+    date: str
+    events: int = 0
+    success: int = 0
+    partial: int = 0
+    failure: int = 0
+    units: int = 0
+
+    @property
+    def judged(self) -> int:
+        """How many were no dry run."""
+        return self.success + self.partial + self.failure
+
+
+class Figure(NamedTuple):
+    """A number with its name. ``tone`` is good, warn, bad or nothing."""
+
+    label: str
+    value: str
+    remark: str = ""
+    tone: str = ""
+
+
+class EndRow(NamedTuple):
+    state: Badge
+    word: str
+    number: int
+    share: str
+
+
+class Cause(NamedTuple):
+    """Why tasks failed: in words, how many, and one of them."""
+
+    text: str
+    number: int
+    task_id: str
+
+
+class DayRow(NamedTuple):
+    date: str
+    tasks: int
+    success: int
+    partial: int
+    failure: int
+    quality: str
+
+
+def load(state: TenantState, *, still: bool) -> tuple[Figure, ...]:
+    """What waits and what is worked on; a queue that stands ``still`` is bad."""
+    waiting = Figure(
+        "Sessions that wait",
+        f"{state.waiting:,}",
+        "nobody works on them: does an executor run?" if still else "to be taken up by a worker",
+        "bad" if still else "",
+    )
+    return waiting, Figure("Sessions worked on", f"{state.running:,}", "right now")
+
+
+def endings(totals: Mapping[TaskState, int]) -> tuple[EndRow, ...]:
+    """How many tasks ended how; none where none ended."""
+    whole = sum(totals.values())
+    rows = [(state, totals.get(state, 0)) for state in ENDS]
+    return tuple(EndRow(state_badge(state), state.value, n, _percent(n, whole)) for state, n in rows if whole)
+
+
+def error_rate(totals: Mapping[TaskState, int]) -> Figure:
+    """Failed tasks of those that ended by themselves; a refusal by policy or by a person is no error."""
+    whole = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
+    failed = totals.get(TaskState.FAILED, 0)
+    tone = "" if not failed else "bad" if failed * 5 > whole else "warn"
+    return Figure("Failed", _percent(failed, whole) or "none", f"{failed} of {counted(whole, 'task')}", tone)
+
+
+def latencies(records: Sequence[TaskRecord]) -> tuple[Figure, ...]:
+    """From message to end, of tasks that waited for nobody; and of all of them, people included."""
+    alone = sorted(_took(one) for one in records if not waited_for_people(one))
+    rest = sorted(_took(one) for one in records if waited_for_people(one))
+    found = []
+    if alone:
+        found.append(
+            Figure(
+                "Half of the tasks took", span_of(alone[_rank(len(alone), 50)]), f"{len(alone)} that waited for nobody"
+            )
+        )
+        found.append(Figure("19 in 20 took at most", span_of(alone[_rank(len(alone), 95)]), "from message to end"))
+    if rest:
+        found.append(
+            Figure(
+                "With an approval",
+                span_of(rest[_rank(len(rest), 50)]),
+                f"half of the last {len(rest)}, waiting included",
+            )
+        )
+    return tuple(found)
+
+
+def causes(records: Sequence[TaskRecord]) -> tuple[Cause, ...]:
+    """Why the failed ones among them failed, the most frequent first."""
+    failed = [one for one in records if one.state is TaskState.FAILED]
+    named = [_cause(one) for one in failed]
+    first = dict(zip(reversed(named), reversed([one.task_id for one in failed]), strict=True))
+    return tuple(Cause(text, number, first[text]) for text, number in Counter(named).most_common(5))
+
+
+def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
+    """As the learner has counted them, in their order."""
+    names = ("events", "success", "partial", "failure", "quality_units")
+    return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
+
+
+def day_rows(days: Sequence[DayCounts]) -> tuple[DayRow, ...]:
+    """The newest first."""
+    return tuple(
+        DayRow(day.date, day.events, day.success, day.partial, day.failure, _mean(day)) for day in reversed(days)
+    )
+
+
+def waited_for_people(record: TaskRecord) -> bool:
+    """An approval's id stays with a task that has ended; what was asked does not."""
+    return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
+
+
+def cost_of_a_task(spent: Sequence[DaySpent], days: Sequence[DayCounts]) -> int:
+    """In billionth parts of a dollar, over the days of which both are known."""
+    ended = {day.date: day.events for day in days}
+    tasks = sum(ended.get(day.date, 0) for day in spent)
+    return round(sum(day.nanos for day in spent) / tasks) if tasks else 0
+
+
+def _cause(record: TaskRecord) -> str:
+    part = record.metadata.get("failed_part")
+    named = _PARTS.get(part) if isinstance(part, str) else None
+    return f"It broke at {named}" if named else (record.reason or "No reason was given").partition("\n")[0][:160]
+
+
+def _took(record: TaskRecord) -> timedelta:
+    return max(record.updated_at - record.accepted_at, timedelta(0))
+
+
+def _rank(count: int, percent: int) -> int:
+    """The place of the value that so many are not above."""
+    return max(0, -(-count * percent // 100) - 1)
+
+
+def _percent(part: int, whole: int) -> str:
+    if not whole:
+        return ""
+    share = 100 * part / whole
+    return f"{share:.1f} %" if 0 < share < 10 else f"{share:.0f} %"
+
+
+def _mean(day: DayCounts) -> str:
+    return f"{day.units / (REWARD_UNITS * day.judged):.2f}" if day.judged else ""

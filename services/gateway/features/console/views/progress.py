@@ -1,0 +1,191 @@
+"""Whether the worker gets better: quality over time, and the arms of each process type as they came to be."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from math import sqrt
+from typing import NamedTuple, TypeVar
+
+from services.gateway.features.console.views.words import counted, strategy_title, title_of
+from shared.domain.bandit import Arm, ucb1
+from shared.domain.trend import Moment
+from shared.domain.words import Strategy
+
+_FEWEST = 20  # tasks before anything is said of a direction
+_MOST = 100  # tasks that count as lately
+_SPREAD = 0.25  # how far qualities lie from their mean, roughly
+_ROWS = 12
+_TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
+_OTHER = "s4"
+Drawn = Sequence[tuple[float, float]]
+T = TypeVar("T")
+_START = Moment(0, 0, 0.0, 0.0)
+
+
+class Direction(NamedTuple):
+    """``arrow`` is up, down, level or empty; ``text`` says it in a sentence."""
+
+    arrow: str
+    tone: str
+    lately: float
+    text: str
+
+
+class Sample(NamedTuple):
+    """A row of the table beside a chart."""
+
+    tasks: int
+    at: datetime
+    mean: float
+    recent: float
+
+
+class Quality(NamedTuple):
+    """``recent``: the mean of the tasks just before; ``mean``: of all until then. Both by time (ms)."""
+
+    recent: Drawn
+    mean: Drawn
+    window: int
+    samples: tuple[Sample, ...]
+    first: datetime
+    last: datetime
+
+
+class ArmRow(NamedTuple):
+    """``score`` is what UCB1 gives it now; empty for an arm that was never tried."""
+
+    title: str
+    tone: str
+    uses: int
+    mean: str
+    share: int
+    score: str
+    leads: bool
+
+
+class ProcessCard(NamedTuple):
+    process: str
+    title: str
+    tasks: int
+    arms: tuple[ArmRow, ...]
+    lines: tuple[tuple[str, Drawn], ...]
+    samples: tuple[tuple[str, Sample], ...]
+    first: datetime | None
+    last: datetime | None
+    words: str
+
+
+def direction(points: Sequence[Moment]) -> Direction | None:
+    """The last tasks against as many before them; None before the first task."""
+    if not points:
+        return None
+    last = points[-1]
+    if last.n < _FEWEST:
+        mean = _between(_START, last)
+        return Direction("", "", mean, f"after {counted(last.n, 'task')}; a few more tell where it goes")
+    turn = _until(points, last.n - min(max(_FEWEST, last.n // 10), last.n // 2, _MOST))
+    start = _until(points, 2 * turn.n - last.n)
+    lately, before = _between(turn, last), _between(start, turn)
+    said = f"over the last {counted(last.n - turn.n, 'task')}; {before:.2f} over the {turn.n - start.n} before"
+    if abs(lately - before) <= _by_chance(last.n - turn.n):
+        return Direction("level", "", lately, said)
+    return Direction("up", "good", lately, said) if lately > before else Direction("down", "warn", lately, said)
+
+
+def _by_chance(tasks: int) -> float:
+    """By how much two means of so many tasks differ where nothing has changed (one standard error)."""
+    return _SPREAD * sqrt(2 / tasks)
+
+
+def quality(points: Sequence[Moment]) -> Quality | None:
+    """None before there are two points to draw."""
+    if len(points) < 2:
+        return None
+    window = max(10, -(-points[-1].n // 10))
+    rolling = [_between(_until(points, max(0, one.n - window)), one) for one in points]
+    samples = tuple(
+        Sample(one.n, _at(one.at_ms), one.mean, recent) for one, recent in zip(points, rolling, strict=True)
+    )
+    return Quality(
+        recent=[(one.at_ms, recent) for one, recent in zip(points, rolling, strict=True)],
+        mean=[(one.at_ms, one.mean) for one in points],
+        window=window,
+        samples=_thinned(samples),
+        first=_at(points[0].at_ms),
+        last=_at(points[-1].at_ms),
+    )
+
+
+def process_cards(
+    arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[Moment]]]
+) -> tuple[ProcessCard, ...]:
+    """One for each process type, the most used first."""
+    cards = [_card(process, strategies, courses.get(process, {})) for process, strategies in arms.items()]
+    return tuple(sorted(cards, key=lambda card: (-card.tasks, card.process)))
+
+
+def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[Moment]]) -> ProcessCard:
+    tasks = sum(arm.n for arm in arms.values())
+    told = {name: points for name, points in courses.items() if points}
+    order = [*_TONES, *sorted(set(arms) - set(_TONES))]
+    rows = tuple(_row(name, arms.get(name, Arm()), tasks, arms) for name in order if name in arms or name in _TONES)
+    times = [one.at_ms for course in told.values() for one in course]
+    until = max(times, default=0)
+    lines = tuple(
+        (_tone(name), [*((one.at_ms, one.mean) for one in told[name]), (until, told[name][-1].mean)])
+        for name in order
+        if name in told
+    )
+    samples = tuple(
+        (strategy_title(name), Sample(one.n, _at(one.at_ms), one.mean, one.recent))
+        for name in order
+        for one in _thinned(told.get(name, ()))
+    )
+    said = ", ".join(f"{row.title} {row.mean or 'not tried'}" for row in rows)
+    return ProcessCard(
+        process=process,
+        title=title_of(process),
+        tasks=tasks,
+        arms=rows,
+        lines=lines,
+        samples=samples,
+        first=_at(min(times)) if times else None,
+        last=_at(until) if times else None,
+        words=f"Mean quality by strategy over time: {said}",
+    )
+
+
+def _row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
+    means = [one.q for one in arms.values() if one.n]
+    score = ucb1(arm, tasks) if tasks else None
+    return ArmRow(
+        title=strategy_title(name),
+        tone=_tone(name),
+        uses=arm.n,
+        mean=f"{arm.q:.2f}" if arm.n else "",
+        share=round(100 * arm.n / tasks) if tasks else 0,
+        score=f"{score:.2f}" if score is not None else "",
+        leads=arm.n > 0 and min(means) < arm.q == max(means),
+    )
+
+
+def _tone(name: str) -> str:
+    return _TONES.get(name, _OTHER)
+
+
+def _until(points: Sequence[Moment], n: int) -> Moment:
+    """The last point that is not after the ``n``-th task."""
+    return max((one for one in points if one.n <= n), key=lambda one: one.n, default=_START)
+
+
+def _between(start: Moment, end: Moment) -> float:
+    return (end.mean * end.n - start.mean * start.n) / max(1, end.n - start.n)
+
+
+def _thinned(rows: Sequence[T]) -> tuple[T, ...]:
+    """No more than a few of them, the last always among them."""
+    step = -(-len(rows) // _ROWS)
+    return tuple(rows[::-1][::step][::-1]) if rows else ()
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

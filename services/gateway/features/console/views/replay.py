@@ -1,0 +1,325 @@
+"""One run of an assessment, turn by turn: how the world stood, what the agent did, and what time brought."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.features.console.views.assessments import NOTHING, criterion_badge, cut, number, shown
+from services.gateway.features.console.views.words import Badge, counted, title_of
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.kept import Run
+from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
+from shared.contracts.assessment.world import WorldChange, WorldLook
+from shared.domain.instants import in_utc
+
+_GIST = 120
+_READ = Badge("Read", "mute")
+_TELLING = ("subject", "title", "body", "content", "body_text")
+_AS_WELL = ("folder", "labels", "response")
+
+
+class ActionRow(NamedTuple):
+    """``gist``: what of it tells most, such as a mail's subject; of several reads what was read how often."""
+
+    title: str
+    gist: str
+    badge: Badge
+    said: tuple[tuple[str, str], ...] = ()
+    error: str = ""
+
+
+def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) -> tuple[ActionRow, ...]:
+    """``titles``: what rows of the world are called, by their ids."""
+    rows: list[ActionRow] = []
+    for are_reads, group in groupby(entries, _is_read):
+        found = [*group]
+        rows += [_reads(found)] if are_reads else [_action(entry, titles) for entry in found]
+    return tuple(rows)
+
+
+def _is_read(entry: ActionLogEntry) -> bool:
+    return entry.kind == "read" and entry.success
+
+
+def _reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
+    if len(entries) == 1:
+        return ActionRow(_title(entries[0]), "", _READ)
+    found = Counter(_title(entry) for entry in entries)
+    gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in found.items())
+    return ActionRow(counted(len(entries), "read"), gist, _READ)
+
+
+def _action(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
+    said = tuple((name, text) for name, value in entry.parameters.items() if (text := shown(value)) != NOTHING)
+    return ActionRow(_title(entry), _gist(entry.parameters, titles), _badge(entry), said, entry.error_message or "")
+
+
+def _title(entry: ActionLogEntry) -> str:
+    modality, _, operation = entry.action.partition(".")
+    return f"{title_of(modality)}: {title_of(operation).lower()}"
+
+
+def _gist(said: JsonObject, titles: Mapping[str, str]) -> str:
+    told = [value for name in _TELLING if isinstance(value := said.get(name), str) and value][:1]
+    named = told or list(_named(said, titles))
+    more = [text for name in _AS_WELL if (text := shown(said.get(name))) != NOTHING]
+    line = " ".join(" · ".join([*named, *more]).split())
+    return line if len(line) <= _GIST else f"{line[:_GIST]}…"
+
+
+def _named(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
+    """What the rows are called whose ids were said; an id where nobody told that."""
+    for name, value in said.items():
+        if name.endswith(("_id", "_ids")):
+            ids: list[JsonValue] = value if isinstance(value, list) else [value]
+            yield from (titles.get(one, one) for one in ids if isinstance(one, str) and one)
+
+
+def _badge(entry: ActionLogEntry) -> Badge:
+    if entry.kind == "refused":
+        return Badge("Refused", "bad")
+    if not entry.success:
+        return Badge("Failed", "bad")
+    return _READ if entry.kind == "read" else Badge("Done", "good")
+
+
+_KINDS = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
+_BESIDE = 100  # turns before and after the one that is shown
+_WORDS = 4000
+_TURN_BEGINS = "update_turn_started"
+
+
+class Stop(NamedTuple):
+    """A turn on the time line; 0 is the world before the first. ``at``: the simulated time when it was over."""
+
+    turn: int
+    title: str
+    at: datetime | None
+    remark: str
+    tone: str
+
+
+class Field(NamedTuple):
+    name: str
+    before: str
+    after: str
+
+
+class ChangedRow(NamedTuple):
+    badge: Badge
+    title: str
+    where: str
+    fields: tuple[Field, ...]
+
+
+class Count(NamedTuple):
+    """``moved``: how it differs from the turn before, such as ``+2``."""
+
+    name: str
+    number: int
+    moved: str
+
+
+class Told(NamedTuple):
+    text: str
+    tone: str
+
+
+class CriterionLine(NamedTuple):
+    name: str
+    dimension: str
+    badge: Badge
+    score: str
+    most: str
+    reason: str
+    details: tuple[tuple[str, str], ...]
+
+
+class Turn(NamedTuple):
+    """What is shown of one turn. ``known``: whether the assessor told how the world stood. ``said``: what the agent
+    said of it, and at the start what the user asks for; empty where nobody told."""
+
+    stop: Stop
+    began: datetime | None
+    known: bool
+    counts: tuple[tuple[str, tuple[Count, ...]], ...]
+    own: tuple[ChangedRow, ...]
+    others: tuple[ChangedRow, ...]
+    left_out: int
+    actions: tuple[ActionRow, ...]
+    told: tuple[Told, ...]
+    said: str
+
+
+def stops_of(run: Run) -> tuple[Stop, ...]:
+    """Every turn. A run has as many as somebody says, so each thing of it is looked at once."""
+    looks, begins = _looks(run), _begins(run)
+    log = run.results.action_log
+    done = Counter(entry.turn for entry in log)
+    wrong = {entry.turn for entry in log if not entry.success} | {_number(one) for one in run.results.failed_turns}
+    last = max(run.results.turns_taken, *done, *looks, 0)
+    return tuple(
+        Stop(
+            turn,
+            f"Turn {turn}" if turn else "Start",
+            looks[turn].time if turn in looks else begins.get(turn + 1),
+            counted(done[turn], "action") if turn else "before the first turn",
+            "bad" if turn in wrong else "",
+        )
+        for turn in range(last + 1)
+    )
+
+
+def near(stops: Sequence[Stop], turn: int) -> Sequence[Stop]:
+    """Those that a time line shows beside a turn."""
+    return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
+
+
+def turn_of(run: Run, stops: Sequence[Stop], turn: int) -> Turn:
+    """The turn, or the nearest that there is."""
+    looks = _looks(run)
+    turn = min(max(turn, 0), len(stops) - 1)
+    look, before = looks.get(turn), looks.get(turn - 1)
+    changes = look.changes if look else ()
+    return Turn(
+        stop=stops[turn],
+        began=stops[turn - 1].at if turn else None,
+        known=look is not None,
+        counts=_counts(look, before),
+        own=_changed(changes, "participant"),
+        others=_changed(changes, "others"),
+        left_out=look.left_out if look else 0,
+        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _titles(run)),
+        told=_told(run, turn),
+        said=_said(run, turn),
+    )
+
+
+def criteria_of(run: Run) -> tuple[CriterionLine, ...]:
+    """The missed first: they are what somebody looks for."""
+    rows = sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
+    return tuple(_criterion(one) for one in rows)
+
+
+def _looks(run: Run) -> Mapping[int, WorldLook]:
+    return {look.turn: look for look in run.results.world}
+
+
+def _titles(run: Run) -> Mapping[str, str]:
+    """What the rows that were changed are called, by their ids."""
+    return {change.key: change.title for look in run.results.world for change in look.changes if change.title}
+
+
+def _begins(run: Run) -> Mapping[int, datetime]:
+    """When each turn began, as the assessor told it then; for results that do not tell how the world stood."""
+    told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
+    return {_number(update): at for update in told if (at := _moment(update.get("current_time"))) is not None}
+
+
+def _moment(said: JsonValue) -> datetime | None:
+    try:
+        return in_utc(datetime.fromisoformat(str(said))) if said else None
+    except ValueError:
+        return None
+
+
+def _updates(run: Run, turn: int) -> list[JsonObject]:
+    """What was told from a turn's beginning to the next one's."""
+    found: list[JsonObject] = []
+    now = 0
+    for update in run.updates:
+        if update.get("message_type") == _TURN_BEGINS:
+            now = _number(update)
+        elif update.get("message_type") == "update_evaluation_started":
+            now = -1
+        if now == turn:
+            found.append(update)
+    return found
+
+
+def _number(told: JsonObject) -> int:
+    value = told.get("turn_number")
+    return int(value) if isinstance(value, int | float) else -1
+
+
+def _said(run: Run, turn: int) -> str:
+    kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
+    words = [update.get(field) for update in _updates(run, turn) if update.get("message_type") == kind]
+    return next((word[:_WORDS] for word in words if isinstance(word, str)), "")
+
+
+def _told(run: Run, turn: int) -> tuple[Told, ...]:
+    said = (_sentence(update) for update in _updates(run, turn)) if turn else ()
+    return tuple(one for one in said if one is not None)
+
+
+def _sentence(update: JsonObject) -> Told | None:
+    match update.get("message_type"):
+        case "update_responses_generated" if update.get("responses_count"):
+            who = update.get("characters_involved")
+            names = ", ".join(title_of(str(name)).title() for name in who) if isinstance(who, list) else ""
+            return Told(f"{names} answered", "info")
+        case "update_simulation_advanced" if update.get("events_processed"):
+            return Told(f"{counted(_whole(update, 'events_processed'), 'thing')} happened as time went on", "info")
+        case "update_turn_completed" if update.get("early_completion_requested"):
+            return Told("The agent said that it had nothing more to do", "mute")
+        case "update_turn_completed":
+            return Told(f"Time went on by {_duration(str(update.get('time_advanced', '')))}", "mute")
+        case "update_error_occurred":
+            kind = str(update.get("error_type", "error")).replace("_", " ")
+            return Told(f"{title_of(kind)}: {cut(str(update.get('error_message', '')))}", "bad")
+        case _:
+            return None
+
+
+def _whole(update: JsonObject, name: str) -> int:
+    value = update.get(name)
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _duration(written: str) -> str:
+    """``PT1H30M`` as people write it: 1 h 30 min."""
+    words = {"D": " d", "H": " h", "M": " min", "S": " s"}
+    text = "".join(words.get(letter, letter) + " " if letter in words else letter for letter in written.strip("PT"))
+    return text.replace("T", "").strip() or "no time"
+
+
+def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[Count, ...]], ...]:
+    if look is None:
+        return ()
+    old = before.counts if before else look.counts
+    groups = [
+        (title_of(modality), tuple(_count(name, value, old.get(modality, {})) for name, value in found.items()))
+        for modality, found in look.counts.items()
+        if any(found.values()) or any(old.get(modality, {}).values())
+    ]
+    return tuple(groups)
+
+
+def _count(name: str, value: int, old: Mapping[str, int]) -> Count:
+    moved = value - old.get(name, value)
+    words = name.removesuffix("_count").removeprefix("total_")
+    return Count(title_of(words), value, f"{moved:+d}" if moved else "")
+
+
+def _changed(changes: Iterable[WorldChange], by: str) -> tuple[ChangedRow, ...]:
+    return tuple(_row(change) for change in changes if change.by == by)
+
+
+def _row(change: WorldChange) -> ChangedRow:
+    fields = tuple(
+        Field(title_of(name), shown(change.before.get(name)), shown(value)) for name, value in change.after.items()
+    )
+    return ChangedRow(_KINDS[change.kind], change.title or change.key, title_of(change.modality), fields)
+
+
+def _criterion(one: CriterionResult) -> CriterionLine:
+    details = tuple((title_of(name), shown(value)) for name, value in (one.details or {}).items())
+    badge = criterion_badge(one.score, one.max_score, one.unjudged)
+    return CriterionLine(
+        one.name, title_of(one.dimension), badge, number(one.score), number(one.max_score), one.explanation, details
+    )

@@ -1,0 +1,299 @@
+"""Tasks as the console lists and shows them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.features.console.views.words import Badge, shown, span, state_badge, strategy_title, title_of
+from services.gateway.features.tasks.views import answer_of
+from services.gateway.features.webhooks.config import state_of
+from services.gateway.features.webhooks.model import Registered
+from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import plain
+from shared.domain.words import Resolution, TaskState
+
+CHOICES = (
+    (Resolution.DONE, "It took hold", "The plan goes on; the write counts as made."),
+    (Resolution.RETRY, "It did not: send it again", "The same call goes out once more."),
+    (Resolution.SKIP, "Leave it undone", "The plan goes on without it."),
+    (Resolution.TAKE_OVER, "I take over", "The task ends; a person does the rest."),
+)
+
+
+class Doubt(NamedTuple):
+    call_id: str
+    title: str
+    tool: str
+    arguments: tuple[tuple[str, str], ...]
+    known: tuple[tuple[str, str], ...]
+    deadline: datetime | None
+
+
+def doubts_of(record: TaskRecord) -> tuple[Doubt, ...]:
+    """The writes that an operator must judge; none once the task does not wait for that."""
+    found = record.metadata.get("doubts")
+    if record.state is not TaskState.INPUT_REQUIRED or not isinstance(found, list):
+        return ()
+    return tuple(_doubt(one) for one in found if isinstance(one, dict))
+
+
+def _doubt(one: Mapping[str, JsonValue]) -> Doubt:
+    arguments, tool = one.get("arguments"), str(one.get("tool") or "a call")
+    rows = arguments.items() if isinstance(arguments, dict) else ()
+    labels = (
+        ("note", "What is known"),
+        ("sent", "Sent"),
+        ("waited_until", "Waited for until"),
+        ("answered", "It answered"),
+        ("before", "Read before"),
+        ("after", "Read after"),
+    )
+    return Doubt(
+        call_id=str(one.get("call_id") or ""),
+        title=title_of(tool),
+        tool=tool,
+        arguments=tuple((name, shown(plain(value))) for name, value in rows),
+        known=tuple((label, shown(plain(one[key]))) for key, label in labels if one.get(key)),
+        deadline=_time(one.get("deadline")),
+    )
+
+
+def _time(value: JsonValue) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+WRITES = {
+    "verified": Badge("Verified", "good"),
+    "unverified": Badge("Not verified", "warn"),
+    "sending": Badge("Being sent", "info"),
+    "sent": Badge("Sent", "info"),
+    "refused": Badge("Refused", "bad"),
+    "denied": Badge("Refused", "bad"),
+    "absent": Badge("Not found", "bad"),
+    "in_doubt": Badge("In doubt", "bad"),
+    "skipped": Badge("Skipped", "mute"),
+    "unsent": Badge("Not sent", "mute"),
+}
+DRY = "Dry run: nothing is written."
+_DELIVERIES = {
+    "active": Badge("Told", "good"),
+    "failing": Badge("Failing", "warn"),
+    "disabled": Badge("Given up", "bad"),
+}
+
+
+class Filter(NamedTuple):
+    word: str
+    text: str
+    states: tuple[TaskState, ...]
+
+
+RUNNING = (TaskState.SUBMITTED, TaskState.WORKING)
+ENDED_BADLY = (TaskState.FAILED, TaskState.REJECTED)
+FILTERS = (
+    Filter("all", "All", tuple(TaskState)),
+    Filter("waiting", "Waiting", (TaskState.INPUT_REQUIRED,)),
+    Filter("running", "Running", RUNNING),
+    Filter("completed", "Completed", (TaskState.COMPLETED,)),
+    Filter("failed", "Failed or rejected", ENDED_BADLY),
+    Filter("canceled", "Canceled", (TaskState.CANCELED,)),
+)
+
+
+class TaskRow(NamedTuple):
+    task_id: str
+    text: str
+    state: Badge
+    process: str
+    requester: str
+    accepted_at: datetime
+    updated_at: datetime
+    remark: str
+
+
+class Document(NamedTuple):
+    name: str
+    media_type: str
+    text: str
+
+
+class Delivery(NamedTuple):
+    """How one of the task's webhooks fares."""
+
+    host: str
+    state: Badge
+    delivered: int
+    error: str
+
+
+class TaskPage(NamedTuple):
+    """``asks``: the approval that the task waits for."""
+
+    task_id: str
+    session_id: str
+    text: str
+    state: Badge
+    ended: bool
+    requester: str
+    verified: bool
+    accepted_at: datetime
+    updated_at: datetime
+    reason: str
+    answer_title: str
+    answer: str
+    facts: tuple[tuple[str, str, str], ...]
+    brief: str
+    documents: tuple[Document, ...]
+    asks: str
+
+
+def filter_named(word: str) -> Filter:
+    return next((one for one in FILTERS if one.word == word), FILTERS[0])
+
+
+def task_row(record: TaskRecord) -> TaskRow:
+    ended_badly = record.state in ENDED_BADLY or record.state is TaskState.CANCELED
+    return TaskRow(
+        record.task_id,
+        record.request.text,
+        state_badge(record.state),
+        _title(record.metadata.get("process_type")),
+        record.requester.id,
+        record.accepted_at,
+        record.updated_at,
+        (record.reason or "").partition("\n")[0] if ended_badly else DRY if _is_dry(record) else "",
+    )
+
+
+def task_page(record: TaskRecord, now: datetime) -> TaskPage:
+    answer = answer_of(record) if record.state.is_terminal else None
+    asks = record.metadata.get("approval_id")
+    waits = record.state is TaskState.INPUT_REQUIRED
+    return TaskPage(
+        task_id=record.task_id,
+        session_id=record.session_id,
+        text=record.request.text,
+        state=state_badge(record.state),
+        ended=record.state.is_terminal,
+        requester=record.requester.id,
+        verified=record.requester.verified,
+        accepted_at=record.accepted_at,
+        updated_at=record.updated_at,
+        reason=(record.reason or "") if not record.state.is_terminal else "",
+        answer_title="Answer" if record.state is TaskState.COMPLETED else "Why it ended so",
+        answer=answer.text if answer else "",
+        facts=(facts := tuple(_facts(record, now))),
+        brief=" · ".join(filter(None, ("dry run" if _is_dry(record) else "", _brief(facts)))),
+        documents=tuple(_documents(record)),
+        asks=asks if waits and isinstance(asks, str) else "",
+    )
+
+
+def delivery(registered: Registered) -> Delivery:
+    webhook, told = registered
+    host = webhook.url.partition("://")[2].partition("/")[0]
+    return Delivery(host, _DELIVERIES[state_of(registered)], told.delivered, told.error)
+
+
+def dollars(nanos: int) -> str:
+    """What billionth parts of a dollar are, to the cent, or to where it begins."""
+    amount = Decimal(nanos) / 1_000_000_000
+    if amount == 0 or amount >= Decimal("0.01"):
+        return f"${amount:,.2f}"
+    return f"${amount:.2g}" if amount < Decimal("0.0001") else f"${amount:.4f}"
+
+
+def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
+    """Name, value, and a remark on it; what is not known is left out."""
+    data, spend = record.metadata, _mapping(record.metadata.get("spend"))
+    until = record.updated_at if record.state.is_terminal else now
+    found = [
+        ("Process", _title(data.get("process_type")), ""),
+        ("Strategy", strategy_title(_text(data.get("strategy"))), _text(data.get("strategy_why"))),
+        ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
+        ("Cost", _money(spend.get("dollars")), _of("limit $", spend.get("dollar_limit"))),
+        ("Tokens", _number(spend.get("tokens")), _of("limit ", _number(spend.get("token_limit")))),
+        ("Model calls", _number(data.get("model_calls")), ""),
+        ("Tool calls", _number(data.get("tool_calls")), ""),
+        ("Policy", *_verdict(_mapping(data.get("verdict")))),
+        ("Approval", _text(data.get("approval")), ""),
+        ("Quality", _number(data.get("quality")), "of 1"),
+    ]
+    return [fact for fact in found if fact[1]]
+
+
+def _is_dry(record: TaskRecord) -> bool:
+    """Whatever is not plainly no means yes, as for executors."""
+    return record.request.metadata.get("dry_run") not in (None, False)
+
+
+def _brief(facts: Sequence[tuple[str, str, str]]) -> str:
+    """What a manager asks first, in a line: kind, time, cost, quality."""
+    known = {name: value for name, value, _ in facts}
+    words = (known.get("Process"), known.get("Took") or known.get("So far"), known.get("Cost"))
+    quality = f"quality {known['Quality']}" if "Quality" in known else ""
+    return " · ".join(word for word in (*words, quality) if word)
+
+
+def span_of(length: timedelta) -> str:
+    seconds = length.total_seconds()
+    return f"{seconds:.1f} s" if 0 <= seconds < 60 else span(length)
+
+
+def _verdict(verdict: Mapping[str, JsonValue]) -> tuple[str, str]:
+    if not verdict:
+        return "", ""
+    rules = verdict.get("triggeredRules")
+    named = [str(rule.get("ruleId")) for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    if verdict.get("blocked"):
+        word = "Blocked"
+    elif verdict.get("escalate"):
+        word = "Escalates"
+    elif verdict.get("requiresApproval"):
+        word = "Asks for approval"
+    else:
+        word = "Allowed" if verdict.get("passed") else "Not passed"
+    return word, ", ".join(named)
+
+
+def _documents(record: TaskRecord) -> list[Document]:
+    found = []
+    for one in record.artifacts:
+        data = shown(plain(one.data)) if one.data is not None else ""
+        found.append(Document(one.name, one.media_type or "", "\n\n".join(filter(None, (one.text, data)))))
+    return found
+
+
+def _title(value: JsonValue) -> str:
+    return title_of(value) if isinstance(value, str) else ""
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: JsonValue) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    return f"{value:,}"
+
+
+def _money(value: JsonValue) -> str:
+    try:
+        return dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
+    except InvalidOperation:
+        return ""
+
+
+def _of(words: str, value: JsonValue) -> str:
+    return f"{words}{value}" if value else ""
+
+
+def _mapping(value: JsonValue) -> Mapping[str, JsonValue]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,286 @@
+"""One task's story as a rail of states and a list of steps, from its events."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.features.console.views.tasks import dollars
+from services.gateway.features.console.views.words import counted, shown, span, strategy_title, title_of
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain.exact_json import loads, plain
+from shared.domain.words import FsmState, TaskState
+
+_TITLES = {
+    FsmState.DECOMPOSE: "Understand",
+    FsmState.ASSESS: "Read",
+    FsmState.COMPUTE: "Compute",
+    FsmState.POLICY_CHECK: "Policy",
+    FsmState.APPROVAL_GATE: "Approval",
+    FsmState.MUTATE: "Write",
+    FsmState.SCHEDULE_NOTIFY: "Notify",
+    FsmState.COMPLETE: "Answer",
+    FsmState.ESCALATE: "Escalate",
+    FsmState.FAILED: "Failed",
+}
+_PHASES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
+_WAY = tuple(FsmState)[:8]
+_SENT = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
+Told = Sequence[tuple[str, TaskEvent]]
+
+
+class Stop(NamedTuple):
+    """``progress``: done, now, ahead, passed (not on this task's way), or bad."""
+
+    word: str
+    title: str
+    progress: str
+
+
+class Step(NamedTuple):
+    step_id: str
+    icon: str
+    tone: str
+    title: str
+    text: str
+    at: datetime
+    rows: tuple[tuple[str, str], ...] = ()
+
+
+class Stage(NamedTuple):
+    """What happened in one state. ``summary`` counts what is in it, and says how long it took."""
+
+    stage_id: str
+    title: str
+    word: str
+    steps: tuple[Step, ...]
+    summary: str
+
+
+def rail(told: Told, record: TaskRecord) -> tuple[Stop, ...]:
+    """The eight states in their order: where the task has been, where it is, what it did not need."""
+    visited = _visited(told, record)
+    last = visited[-1] if visited else None
+    ends = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
+    way = [*_WAY, *ends]
+    reached = max((way.index(state) for state in visited), default=-1)
+    broke = record.state in (TaskState.FAILED, TaskState.REJECTED)
+    over = record.state.is_terminal
+    stops = []
+    for place, state in enumerate(way):
+        if state is last:
+            progress = "bad" if broke else "done" if over else "now"
+        elif state in visited:
+            progress = "done"
+        else:
+            progress = "passed" if over or place < reached else "ahead"
+        stops.append(Stop(state.value, _TITLES[state], progress))
+    return tuple(stops)
+
+
+class _Group(NamedTuple):
+    stage_id: str
+    word: str
+    steps: list[Step]
+    at: datetime
+
+
+def stages(told: Told) -> tuple[Stage, ...]:
+    """The steps, under the phase or state in which they were made."""
+    groups: list[_Group] = []
+    for stream_id, event in told:
+        if event.kind in ("phase", "state"):
+            word = str(event.data.get("state") or event.data.get("phase") or "")
+            if word == "PRIME" and len(groups) == 1:
+                groups[0] = groups[0]._replace(word=word)  # what was received belongs to it
+            elif word != "EXECUTE":
+                groups.append(_Group(stream_id, word, [], event.at))
+            continue
+        step = _step(stream_id, event)
+        if step is not None:
+            if not groups:
+                groups.append(_Group(stream_id, "", [], event.at))
+            groups[-1].steps.append(step)
+    ends = [*(group.at for group in groups[1:]), told[-1][1].at if told else None]
+    return tuple(_stage(group, end) for group, end in zip(groups, ends, strict=False) if end)
+
+
+def _stage(group: _Group, end: datetime) -> Stage:
+    titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
+    counts = [(sum(step.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
+    seconds = (end - group.at).total_seconds()
+    took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else span(end - group.at) if seconds >= 60 else ""
+    summary = " · ".join([counted(count, noun) for count, noun in counts if count] + ([took] if took else []))
+    title = titles.get(group.word, title_of(group.word.lower()))
+    return Stage(group.stage_id, title, group.word, tuple(group.steps), summary)
+
+
+_COUNTED = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
+
+
+def _visited(told: Told, record: TaskRecord) -> list[FsmState]:
+    words = [event.data.get("state") for _, event in told if event.kind == "state"]
+    known = record.metadata.get("states")
+    if not words and isinstance(known, list):
+        words = known
+    return [FsmState(word) for word in words if isinstance(word, str) and word in _STATE_WORDS]
+
+
+_STATE_WORDS = frozenset(state.value for state in FsmState)
+
+
+def _step(stream_id: str, event: TaskEvent) -> Step | None:
+    make = _MAKERS.get(event.kind)
+    if make is not None:
+        return make(stream_id, event)
+    return None if event.kind in _SILENT else _plain(stream_id, event)
+
+
+_SILENT = frozenset({"turn_finished"})
+
+
+def _submitted(stream_id: str, event: TaskEvent) -> Step:
+    return Step(stream_id, "person", "mute", "Message received", "", event.at)
+
+
+def _model(stream_id: str, event: TaskEvent) -> Step:
+    name, tier = event.data.get("model"), event.data.get("tier")
+    read, cached, written, nanos = (event.data.get(key) for key in ("input", "cached", "output", "nanos"))
+    kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
+    words = [
+        f"{tier} tier" if tier else "",
+        f"{read:,} tokens read{kept}" if isinstance(read, int) else "",
+        f"{counted(written, 'token') if read is None else f'{written:,}'} written" if isinstance(written, int) else "",
+        dollars(nanos) if isinstance(nanos, int) else "",
+    ]
+    return Step(stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at)
+
+
+def _tool(stream_id: str, event: TaskEvent) -> Step:
+    tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
+    if refused:
+        return Step(stream_id, "shield", "bad", f"Refused to call {tool}", str(refused), event.at)
+    ok = event.data.get("ok") is not False
+    title = f"Called {tool}" if ok else f"{tool} answered with an error"
+    text = str(event.data.get("error") or "") or _asked(event.data.get("asked"))
+    return Step(stream_id, "read", "info" if ok else "warn", title, text, event.at)
+
+
+def _asked(arguments: JsonValue) -> str:
+    """The arguments in a line; as they stand where they were cut."""
+    text = arguments if isinstance(arguments, str) else ""
+    try:
+        found = loads(text) if text else {}
+    except ValueError:
+        return f"{text} ..."
+    return ", ".join(f"{name} {shown(value)}" for name, value in found.items()) if isinstance(found, dict) else text
+
+
+def _plan(stream_id: str, event: TaskEvent) -> Step:
+    calls = event.data.get("calls")
+    counts = Counter(map(str, calls)) if isinstance(calls, list) else {}
+    names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
+    title = f"Planned to write: {names}" if names else "Planned no write"
+    return Step(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
+
+
+def _verdict(stream_id: str, event: TaskEvent) -> Step:
+    rules, why, passed = event.data.get("rules"), event.data.get("why"), event.data.get("passed") is True
+    named = ", ".join(dict.fromkeys(map(_rule, rules))) if isinstance(rules, list) else ""
+    said = " ".join(dict.fromkeys(map(str, why))) if isinstance(why, list) else ""
+    text = f"{named}: {said}" if named and said else named
+    if event.data.get("escalates") is True and not event.data.get("blocked"):
+        return Step(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
+    if passed and named:
+        return Step(stream_id, "shield", "warn", "The policy asks for more", text, event.at)
+    title = "The policy lets it pass" if passed else "The policy does not let it pass"
+    return Step(stream_id, "shield", "good" if passed else "bad", title, text, event.at)
+
+
+def _rule(rule: JsonValue) -> str:
+    return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
+
+
+def _write(stream_id: str, event: TaskEvent) -> Step:
+    status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
+    tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
+    word = _SENT.get(status, title_of(status) or "Silent")
+    text = str(event.data.get("note") or event.data.get("silent") or "")
+    return Step(stream_id, "write", tones.get(status, "bad"), f"{word}: {tool}", text, event.at)
+
+
+def _approval(stream_id: str, event: TaskEvent) -> Step:
+    level, status = event.data.get("level"), str(event.data.get("status") or "")
+    if status == "waiting" and "doubts" in event.data:
+        return Step(stream_id, "person", "warn", "Waits for an operator: a write is in doubt", "", event.at)
+    if status == "waiting":
+        return Step(stream_id, "person", "warn", f"Waits for {level or 'an approver'}", "", event.at)
+    return Step(stream_id, "person", "info", f"Approval: {status}", "", event.at, _rows(event.data, "status"))
+
+
+def _status(stream_id: str, event: TaskEvent) -> Step:
+    state = str(event.data.get("state") or "")
+    tones = {"completed": "good", "failed": "bad", "rejected": "bad", "input-required": "warn"}
+    reason = event.data.get("reason")
+    title = f"The task is {'waiting' if state == 'input-required' else state}"
+    return Step(stream_id, "flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0], event.at)
+
+
+def _note(stream_id: str, event: TaskEvent) -> Step:
+    data = event.data
+    if problem := data.get("problem"):
+        return Step(stream_id, "dot", "warn", str(problem), "", event.at, _rows(data, "problem"))
+    if strategy := data.get("strategy"):
+        why = str(data.get("chosen_because") or data.get("not_applied") or "")
+        return Step(stream_id, "dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why, event.at)
+    if process := data.get("process_type"):
+        why = str(data.get("classified_by") or "")
+        return Step(stream_id, "dot", "mute", f"Kind of process: {title_of(str(process))}", why, event.at)
+    for key, words in _NOTES.items():
+        if key in data:
+            title = words.format_map(defaultdict(str, {name: _listed(value) for name, value in data.items()}))
+            return Step(stream_id, "dot", "mute", title, "", event.at, _rows(data))
+    return _plain(stream_id, event)
+
+
+def _listed(value: JsonValue) -> str:
+    return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
+
+
+_NOTES = {
+    "figures": "Worked out: {figures}",
+    "drafts_of": "Compared two drafts of the {drafts_of}",
+    "primer": "Recalled like cases",
+    "improved": "Reviewed the answer",
+    "left_out": "Left out a call of {tool}",
+    "renamed_fields": "Fields of {tool} have new names",
+    "pages": "Read {pages} pages of {tool}",
+    "refused": "Rules refuse a planned call; it is planned anew",
+    "audit_objects_to": "The second audit objects",
+    "rests_until": "Rests until a better time",
+    "tool_class": "Takes {tool} for a tool that may {tool_class}",
+}
+
+
+def _plain(stream_id: str, event: TaskEvent) -> Step:
+    """Whatever has no words of its own yet: its fields as they are."""
+    return Step(stream_id, "dot", "mute", title_of(event.kind), "", event.at, _rows(event.data))
+
+
+def _rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, shown(plain(value))) for name, value in data.items() if name not in but and value is not None)
+
+
+_MAKERS: Mapping[str, Callable[[str, TaskEvent], Step]] = {
+    "submitted": _submitted,
+    "model": _model,
+    "tool": _tool,
+    "plan": _plan,
+    "verdict": _verdict,
+    "write": _write,
+    "approval": _approval,
+    "status": _status,
+    "note": _note,
+}

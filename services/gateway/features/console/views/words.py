@@ -1,0 +1,142 @@
+"""Words, figures and times as people read them."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from shared.domain.exact_json import Json, dumps
+from shared.domain.words import TaskState
+
+_STEPS = ((timedelta(minutes=1), 1, "s"), (timedelta(hours=1), 60, "min"), (timedelta(days=2), 3600, "h"))
+_DAY = 24 * 3600
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+
+
+class Clock(NamedTuple):
+    """The moment at which a page is made, and where its reader is."""
+
+    now: datetime
+    zone: ZoneInfo
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """UTC where the name is none that we know."""
+    try:
+        return ZoneInfo(name if len(name) < 64 else "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def wall_time(at: datetime, clock: Clock) -> str:
+    """``10:01`` today, ``22 Nov 10:01`` on another day, with the year where it is another one."""
+    local, today = at.astimezone(clock.zone), clock.now.astimezone(clock.zone)
+    time = f"{local:%H:%M}"
+    if local.date() == today.date():
+        return time
+    day = f"{local.day} {_MONTHS[local.month - 1]}"
+    return f"{day} {time}" if local.year == today.year else f"{day} {local.year} {time}"
+
+
+def day_word(date: str) -> str:
+    """``2026-11-02`` as ``2 Nov``."""
+    _, month, day = date.split("-")
+    return f"{int(day)} {_MONTHS[int(month) - 1]}"
+
+
+def exact_time(at: datetime, clock: Clock) -> str:
+    local = at.astimezone(clock.zone)
+    return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
+
+
+def distance(at: datetime, now: datetime) -> str:
+    """``in 3 h``, ``5 min ago``, ``now``."""
+    gap = abs(at - now)
+    words = span(gap)
+    if gap < timedelta(seconds=1):
+        return "now"
+    return f"in {words}" if at > now else f"{words} ago"
+
+
+def span(length: timedelta) -> str:
+    """``45 s``, ``12 min``, ``36 h``, ``3 days``."""
+    seconds = int(length.total_seconds())
+    for limit, unit, word in _STEPS:
+        if length < limit:
+            return f"{seconds // unit} {word}"
+    return f"{seconds // _DAY} days"
+
+
+_STATES = {
+    TaskState.SUBMITTED: ("Queued", "info"),
+    TaskState.WORKING: ("Running", "info"),
+    TaskState.INPUT_REQUIRED: ("Waiting for a person", "warn"),
+    TaskState.COMPLETED: ("Completed", "good"),
+    TaskState.REJECTED: ("Rejected", "bad"),
+    TaskState.FAILED: ("Failed", "bad"),
+    TaskState.CANCELED: ("Canceled", "mute"),
+}
+_SHORT = {word.lower(): word for word in ("AR", "HR", "ID", "KYC", "SLA")}
+_STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixture of agents"}
+
+
+class Badge(NamedTuple):
+    """A word on a coloured ground; ``tone`` is one of good, warn, bad, info, mute."""
+
+    text: str
+    tone: str
+
+
+def state_badge(state: TaskState) -> Badge:
+    return Badge(*_STATES[state])
+
+
+def title_of(name: str) -> str:
+    """``sla_breach`` as people write it: SLA breach."""
+    words = " ".join(_SHORT.get(word, word) for word in name.replace("_", " ").replace("-", " ").split())
+    return words[:1].upper() + words[1:]
+
+
+def strategy_title(name: Json) -> str:
+    """Empty where it is none."""
+    return _STRATEGIES.get(name, title_of(name)) if isinstance(name, str) else ""
+
+
+def shown(value: Json) -> str:
+    """A value as an approver reads it: texts bare, the rest as exact JSON, on several lines where it is nested."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "\n".join(_lines(value)) if isinstance(value, dict | list) else dumps(value)
+
+
+def _lines(value: Json, depth: int = 0) -> list[str]:
+    """Nested values as an indented list; a number keeps every digit that it was written with."""
+    pad = "  " * depth
+    if isinstance(value, dict):
+        rows = [(f"{pad}{name}:", item) for name, item in value.items()]
+    elif isinstance(value, list):
+        rows = [(f"{pad}-", item) for item in value]
+    else:
+        return [f"{pad}{shown(value)}"]
+    lines: list[str] = []
+    for label, item in rows:
+        nested = isinstance(item, dict | list) and bool(item)
+        lines += [label, *_lines(item, depth + 1)] if nested else [f"{label} {_flat(item)}"]
+    return lines
+
+
+def _flat(value: Json) -> str:
+    return "none" if value in ({}, []) else shown(value)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def list_of(words: tuple[str, ...]) -> str:
+    """``anna, ben and casey``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

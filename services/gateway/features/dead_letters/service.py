@@ -1,0 +1,100 @@
+"""What an operator does with dead letters: look at them, begin anew, put back, drop."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import NAMESPACE_OID, uuid5
+
+from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
+from services.gateway.features.dead_letters.model import DeadLetter, DeadLetters, LetterKind
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_operator
+from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
+from shared.ports.tasks import Tasks, Wakes
+
+
+class Requeued(NamedTuple):
+    """What became of a letter; ``task_id`` is the new task's where a turn was begun anew."""
+
+    letter: DeadLetter
+    task_id: str | None = None
+
+
+class Clerk:
+    """Every method raises ``NotAnOperator``, those about one letter ``NoSuchLetter``. A tenant sees its own alone."""
+
+    def __init__(self, letters: DeadLetters, tasks: Tasks, wakes: Wakes, clock: Callable[[], datetime]) -> None:
+        self._letters = letters
+        self._tasks = tasks
+        self._wakes = wakes
+        self._clock = clock
+
+    async def listed(self, caller: Caller, limit: int) -> Sequence[DeadLetter]:
+        """The newest first."""
+        check_operator(caller)
+        return await self._letters.newest(caller.tenant, limit)
+
+    async def shown(self, caller: Caller, letter_id: str) -> DeadLetter:
+        check_operator(caller)
+        letter = await self._letters.find(caller.tenant, letter_id)
+        if letter is None:
+            raise NoSuchLetter(letter_id)
+        return letter
+
+    async def requeue(self, caller: Caller, letter_id: str, *, again: bool = False) -> Requeued:
+        """A dead turn's task begins anew in its session; a dead outcome goes back to the learner. Repeat it freely.
+
+        Raises ``WouldRepeatWrites`` if the task made writes, or may have, and the operator does not say ``again``.
+        """
+        letter = await self.shown(caller, letter_id)
+        if letter.kind is LetterKind.OUTCOME:
+            if not await self._letters.replay(letter):
+                raise NoSuchLetter(letter_id)
+            return Requeued(letter)
+        dead = DeadTurn.model_validate_json(letter.content)
+        if dead.writes and not again:
+            raise WouldRepeatWrites(letter_id, dead.writes)
+        return Requeued(letter, await self._begin_anew(letter, dead))
+
+    async def drop(self, caller: Caller, letter_id: str) -> DeadLetter:
+        letter = await self.shown(caller, letter_id)
+        if not await self._letters.drop(letter):
+            raise NoSuchLetter(letter_id)
+        return letter
+
+    async def _begin_anew(self, letter: DeadLetter, dead: DeadTurn) -> str:
+        """The letter goes when its task is accepted: dying in between, it is accepted once all the same."""
+        record, turn = fresh_task(dead, letter.letter_id, self._clock())
+        accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{letter.letter_id}")
+        await self._wakes.wake(record.tenant, record.session_id)
+        await self._letters.drop(letter)
+        return accepted.record.task_id
+
+
+def fresh_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
+    """A new task of the same request and session, which names the one it stands in for; always the same one."""
+    task_id = str(uuid5(NAMESPACE_OID, f"requeued\x00{dead.tenant}\x00{letter_id}"))
+    turn_id = str(uuid5(NAMESPACE_OID, f"{task_id}\x00turn"))
+    text = dead.request.text
+    record = TaskRecord(
+        tenant=dead.tenant,
+        task_id=task_id,
+        session_id=dead.session_id,
+        dialect=dead.dialect,
+        requester=dead.requester,
+        request=dead.request,
+        metadata={"requeued_from": dead.task_id},
+        history=(HistoryMessage(role="user", text=text, message_id=turn_id, at=now),),
+        accepted_at=now,
+        updated_at=now,
+    )
+    return record, Turn(
+        turn_id=turn_id,
+        task_id=task_id,
+        kind=TurnKind.MESSAGE,
+        principal=dead.requester,
+        received_at=now,
+        message_id=turn_id,
+        text=text,
+    )

@@ -1,0 +1,143 @@
+"""Dead letters on Redis: two streams a partition, one of turns and one of outcomes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, cast
+
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.dead_letters.model import DeadLetter, DeadLetters, LetterKind
+from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.partition import PARTITIONS
+from shared.infra import keys
+from shared.infra.lua import Scripts, answering
+
+_SECONDS = 5.0
+_ROUNDS = 50  # of reading further in streams that are full of others' letters
+_LAST = 2**64 - 1  # no stream's id has a larger part
+_ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
+Row = tuple[str, Mapping[str, str]]
+
+
+class _Place(NamedTuple):
+    kind: LetterKind
+    partition: int
+    entry_id: str
+
+    @property
+    def stream(self) -> str:
+        names = keys.partition_keys(self.partition)
+        return names.dead_turns if self.kind is LetterKind.TURN else names.dead
+
+    @property
+    def letter_id(self) -> str:
+        return f"{self.kind.value}-{self.partition}-{self.entry_id}"
+
+
+class RedisDeadLetters(DeadLetters):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+
+    @override
+    async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
+        """A stream holds the letters of many tenants: it is read on until it has given enough of this one's."""
+        mine: list[DeadLetter] = []
+        places = [_Place(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
+        for _ in range(_ROUNDS):
+            if not places:
+                break
+            replies = await self._before(places, limit)
+            found = [_own(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
+            mine += [letter for letters in found for letter in letters]
+            places = [
+                place._replace(entry_id=f"({rows[-1][0]}")
+                for place, rows, letters in zip(places, replies, found, strict=True)
+                if len(rows) == limit and len(letters) < limit
+            ]
+        return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
+
+    async def _before(self, places: Sequence[_Place], limit: int) -> list[list[Row]]:
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            for place in places:
+                pipe.xrevrange(place.stream, max=place.entry_id, count=limit)
+            return cast("list[list[Row]]", await pipe.execute())
+
+    @override
+    async def find(self, tenant: str, letter_id: str) -> DeadLetter | None:
+        place = _place(letter_id)
+        if place is None:
+            return None
+        rows = cast("list[Row]", await self._scripts.command("XRANGE", place.stream, place.entry_id, place.entry_id))
+        letters = (_letter(place, fields) for _, fields in rows)
+        return next((letter for letter in letters if letter.tenant in (tenant, None)), None)
+
+    @override
+    async def drop(self, letter: DeadLetter) -> bool:
+        place = _place(letter.letter_id)
+        return place is not None and await self._scripts.command("XDEL", place.stream, place.entry_id) == 1
+
+    @override
+    async def replay(self, letter: DeadLetter) -> bool:
+        place = _place(letter.letter_id)
+        if place is None or place.kind is not LetterKind.OUTCOME:
+            return False
+        names = keys.partition_keys(place.partition)
+        return await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [place.entry_id]) == 1
+
+
+def _place(letter_id: str) -> _Place | None:
+    match = _ID.fullmatch(letter_id)
+    if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST for part in match[3].split("-")):
+        return None
+    return _Place(LetterKind(match[1]), int(match[2]), match[3])
+
+
+def _own(place: _Place, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
+    found = (_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+    return [letter for letter in found if letter.tenant in (tenant, None)]
+
+
+def _letter(place: _Place, fields: Mapping[str, str]) -> DeadLetter:
+    return _turn(place, fields) if place.kind is LetterKind.TURN else _outcome(place, fields)
+
+
+def _turn(place: _Place, fields: Mapping[str, str]) -> DeadLetter:
+    content = fields.get("letter", "")
+    try:
+        dead = DeadTurn.model_validate_json(content)
+    except ValidationError as error:
+        return DeadLetter(place.letter_id, place.kind, _at(place), error=f"unreadable: {error}")
+    return DeadLetter(
+        place.letter_id,
+        place.kind,
+        _at(place),
+        dead.tenant,
+        dead.session_id,
+        dead.task_id,
+        dead.reason,
+        dead.last_error,
+        dead.attempts,
+        content,
+    )
+
+
+def _outcome(place: _Place, fields: Mapping[str, str]) -> DeadLetter:
+    """One that cannot be read has no tenant that is known: its content is shown to nobody."""
+    content, error, tries = fields.get("o", ""), fields.get("error", ""), int(fields.get("tries", "0"))
+    try:
+        told = TaskOutcome.model_validate_json(content)
+    except ValidationError:
+        return DeadLetter(place.letter_id, place.kind, _at(place), error=error, tries=tries)
+    reason = f"the outcome of a task that ended {told.state.value} could not be learned from"
+    told_of = (told.tenant, told.session_id, told.task_id, reason, error, tries, content)
+    return DeadLetter(place.letter_id, place.kind, _at(place), *told_of)
+
+
+def _at(place: _Place) -> datetime:
+    """When the letter was put there: a stream's ids begin with its server's milliseconds."""
+    return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)

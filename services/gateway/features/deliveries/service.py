@@ -1,0 +1,223 @@
+"""Carries one line of deliveries: what is owed, in order, each until it is taken, tried again or given up."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from services.gateway.edge.errors import InvalidField
+from services.gateway.features.deliveries.model import (
+    Claim,
+    Closed,
+    Due,
+    HookWork,
+    Lines,
+    Post,
+    PostWork,
+    Step,
+    Undelivered,
+    Work,
+)
+from services.gateway.features.deliveries.news import News, news_of
+from services.gateway.features.webhooks.config import checked_headers
+from services.gateway.features.webhooks.model import Told, Webhook
+from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, signed
+
+_LONGEST = 64
+
+
+def seconds_in(text: str, now: datetime) -> float:
+    """From now on; 0 where it says nothing that can be understood, or a time that is over."""
+    said = text.strip()
+    if said.isascii() and said.isdecimal() and len(said) < 10:
+        return float(said)
+    try:
+        until = parsedate_to_datetime(said) if len(said) <= _LONGEST else now
+    except (ValueError, OverflowError):
+        return 0.0
+    return max(0.0, ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+log = structlog.get_logger()
+_GONE = 410
+_NO_KEY = "no key here opens what was kept of it: WEBHOOK_SECRET was changed, and does not name the one before"
+_JSON = {"Content-Type": "application/json"}
+_TOKEN = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
+_LONGEST_EXPONENT = 30
+
+
+class CourierRules(NamedTuple):
+    """Seconds: for an answer, until the second try, and between two tries at most. ``tries`` in all, for one delivery.
+
+    ``slots``: deliveries at once in this process, ``per_tenant`` of one tenant.
+    """
+
+    timeout: float = 15
+    first_pause: float = 5
+    longest_pause: float = 3600
+    tries: int = 12
+    slots: int = 32
+    per_tenant: int = 8
+
+    @property
+    def lease(self) -> float:
+        """For one delivery, with time to note it: so long nobody else takes what a dead process had in hand."""
+        return 2 * self.timeout + 1
+
+
+class Bodies(Protocol):
+    def body(self, work: HookWork, news: News) -> str:
+        """The news as JSON, in the webhook's dialect."""
+        ...
+
+
+class Edge(NamedTuple):
+    """What only the edge knows: the time, and a number from 0 to 1."""
+
+    now: Callable[[], datetime]
+    luck: Callable[[], float]
+
+
+class _Parcel(NamedTuple):
+    """One request, and how far the line is told once it is taken."""
+
+    delivery_id: str
+    url: str
+    headers: Mapping[str, str]
+    body: str
+    secrets: Sequence[str]
+    told: Told
+
+
+class _Outcome(NamedTuple):
+    """``error``: why it was not taken, empty if it was. ``gone``: the receiver wants no more; ``wait``: for so long."""
+
+    error: str
+    gone: bool = False
+    wait: float = 0
+
+
+class Courier:
+    def __init__(
+        self, lines: Lines, post: Post, bodies: Bodies, secrets: WebhookSecrets, edge: Edge, rules: CourierRules
+    ) -> None:
+        self._lines, self._post, self._bodies = lines, post, bodies
+        self._secrets, self._edge, self._rules = secrets, edge, rules
+
+    async def carry(self, claim: Claim) -> None:
+        """Deliver what a claimed line owes; may raise ``StoreUnavailable``, and then it is delivered again later."""
+        work = await self._lines.read(claim)
+        if work is None:
+            return
+        if isinstance(work, Closed):
+            await self._settled(claim, work, self._failed(work.told, _NO_KEY, gone=False))
+            return
+        for parcel in self._parcels(claim, work):
+            outcome = await self._sent(parcel)
+            told = self._judged(work.told, parcel, outcome)
+            step, token = await self._settled(claim, work, told, outcome.wait)
+            if step is not Step.HOLD or not token:
+                return
+            claim, work = claim._replace(token=token), work._replace(told=told)
+        await self._lines.settle(claim, work, _rested(work), Step.DONE, 0)
+
+    async def stumbled(self, claim: Claim) -> None:
+        """Count a failure of our own as one of the line, so that nothing is tried for ever."""
+        work = await self._lines.read(claim)
+        if work is None:
+            return
+        await self._settled(
+            claim, work, self._failed(work.told, "the gateway failed on it; its log says how", gone=False)
+        )
+
+    async def _settled(self, claim: Claim, work: Work, told: Told, wait: float = 0) -> tuple[Step, str]:
+        """What becomes of the line, and the token under which it is held."""
+        step = _step(told, work)
+        token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
+        if step is Step.OFF:
+            log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
+        return step, token
+
+    def _parcels(self, claim: Claim, work: HookWork | PostWork) -> Iterator[_Parcel]:
+        if isinstance(work, PostWork):
+            given = work.delivery
+            secrets = (given.secret,) if given.secret else self._secrets.of(claim.tenant)
+            yield _Parcel(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
+            return
+        secrets, headers = self._secrets.of(claim.tenant), _headers(work.webhook)
+        for news in news_of(work):
+            name = delivery_id(claim.member, work.webhook.url, news.name)
+            yield _Parcel(name, work.webhook.url, headers, self._bodies.body(work, news), secrets, news.told)
+
+    async def _sent(self, parcel: _Parcel) -> _Outcome:
+        stamp = signed(parcel.delivery_id, parcel.body, parcel.secrets, self._edge.now())
+        try:
+            headers = checked_headers({**_JSON, **parcel.headers, **stamp})
+            status, retry_after = await self._post.post(parcel.url, headers, parcel.body.encode())
+        except (Undelivered, InvalidField) as why:
+            return _Outcome(str(why))
+        if 200 <= status < 300:
+            return _Outcome("")
+        return _Outcome(_said(status), status == _GONE, seconds_in(retry_after, self._edge.now()))
+
+    def _judged(self, before: Told, parcel: _Parcel, outcome: _Outcome) -> Told:
+        if outcome.error:
+            return self._failed(before, outcome.error, gone=outcome.gone)
+        delivered, now = before.delivered + 1, self._edge.now()
+        return parcel.told._replace(tries=0, error="", delivered=delivered, at=now)
+
+    def _failed(self, before: Told, error: str, *, gone: bool) -> Told:
+        tries = before.tries + 1
+        over = gone or tries >= self._rules.tries
+        return before._replace(tries=tries, error=error, disabled=over, at=self._edge.now())
+
+    def _seconds(self, told: Told, step: Step, wait: float) -> float:
+        """``wait``: for how long a receiver asked to be left alone; it is, up to the longest pause."""
+        if step is not Step.RETRY:
+            return self._rules.lease
+        doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))
+        spread = min(doubled, self._rules.longest_pause) * (0.5 + self._edge.luck() / 2)
+        return max(spread, min(wait, self._rules.longest_pause))
+
+
+def chosen(due: Sequence[Due], busy: Counter[str], rules: CourierRules) -> list[Due]:
+    """Which lines to claim now: the longest due first, and of no tenant more than its share of the slots."""
+    taken, counts = list[Due](), Counter(busy)
+    for one in due:
+        if counts.total() >= rules.slots:
+            break
+        if counts[one.tenant] < rules.per_tenant:
+            counts[one.tenant] += 1
+            taken.append(one)
+    return taken
+
+
+def _step(told: Told, work: Work) -> Step:
+    if told.disabled:
+        return Step.OFF
+    if told.tries:
+        return Step.RETRY
+    return Step.DONE if isinstance(work, PostWork) else Step.HOLD
+
+
+def _rested(work: HookWork | PostWork) -> Told:
+    """All that was read is told."""
+    if isinstance(work, PostWork) or not work.events:
+        return work.told
+    return work.told._replace(cursor=work.events[-1][0], part=0)
+
+
+def _headers(webhook: Webhook) -> dict[str, str]:
+    headers = {_TOKEN: webhook.token} if webhook.token else {}
+    if webhook.scheme and webhook.credentials:
+        headers["Authorization"] = f"{webhook.scheme} {webhook.credentials}"
+    return headers
+
+
+def _said(status: int) -> str:
+    if 300 <= status < 400:
+        return f"it answered {status}; redirects are not followed"
+    return f"it answered {status}"

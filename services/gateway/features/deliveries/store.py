@@ -1,0 +1,206 @@
+"""The durable queue of webhooks and notices: sorted sets by due time, one a partition, claimed under short leases."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from time import perf_counter
+from typing import NamedTuple, cast
+from urllib.parse import urlsplit
+
+import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.deliveries.model import (
+    Answered,
+    Claim,
+    Closed,
+    Due,
+    HookWork,
+    Lines,
+    Look,
+    Post,
+    Posts,
+    PostWork,
+    Step,
+    Work,
+)
+from services.gateway.features.webhooks.model import Delivery, Failing, Told
+from services.gateway.features.webhooks.rows import (
+    FailingWebhooks,
+    close_delivery,
+    open_delivery,
+    open_webhook,
+    read_row,
+    told_line,
+)
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain import metric_names as names
+from shared.domain.partition import partition_of
+from shared.infra import keys
+from shared.infra.lua import Call, Scripts
+from shared.infra.sealed import CannotOpen, Seal
+from shared.ports.meter import Meter
+
+log = structlog.get_logger()
+_EVENTS_READ = 500
+_DUE_READ = 500  # of one partition in one look: among so many, each tenant gets its turn
+
+
+class _Place(NamedTuple):
+    """Where a line is kept."""
+
+    deliveries: str
+    hash: str
+    events: str
+    record: str
+    once: bool
+
+
+class RedisLines(Lines, Posts):
+    """Every method may raise ``StoreUnavailable``."""
+
+    def __init__(self, redis: Redis, seal: Seal) -> None:
+        self._scripts = Scripts(redis)
+        self._seal = seal
+        self._failing = FailingWebhooks(self._scripts)
+
+    @override
+    async def enqueue(self, delivery: Delivery) -> None:
+        member = keys.PostMember(delivery.tenant, delivery.delivery_id)
+        place = _place(member)
+        arguments = [keys.pack(member), told_line(Told()), close_delivery(self._seal, delivery)]
+        await self._scripts.run("post_notice", [place.hash, place.deliveries], arguments)
+
+    @override
+    async def look(self, most: int, each: int) -> Look:
+        calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
+        replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
+        waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
+        due = chain.from_iterable(_dues(reply[1:]) for reply in replies)
+        return Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
+
+    @override
+    async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
+        lease_ms = round(1000 * seconds)
+        places = [_place(keys.unpack_delivery(one.member)) for one in due]
+        calls: list[Call] = [
+            ([place.deliveries], [one.member, one.score, lease_ms]) for place, one in zip(places, due, strict=True)
+        ]
+        tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
+        return [Claim(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token]
+
+    @override
+    async def read(self, claim: Claim) -> Work | None:
+        member = keys.unpack_delivery(claim.member)
+        try:
+            work = await self._post(member) if isinstance(member, keys.PostMember) else await self._hook(member)
+        except (ValidationError, ValueError) as error:  # perhaps another replica can, or this one soon
+            log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
+            return None
+        if work is None:
+            place = _place(member)
+            await self._scripts.run("drop_delivery", [place.hash, place.deliveries], [claim.member])
+        return work
+
+    @override
+    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
+        place = _place(keys.unpack_delivery(claim.member))
+        arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, told_line(told)]
+        names = [place.deliveries, place.hash, place.events]
+        token = str(await self._scripts.run("settle_delivery", names, [*arguments, int(place.once)]))
+        if told.tries or told.disabled:
+            await self._failing.note(claim.tenant, claim.member, _failing(work, told))
+        elif work.told.tries:
+            await self._failing.mended(claim.tenant, claim.member)
+        return token
+
+    async def _post(self, member: keys.PostMember) -> PostWork | Closed | None:
+        text = await self._scripts.command("HGET", _place(member).hash, keys.pack(member))
+        if text is None:
+            return None
+        row = read_row(str(text))
+        try:
+            return PostWork(open_delivery(self._seal, row.sealed), row.told)
+        except CannotOpen:
+            return Closed(row.told, "a notice", member.post_id)
+
+    async def _hook(self, member: keys.WebhookMember) -> HookWork | Closed | None:
+        place = _place(member)
+        names = [place.hash, place.record, place.events]
+        found = await self._scripts.run("read_webhook", names, [keys.pack(member), _EVENTS_READ])
+        if found is None:
+            return None
+        text, json, events = cast("tuple[str, str, list[tuple[str, list[str]]]]", found)
+        row = read_row(text)
+        try:
+            webhook = open_webhook(self._seal, row.sealed)
+        except CannotOpen:
+            return Closed(row.told, member.task_id, member.config_id)
+        told = [(stream_id, TaskEvent.model_validate_json(fields[1])) for stream_id, fields in events]
+        return HookWork(webhook, row.told, TaskRecord.model_validate_json(json), tuple(told))
+
+
+def _dues(flat: Sequence[str]) -> list[Due]:
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    return [Due(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
+
+
+def _place(member: keys.WebhookMember | keys.PostMember) -> _Place:
+    if isinstance(member, keys.PostMember):
+        partition = keys.partition_keys(partition_of(member.tenant, member.post_id))
+        return _Place(partition.deliveries, partition.posts, partition.posts, "", True)
+    task = keys.task_keys(member.tenant, member.session_id, member.task_id)
+    deliveries = keys.partition_keys_of(member.tenant, member.session_id).deliveries
+    return _Place(deliveries, task.push, task.events, task.record, False)
+
+
+def _failing(work: Work, told: Told) -> Failing:
+    if isinstance(work, Closed):
+        subject, config_id, url = work.subject, work.config_id, ""
+    elif isinstance(work, PostWork):
+        subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url
+    else:
+        subject, config_id, url = work.record.task_id, work.webhook.config_id, work.webhook.url
+    host = urlsplit(url).hostname or ""
+    return Failing(subject, config_id, host, told.error, told.tries, told.disabled, told.at)
+
+
+class CountedPost(Post):
+    def __init__(self, post: Post, meter: Meter) -> None:
+        self._post, self._meter = post, meter
+
+    @override
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
+        began, outcome = perf_counter(), "undelivered"
+        try:
+            answered = await self._post.post(url, headers, body)
+            outcome = "delivered" if 200 <= answered.status < 300 else "refused"
+        finally:
+            self._meter.observe(names.WEBHOOK_SECONDS, perf_counter() - began)
+            self._meter.add(names.WEBHOOKS, outcome=outcome)
+        return answered
+
+
+class CountedLines(Lines):
+    def __init__(self, lines: Lines, meter: Meter) -> None:
+        self._lines, self._meter = lines, meter
+
+    @override
+    async def look(self, most: int, each: int) -> Look:
+        return await self._lines.look(most, each)
+
+    @override
+    async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
+        return await self._lines.claim(due, seconds)
+
+    @override
+    async def read(self, claim: Claim) -> Work | None:
+        return await self._lines.read(claim)
+
+    @override
+    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
+        token = await self._lines.settle(claim, work, told, step, seconds)
+        if step is Step.OFF:
+            self._meter.add(names.WEBHOOKS_OFF)
+        return token

@@ -1,0 +1,171 @@
+"""API keys: how one is made, written and checked. A key reads ``pa_<id>_<secret>``."""
+
+import hmac
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import InvalidField, UnknownKey
+from services.gateway.edge.fields import count_at, required_id, text_at
+from services.gateway.features.identity.model import Caller, Keyring
+from services.gateway.features.identity.roles import check_operator, levels_in, roles_in
+from shared.contracts.api_key import ApiKey
+from shared.contracts.task import Principal
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Role
+
+PREFIX = "pa"
+_LONGEST_LABEL = 200
+_MOST_DAYS = 3650
+_MOST_LIMIT = 1_000_000_000
+_WARNING = timedelta(days=14)
+LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
+
+
+class Wish(NamedTuple):
+    """What a new key is to be."""
+
+    principal_id: str
+    roles: tuple[Role, ...] = (Role.CLIENT,)
+    levels: tuple[str, ...] = ()
+    label: str = ""
+    days: int | None = None  # how long it is good; None is until it is revoked
+    requests_a_minute: int | None = None  # None is as usual, 0 is without limit
+    messages_a_minute: int | None = None
+    messages_a_day: int | None = None
+
+
+class Fresh(NamedTuple):
+    """What only the edge knows: the time, an id that nobody has used, and a secret that nobody can guess."""
+
+    now: datetime
+    key_id: str
+    secret: str
+
+
+class Made(NamedTuple):
+    """``token`` is what the holder sends; it is shown this once and kept nowhere."""
+
+    key: ApiKey
+    token: str
+
+
+def make(wish: Wish, tenant: str, created_by: str, fresh: Fresh) -> Made:
+    key = ApiKey(
+        key_id=fresh.key_id,
+        tenant=tenant,
+        principal_id=wish.principal_id,
+        roles=wish.roles,
+        levels=wish.levels,
+        label=wish.label,
+        secret_sha256=digest_of(fresh.secret),
+        created_at=fresh.now,
+        created_by=created_by,
+        expires_at=None if wish.days is None else fresh.now + timedelta(days=wish.days),
+        requests_a_minute=wish.requests_a_minute,
+        messages_a_minute=wish.messages_a_minute,
+        messages_a_day=wish.messages_a_day,
+    )
+    return Made(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
+
+
+def split(token: str) -> tuple[str, str] | None:
+    """A token's id and secret; None if it is no key of ours."""
+    parts = token.split("_", 2)
+    if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
+        return None
+    return parts[1], parts[2]
+
+
+def opens(key: ApiKey | None, secret: str, now: datetime) -> bool:
+    """Whether the secret is that of a key that is good; takes as long for a wrong secret as for a right one."""
+    known = key.secret_sha256 if key else digest_of("")
+    return hmac.compare_digest(digest_of(secret), known) and key is not None and key.is_good(now)
+
+
+def holder(key: ApiKey) -> Caller:
+    return Caller(key.tenant, Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True))
+
+
+def read_wish(body: JsonObject) -> Wish:
+    """``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
+    label = text_at(body, "label", "key.label") or ""
+    if len(label) > _LONGEST_LABEL:
+        raise InvalidField("key.label", f"must be at most {_LONGEST_LABEL} characters")
+    days = count_at(body, "days", "key.days")
+    if days is not None and not 1 <= days <= _MOST_DAYS:
+        raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
+    principal_id = required_id(body, "principal", "key.principal")
+    limits = {name: _limit_at(body, name) for name in LIMITS}
+    return Wish(principal_id, roles_in(body, "key"), levels_in(body, "key"), label, days, **limits)
+
+
+def _limit_at(body: JsonObject, name: str) -> int | None:
+    limit = count_at(body, name, f"key.{name}")
+    if limit is not None and limit > _MOST_LIMIT:
+        raise InvalidField(f"key.{name}", f"must be at most {_MOST_LIMIT}")
+    return limit
+
+
+def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
+    """A key as operators see it: all but its secret."""
+    shown = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
+    return {**shown, "good": key.is_good(now), "warning": _warning(key, now)}
+
+
+def _warning(key: ApiKey, now: datetime) -> str | None:
+    """What whoever looks after keys should not learn by a refusal."""
+    if key.expires_at is None or not key.is_good(now) or key.expires_at - now > _WARNING:
+        return None
+    days = (key.expires_at - now).days
+    return f"expires in {days} days" if days > 1 else "expires within two days"
+
+
+class HasOperator(Exception):
+    """The tenant's keys are in an operator's hands already."""
+
+    def __init__(self, tenant: str, operator: str) -> None:
+        super().__init__(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
+
+
+def operator_of(keys: Sequence[ApiKey], now: datetime) -> str | None:
+    """Who has a good operator's key; None if nobody has."""
+    return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_good(now)), None)
+
+
+class KeyDesk:
+    """What operators do with their tenant's keys. Every method raises ``NotAnOperator``."""
+
+    def __init__(self, keyring: Keyring, fresh: Callable[[], Fresh]) -> None:
+        self._keyring, self._fresh = keyring, fresh
+
+    async def create(self, wish: Wish, caller: Caller) -> tuple[Made, datetime]:
+        check_operator(caller)
+        fresh = self._fresh()
+        made = make(wish, caller.tenant, caller.principal.id, fresh)
+        await self._keyring.add(made.key)
+        return made, fresh.now
+
+    async def listed(self, caller: Caller) -> tuple[list[ApiKey], datetime]:
+        """The tenant's keys, the newest first, the revoked and expired ones too as long as they are kept."""
+        check_operator(caller)
+        keys = await self._keyring.of(caller.tenant)
+        return sorted(keys, key=lambda key: key.created_at, reverse=True), self._fresh().now
+
+    async def revoke(self, key_id: str, caller: Caller) -> tuple[ApiKey, datetime]:
+        """Let nobody in by that key from now on; repeated, it changes nothing. Raises ``UnknownKey``."""
+        check_operator(caller)
+        now = self._fresh().now
+        key = await self._keyring.find(key_id)
+        if key is None or key.tenant != caller.tenant:
+            raise UnknownKey(key_id)
+        await self._keyring.revoke(key, now)
+        return await self._keyring.find(key_id) or key, now
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a secret."""
+    return sha256(secret.encode()).hexdigest()

@@ -1,0 +1,185 @@
+"""Middleware that lets each request in or turns it away before anything of it is read."""
+
+import re
+from collections.abc import Mapping
+from math import ceil
+from time import monotonic
+from typing import NamedTuple, cast
+
+import structlog
+from fastapi import Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, TooManyRequests, Unauthenticated
+from services.gateway.edge.limits import Errand, Measure, Standing
+from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
+from services.gateway.features.identity.model import Admitted, Caller, Identity
+from services.gateway.features.identity.throttle import Brake, Network, Strictness, source_of
+from shared.ports.store import StoreUnavailable
+
+_MESSAGE_PATH = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
+_MEANT = {"requests": "requests a minute", "messages": "messages a minute", "daily": "messages a day (UTC)"}
+JSON_RPC_PATH = "/"
+MESSAGE_METHODS = frozenset(
+    {
+        "tasks/send",
+        "tasks/sendSubscribe",
+        "message/send",
+        "message/stream",
+        "SendMessage",
+        "SendStreamingMessage",
+    }
+)
+
+
+def errand_of(method: str, path: str) -> Errand:
+    """What a request costs as far as its first line tells; a JSON-RPC message is counted once its method is known."""
+    is_message = method == "POST" and _MESSAGE_PATH.fullmatch(path)
+    return Errand.REQUEST_AND_MESSAGE if is_message else Errand.REQUEST
+
+
+def check(standing: Standing) -> Standing:
+    """The same; raises ``TooManyRequests`` if a limit is used up."""
+    for one in standing.measures:
+        if one.name == standing.used_up:
+            raise TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", standing.wait, standing)
+    return standing
+
+
+def limit_headers(standing: Standing) -> Mapping[str, str]:
+    """As the IETF's draft "RateLimit header fields for HTTP" has them: what is allowed, and what is left of it."""
+    if not standing.measures:
+        return {}
+    return {
+        "RateLimit-Policy": ", ".join(f'"{one.name}";q={one.quota};w={one.window}' for one in standing.measures),
+        "RateLimit": ", ".join(map(_left, standing.measures)),
+    }
+
+
+def _left(one: Measure) -> str:
+    return f'"{one.name}";r={one.left};t={ceil(one.whole_in)}'
+
+
+log = structlog.get_logger()
+_ENTRY = "purple.entry"
+_OPEN = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
+_OPEN_FOLDERS = ("/.well-known/", "/console/")  # cards are public; the console asks for a sign-in of its own
+_CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
+_CREDENTIALS = ("authorization", "x-api-key")
+
+
+class Watch(NamedTuple):
+    """Whose ``X-Forwarded-For`` is believed, and after how many failures an address has to wait."""
+
+    trusted: tuple[Network, ...] = ()
+    strictness: Strictness = Strictness()
+
+
+class Entry:
+    """Who came in with a request, and where they stand to their limits as it is worked on."""
+
+    def __init__(self, admitted: Admitted) -> None:
+        self.caller, self.standing = admitted.caller, admitted.standing
+        self._count_message = admitted.count_message
+
+    async def count_message(self) -> None:
+        if self._count_message is None:
+            return
+        try:
+            self.standing = await self._count_message()
+        except TooManyRequests as fault:
+            self.standing = fault.standing
+            raise
+
+
+class Door:
+    """Middleware that asks ``identity`` once for each request and notes whom it let in."""
+
+    def __init__(self, app: ASGIApp, identity: Identity, watch: Watch | None = None) -> None:
+        self._app, self._identity, self._watch = app, identity, watch or Watch()
+        self._brake = Brake(monotonic, self._watch.strictness)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or _is_open(str(scope["path"])):
+            return await self._app(scope, receive, send)
+        try:
+            entry = scope[_ENTRY] = await self._entry(scope)
+        except (Unauthenticated, NotEntitled, TooManyRequests, StoreUnavailable, IssuerUnavailable) as fault:
+            return await _turned_away(scope, fault)(scope, receive, send)
+        return await self._app(scope, receive, _with_standing(send, entry))
+
+    async def _entry(self, scope: Scope) -> Entry:
+        headers = Headers(scope=scope)
+        credential = hash(tuple(headers.get(name) for name in _CREDENTIALS))
+        source = self._source(scope, headers)
+        if wait := self._brake.wait(source, credential):
+            raise TooManyRequests("too many were turned away who came from this address", wait)
+        try:
+            admitted = await self._identity.admit(headers, errand_of(str(scope["method"]), str(scope["path"])))
+        except Unauthenticated:
+            if any(name in headers for name in _CREDENTIALS) and self._brake.failed(source, credential):
+                log.warning("guesses_braked", source=source)
+            raise
+        self._brake.passed(credential)
+        return Entry(admitted)
+
+    def _source(self, scope: Scope, headers: Headers) -> str:
+        peer = scope.get("client")
+        forwarded = ",".join(headers.getlist("x-forwarded-for"))
+        return source_of(str(peer[0]) if peer else "", forwarded, self._watch.trusted)
+
+
+def let_in(request: Request) -> Caller | None:
+    """Whom the door let in with this request; None where nobody checks."""
+    entry = cast("Entry | None", request.scope.get(_ENTRY))
+    return entry.caller if entry else None
+
+
+async def count_message(request: Request) -> None:
+    """Count a message whose method only its body told; raises ``TooManyRequests`` and ``StoreUnavailable``."""
+    entry = cast("Entry | None", request.scope.get(_ENTRY))
+    if entry:
+        await entry.count_message()
+
+
+def _turned_away(scope: Scope, fault: Exception) -> Response:
+    match fault:
+        case TooManyRequests():
+            return _later(scope, fault)
+        case NotEntitled():
+            return JSONResponse({"error": str(fault)}, 403, _challenge("insufficient_scope"))
+        case Unauthenticated():
+            in_vain = any(name in Headers(scope=scope) for name in _CREDENTIALS)
+            return JSONResponse({"error": str(fault)}, 401, _challenge("invalid_token" if in_vain else ""))
+        case _:
+            return JSONResponse({"error": str(fault)}, 503, RETRY_LATER)
+
+
+def _challenge(error: str) -> dict[str, str]:
+    return {"WWW-Authenticate": f'{_CHALLENGE}, error="{error}"' if error else _CHALLENGE}
+
+
+def _later(scope: Scope, fault: TooManyRequests) -> Response:
+    """As clients of the path read errors; nothing of the body was read, so a JSON-RPC error names no call."""
+    if scope["path"] == JSON_RPC_PATH:
+        reply: Response = error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
+    else:
+        reply = JSONResponse({"error": str(fault)}, 429)
+    reply.headers["Retry-After"] = str(fault.wait)
+    reply.headers.update(limit_headers(fault.standing))
+    return reply
+
+
+def _with_standing(send: Send, entry: Entry) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(limit_headers(entry.standing))
+        await send(message)
+
+    return sending
+
+
+def _is_open(path: str) -> bool:
+    return path in _OPEN or path.startswith(_OPEN_FOLDERS)

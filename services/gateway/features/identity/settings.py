@@ -1,0 +1,132 @@
+"""The settings that say who is let in."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings, NoDecode
+
+from services.gateway.features.identity.model import Allowance
+from services.gateway.features.identity.signing_keys import discovery_of, may_be_asked
+from services.gateway.features.identity.throttle import networks_in
+from services.gateway.features.identity.tokens import ClaimNames
+
+_WAYS = ("keys", "jwt")
+Words = Annotated[tuple[str, ...], NoDecode]
+
+
+class DoorSettings(BaseSettings):
+    """``AUTHENTICATION`` is ``keys``, ``jwt``, both with a comma, or ``off``."""
+
+    authentication: str = Field(
+        default="",
+        description="who is let in: keys, jwt, both with a comma, or off",
+        json_schema_extra={"needed": "PROFILE is production"},
+    )
+    jwt_issuer: str = Field(
+        default="",
+        description="the one issuer whose tokens are believed",
+        json_schema_extra={"needed": "AUTHENTICATION names jwt"},
+    )
+    jwt_audience: Words = Field(
+        default=(),
+        description="audiences that a token may be meant for, commas between",
+        json_schema_extra={"needed": "AUTHENTICATION names jwt"},
+    )
+    jwt_jwks_url: str = Field(
+        default="", description="where the issuer's keys are; empty: where its discovery document says"
+    )
+    jwt_tenant_claim: str = Field(default="tenant", min_length=1, description="the claim that names the tenant")
+    jwt_tenant: str = Field(default="", description="the tenant of all bearers, where tokens name none")
+    jwt_principal_claim: str = Field(default="sub", min_length=1, description="the claim that names the principal")
+    jwt_roles_claim: str = Field(default="roles", min_length=1, description="the claim that lists roles")
+    jwt_roles_prefix: str = Field(default="", description="what stands before our roles in that claim")
+    jwt_levels_claim: str = Field(
+        default="levels", min_length=1, description="the claim that lists an approver's levels"
+    )
+    jwt_leeway: float = Field(default=30, ge=0, le=300, description="seconds by which clocks may differ")
+    jwt_keys_renewed: float = Field(default=300, ge=1, description="seconds between two fetches of the issuer's keys")
+    jwt_keys_again: float = Field(
+        default=10, gt=0, description="seconds between two tries to find a key that is not known"
+    )
+    jwt_keys_stale: float = Field(
+        default=3600, ge=1, description="seconds for which keys count while none can be fetched"
+    )
+    rate_requests: int = Field(
+        default=1200, ge=0, description="requests a minute for each key or bearer; 0 is without limit"
+    )
+    rate_messages: int = Field(
+        default=300, ge=0, description="messages a minute for each key or bearer; 0 is without limit"
+    )
+    quota_messages: int = Field(
+        default=0, ge=0, description="messages a day (UTC) for each key or bearer; 0 is without limit"
+    )
+    failures_a_minute: int = Field(
+        default=20,
+        ge=0,
+        description="refused credentials a minute from one address before it is turned away; 0 is without a brake",
+    )
+    trusted_proxies: Words = Field(
+        default=(), description="addresses and networks whose X-Forwarded-For is believed, commas between"
+    )
+
+    @field_validator("jwt_audience", "trusted_proxies", mode="before")
+    @classmethod
+    def _split_words(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        networks_in(value)
+        return value
+
+    @field_validator("authentication")
+    @classmethod
+    def _known_ways(cls, value: str) -> str:
+        ways = [way.strip() for way in value.split(",")]
+        if ways not in ([""], ["off"]) and not (set(ways) <= set(_WAYS) and len(set(ways)) == len(ways)):
+            raise ValueError("it is keys, jwt, keys,jwt or off")
+        return ",".join(ways)
+
+    @model_validator(mode="after")
+    def _jwt_is_whole(self) -> Self:
+        if "jwt" not in self.ways:
+            return self
+        if not self.jwt_issuer:
+            raise _refused("JWT_ISSUER must be set: AUTHENTICATION names jwt, and tokens are believed of one issuer.")
+        if not self.jwt_audience:
+            raise _refused("JWT_AUDIENCE must be set: a token that is meant for another service opens nothing here.")
+        name, url = ("JWT_JWKS_URL", self.jwt_jwks_url) if self.jwt_jwks_url else ("JWT_ISSUER", self.jwt_issuer)
+        if not may_be_asked(url):
+            raise _refused(f"{name} must be an https address; http is for this machine only.")
+        return self
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """How callers may show who they are; empty where nobody checks."""
+        return tuple(way for way in self.authentication.split(",") if way in _WAYS)
+
+    @property
+    def discovery(self) -> str:
+        """Where clients find out how a token is had; empty where the issuer's keys are stated by themselves."""
+        return discovery_of(self.jwt_issuer) if "jwt" in self.ways and not self.jwt_jwks_url else ""
+
+    @property
+    def allowance(self) -> Allowance:
+        return Allowance(self.rate_requests, self.rate_messages, self.quota_messages)
+
+    @property
+    def claim_names(self) -> ClaimNames:
+        return ClaimNames(
+            tenant=self.jwt_tenant_claim,
+            principal=self.jwt_principal_claim,
+            roles=self.jwt_roles_claim,
+            levels=self.jwt_levels_claim,
+            roles_prefix=self.jwt_roles_prefix,
+            one_tenant=self.jwt_tenant,
+        )
+
+
+def _refused(sentence: str) -> PydanticCustomError:
+    return PydanticCustomError("authentication", "{sentence}", {"sentence": sentence})

@@ -1,0 +1,205 @@
+"""The keys with which an issuer signs its tokens, fetched and kept."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import httpx
+import structlog
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt import PyJWK
+from jwt.algorithms import AllowedPublicKeys
+from jwt.exceptions import PyJWTError
+from typing_extensions import override
+
+from services.gateway.edge.errors import IssuerUnavailable
+from shared.domain.exact_json import JsonObject, loads_object
+
+_OVER_TLS = re.compile(r"https://[^\s/?#@]+([/?]\S*)?")
+_ON_THIS_MACHINE = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/\S*)?")
+
+
+def discovery_of(issuer: str) -> str:
+    """Where an issuer describes itself (OpenID Connect Discovery)."""
+    return issuer.rstrip("/") + "/.well-known/openid-configuration"
+
+
+def may_be_asked(url: str) -> bool:
+    """Keys are believed, so they come over TLS; on this machine they may come without."""
+    return bool(_OVER_TLS.fullmatch(url) or _ON_THIS_MACHINE.fullmatch(url))
+
+
+log = structlog.get_logger()
+_OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+_OF_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdDSA"}
+_RSA_BITS = 2048
+_ALL = frozenset((*_OF_RSA, *_OF_CURVE.values()))
+_MOST_KEYS = 100
+
+
+class SigningKey(NamedTuple):
+    """A public key, and the algorithms that its kind permits: none that shares a secret, and not none at all."""
+
+    kid: str
+    algorithms: Sequence[str]
+    key: AllowedPublicKeys
+
+
+class KeySource(Protocol):
+    async def fetch(self) -> Sequence[JsonObject]:
+        """The JSON Web Keys that are published now; raises ``IssuerUnavailable``."""
+        ...
+
+
+class Patience(NamedTuple):
+    """Seconds: between two renewals, at least between two tries, and how long old keys count when none can be had."""
+
+    renew: float = 300
+    again: float = 10
+    stale: float = 3600
+
+
+class SigningKeys:
+    """Known keys go on counting for a stated time while the issuer is away; then nobody is let in by a token."""
+
+    def __init__(self, source: KeySource, clock: Callable[[], float], patience: Patience) -> None:
+        self._source, self._clock, self._patience = source, clock, patience
+        self._keys: Sequence[SigningKey] = ()
+        self._had_at: float | None = None
+        self._tried_at: float | None = None
+        self._problem = "they were not fetched yet"
+        self._turn = asyncio.Lock()
+
+    async def find(self, kid: str | None, algorithm: str) -> SigningKey | None:
+        """The key of that id for that algorithm, asking the issuer once if it is not known.
+
+        A token may leave the id out where the issuer has one such key. Raises ``IssuerUnavailable``, also where a new
+        key could not be asked for.
+        """
+        if algorithm not in _ALL:
+            return None
+        found = self._known(kid, algorithm) if self._are_good() else None
+        if found is None:
+            await self._renew_for(kid, algorithm)
+            found = self._known(kid, algorithm)
+            self._check_good(missed=found is None)
+        return found
+
+    async def renew_for_ever(self) -> None:
+        """Keep the keys fresh, so that no request waits for it."""
+        while True:
+            await self._renew()
+            await asyncio.sleep(self._patience.renew if self._problem == "" else self._patience.again)
+
+    async def _renew_for(self, kid: str | None, algorithm: str) -> None:
+        """Many that miss a key ask once, and strangers' ids make nobody ask more often than the pause allows."""
+        async with self._turn:
+            missed = not self._are_good() or self._known(kid, algorithm) is None
+            if missed and (self._tried_at is None or self._clock() - self._tried_at >= self._patience.again):
+                await self._fetch()
+
+    async def _renew(self) -> None:
+        async with self._turn:
+            await self._fetch()
+
+    async def _fetch(self) -> None:
+        self._tried_at = self._clock()
+        try:
+            self._keys = usable(await self._source.fetch())
+            self._had_at, self._problem = self._clock(), ""
+        except IssuerUnavailable as error:
+            self._problem = str(error)
+            log.warning("signing_keys_not_renewed", error=self._problem, known=len(self._keys))
+
+    def _known(self, kid: str | None, algorithm: str) -> SigningKey | None:
+        fitting = [key for key in self._keys if algorithm in key.algorithms and kid in (None, key.kid)]
+        return fitting[0] if len(fitting) == 1 or (fitting and kid) else None
+
+    def _are_good(self) -> bool:
+        return self._had_at is not None and self._clock() - self._had_at < self._patience.stale
+
+    def _check_good(self, *, missed: bool) -> None:
+        if not self._are_good() or (missed and self._problem):
+            raise IssuerUnavailable("tokens cannot be verified for now: the issuer's keys cannot be had")
+
+
+def usable(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
+    """Those that verify signatures by a public key that is long enough; the others are left out."""
+    return tuple(filter(None, (_usable(jwk) for jwk in published[:_MOST_KEYS])))
+
+
+def _usable(jwk: Mapping[str, object]) -> SigningKey | None:
+    algorithms = _algorithms(jwk)
+    if not algorithms or "d" in jwk or jwk.get("use", "sig") != "sig" or not _verifies(jwk.get("key_ops")):
+        return None
+    try:
+        key = PyJWK(dict(jwk), algorithms[0]).key
+    except PyJWTError as error:
+        log.warning("signing_key_unusable", kid=str(jwk.get("kid")), error=type(error).__name__)
+        return None
+    if isinstance(key, RSAPublicKey) and key.key_size < _RSA_BITS:
+        log.warning("signing_key_too_short", kid=str(jwk.get("kid")), bits=key.key_size)
+        return None
+    return SigningKey(str(jwk.get("kid") or ""), algorithms, key)
+
+
+def _algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
+    permitted: Sequence[str] = ()
+    if jwk.get("kty") == "RSA":
+        permitted = _OF_RSA
+    elif jwk.get("kty") in ("EC", "OKP"):
+        permitted = tuple(filter(None, (_OF_CURVE.get(str(jwk.get("crv"))),)))
+    return permitted if jwk.get("alg") is None else tuple(name for name in permitted if name == jwk["alg"])
+
+
+def _verifies(operations: object) -> bool:
+    return operations is None or (isinstance(operations, list) and "verify" in operations)
+
+
+_MOST_BYTES = 512 * 1024
+_SECONDS = httpx.Timeout(5.0, connect=3.0)
+
+
+class HttpJwks(KeySource):
+    """The operator named the address, so it may be anywhere; it is never followed elsewhere."""
+
+    def __init__(self, http: httpx.AsyncClient, issuer: str, url: str = "") -> None:
+        self._http, self._issuer, self._url = http, issuer, url
+
+    @override
+    async def fetch(self) -> list[JsonObject]:
+        published = await self._object(self._url or await self._discovered())
+        keys = published.get("keys")
+        if not isinstance(keys, list):
+            raise IssuerUnavailable("what the issuer publishes is no key set: it has no list of keys")
+        return [key for key in keys if isinstance(key, dict)]
+
+    async def _discovered(self) -> str:
+        document = await self._object(discovery_of(self._issuer))
+        named, url = document.get("issuer"), document.get("jwks_uri")
+        if named != self._issuer:
+            raise IssuerUnavailable(f"the discovery document is that of issuer {named!r}, not of {self._issuer!r}")
+        if not isinstance(url, str) or not may_be_asked(url):
+            raise IssuerUnavailable("the discovery document names no https address in jwks_uri")
+        return url
+
+    async def _object(self, url: str) -> JsonObject:
+        try:
+            async with self._http.stream("GET", url, timeout=_SECONDS, follow_redirects=False) as response:
+                if response.status_code != 200:
+                    raise IssuerUnavailable(f"{url} answered {response.status_code}")
+                return loads_object(await _text(response, url))
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise IssuerUnavailable(f"{url} does not answer: {type(error).__name__}") from error
+        except (ValueError, RecursionError) as error:
+            raise IssuerUnavailable(f"{url} did not answer with a JSON object") from error
+
+
+async def _text(response: httpx.Response, url: str) -> str:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            raise IssuerUnavailable(f"{url} answered with more than {_MOST_BYTES} bytes")
+    return body.decode()

@@ -1,0 +1,170 @@
+"""API keys, what callers have used of their limits, and console sign-ins, in Redis."""
+
+import hmac
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from secrets import token_urlsafe
+from typing import cast
+
+from cryptography.fernet import Fernet, InvalidToken
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.edge.limits import Errand, Measure, Standing
+from services.gateway.features.identity.model import Allowance, Caller, Credential, Keyring, RateMeter, SignIns
+from shared.contracts.api_key import ApiKey
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts
+
+_USED_SECONDS = 60  # a key's last use is noted at most so often
+_MINUTE, _DAY = 60, 86400
+_REQUEST = (Errand.REQUEST, Errand.REQUEST_AND_MESSAGE)
+_MESSAGE = (Errand.MESSAGE, Errand.REQUEST_AND_MESSAGE)
+_MICRO = 1_000_000
+
+
+class RedisMeter(RateMeter):
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+
+    @override
+    async def of_key(
+        self, key_id: str, digest: str, errand: Errand, usual: Allowance
+    ) -> tuple[ApiKey | None, Standing]:
+        names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
+        reply = await self._admit(names, errand, usual, digest)
+        return read_key(reply[0], reply[1], reply[2]), _standing(reply[3:])
+
+    @override
+    async def of_bearer(self, caller: Caller, errand: Errand, usual: Allowance) -> Standing:
+        names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
+        return _standing((await self._admit(names, errand, usual, ""))[3:])
+
+    async def _admit(self, names: Sequence[str], errand: Errand, usual: Allowance, digest: str) -> list[str]:
+        wants: list[Argument] = [int(errand in _REQUEST), int(errand in _MESSAGE)]
+        reply = await self._scripts.run("admit", names, [*wants, *usual, digest, _USED_SECONDS])
+        return cast("list[str]", reply)
+
+
+def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
+    """A key as its hash has it, with what has happened to it since it was made."""
+    if not json:
+        return None
+    since = {
+        "revoked_at": datetime.fromisoformat(revoked_at) if revoked_at else None,
+        "last_used_at": datetime.fromtimestamp(int(used_at), UTC) if used_at else None,
+    }
+    return ApiKey.model_validate_json(json).model_copy(update=since)
+
+
+def _standing(reply: Sequence[str]) -> Standing:
+    """``reply`` is empty for a key that lets nobody in."""
+    if not reply:
+        return Standing()
+    used_up, wait, *numbers = reply
+    rows = (
+        _measure("requests", _MINUTE, numbers[0:3]),
+        _measure("messages", _MINUTE, numbers[3:6]),
+        _measure("daily", _DAY, numbers[6:9]),
+    )
+    return Standing(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICRO)
+
+
+def _measure(name: str, window: int, numbers: Sequence[str]) -> Measure:
+    quota, left, whole_in = map(int, numbers)
+    return Measure(name, quota, window, left, whole_in / _MICRO)
+
+
+class RedisKeyring(Keyring):
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+
+    @override
+    async def find(self, key_id: str) -> ApiKey | None:
+        row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
+        return read_key(*cast("tuple[str | None, str | None, str | None]", row))
+
+    @override
+    async def of(self, tenant: str) -> Sequence[ApiKey]:
+        ids = cast("list[str]", await self._scripts.command("SMEMBERS", keys.api_keys_of(tenant)))
+        found = {key_id: await self.find(key_id) for key_id in ids}
+        if gone := [key_id for key_id, key in found.items() if key is None]:
+            await self._scripts.command("SREM", keys.api_keys_of(tenant), *gone)
+        return [key for key in found.values() if key is not None]
+
+    @override
+    async def add(self, key: ApiKey) -> None:
+        """The key first: one that no list names can still be revoked by whoever holds its id."""
+        name = keys.api_key(key.key_id)
+        await self._scripts.command("HSETNX", name, "limits", _limits(key))
+        await self._scripts.command("HSETNX", name, "json", key.model_dump_json())
+        await self._scripts.command("SADD", keys.api_keys_of(key.tenant), key.key_id)
+        if key.expires_at:
+            await self._kept_until(name, key.expires_at)
+
+    @override
+    async def revoke(self, key: ApiKey, at: datetime) -> None:
+        name = keys.api_key(key.key_id)
+        await self._scripts.command("HSETNX", name, "revoked_at", at.isoformat())
+        await self._kept_until(name, at)
+
+    async def _kept_until(self, name: str, end: datetime) -> None:
+        leaves = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
+        await self._scripts.command("EXPIREAT", name, int(leaves.timestamp()))
+
+
+def _limits(key: ApiKey) -> str:
+    """As the counting script reads them: empty where the usual ones hold."""
+    own = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
+    return ":".join("" if limit is None else str(limit) for limit in own)
+
+
+class RedisSignIns(SignIns):
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+
+    @override
+    async def begin(self, credential: Credential) -> str:
+        secret = token_urlsafe(32)
+        sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
+        await self._scripts.command("SET", _name(secret), sealed, "EX", keys.CONSOLE_SECONDS)
+        return secret
+
+    @override
+    async def find(self, secret: str) -> Credential | None:
+        sealed = await self._scripts.command("GET", _name(secret))
+        if sealed is None:
+            return None
+        try:
+            return Credential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
+        except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
+            return None
+
+    @override
+    async def end(self, secret: str) -> None:
+        await self._scripts.command("DEL", _name(secret))
+
+    @override
+    async def refused(self, address: str) -> None:
+        """Counted in a fixed window, which the first refusal opens."""
+        name = keys.console_refused_key(address)
+        await self._scripts.command("INCR", name)
+        await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
+
+    @override
+    async def refusals(self, address: str) -> int:
+        return int(str(await self._scripts.command("GET", keys.console_refused_key(address)) or 0))
+
+
+def _name(secret: str) -> str:
+    return keys.console_key(_derived(secret, b"name").hex())
+
+
+def _seal(secret: str) -> Fernet:
+    return Fernet(urlsafe_b64encode(_derived(secret, b"seal")))
+
+
+def _derived(secret: str, use: bytes) -> bytes:
+    return hmac.digest(secret.encode(), b"purple console " + use, "sha256")

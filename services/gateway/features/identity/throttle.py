@@ -1,0 +1,104 @@
+"""Addresses from which too many failed attempts came have to wait."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
+
+_KEPT = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
+
+
+class Strictness(NamedTuple):
+    """So many failures within so many seconds; 0 failures is without a brake."""
+
+    failures: int = 20
+    window: float = 60.0
+
+
+class Brake:
+    """Of this process alone: it spares the store the guesses, and a secret of 256 bits needs no more.
+
+    A credential that was good lately is never held off, so that a neighbour behind the same address goes on.
+    """
+
+    def __init__(self, clock: Callable[[], float], strictness: Strictness) -> None:
+        self._clock, self._strictness = clock, strictness
+        self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()  # address -> since when, how many
+        self._good: OrderedDict[int, None] = OrderedDict()
+
+    def wait(self, address: str, credential: int) -> float:
+        """Seconds until somebody there may try; 0 if now. Nobody is held off for an address that is not known."""
+        since, failures = self._failures.get(address, (0.0, 0))
+        if not self._strictness.failures or failures < self._strictness.failures or credential in self._good:
+            return 0.0
+        return max(0.0, since + self._strictness.window - self._clock())
+
+    def failed(self, address: str, credential: int) -> bool:
+        """Whether it is this failure that sets the brake."""
+        self._good.pop(credential, None)
+        if not address:
+            return False
+        now = self._clock()
+        since, failures = self._failures.pop(address, (now, 0))
+        if now - since >= self._strictness.window:
+            since, failures = now, 0
+        self._failures[address] = since, failures + 1
+        _trim(self._failures)
+        return failures + 1 == self._strictness.failures
+
+    def passed(self, credential: int) -> None:
+        self._good[credential] = None
+        self._good.move_to_end(credential)
+        _trim(self._good)
+
+
+def _trim(kept: "OrderedDict[str, tuple[float, int]] | OrderedDict[int, None]") -> None:
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)
+
+
+Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+_HOST_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
+
+
+def networks_in(words: Sequence[str]) -> tuple[Network, ...]:
+    """Addresses and networks by their words; raises ``ValueError``."""
+    return tuple(ip_network(word, strict=False) for word in words)
+
+
+def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
+    """The nearest hop that is no trusted proxy. What stands before it in ``X-Forwarded-For`` anybody may have written.
+
+    An IPv6 address counts as its network of 64 bits. Empty where it cannot be told: of a peer without an address (a
+    socket file), and behind a proxy that no setting names, where all clients have one.
+    """
+    if forwarded and not trusted:
+        return ""
+    found = _address(peer)
+    for hop in reversed(forwarded.split(",")):
+        if found is None or not any(found in network for network in trusted):
+            break
+        before = _address(hop.strip())
+        if before is None:
+            break
+        found = before
+    return _shown(found)
+
+
+def _address(text: str) -> Address | None:
+    bare = text[1:].partition("]")[0] if text.startswith("[") else text
+    if bare.count(":") == 1:
+        bare = bare.partition(":")[0]
+    try:
+        address = ip_address(bare)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def _shown(address: Address | None) -> str:
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, _HOST_BITS), strict=False))
+    return "" if address is None else str(address)

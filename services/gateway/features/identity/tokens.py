@@ -1,0 +1,190 @@
+"""Callers known by the tokens (JWT) of an issuer."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple, cast
+
+import jwt
+from jwt import exceptions as faults
+from typing_extensions import override
+
+from services.gateway.edge.errors import NotEntitled, Unauthenticated
+from services.gateway.edge.fields import MAX_ID
+from services.gateway.edge.limits import Errand, Standing
+from services.gateway.features.identity.middleware import check
+from services.gateway.features.identity.model import Admitted, Allowance, Caller, Identity, RateMeter
+from services.gateway.features.identity.roles import check_claim
+from services.gateway.features.identity.signing_keys import SigningKeys
+from shared.contracts.task import Principal
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import Level, Role
+
+
+class ClaimNames(NamedTuple):
+    """Where an issuer writes what we need: a claim's name, or a path with dots into nested claims.
+
+    ``one_tenant``: every bearer belongs to it, and no claim names a tenant. ``roles_prefix`` stands before our words
+    among an issuer's other roles.
+    """
+
+    tenant: str = "tenant"
+    principal: str = "sub"
+    roles: str = "roles"
+    levels: str = "levels"
+    roles_prefix: str = ""
+    one_tenant: str = ""
+
+
+def caller_in(claims: JsonObject, names: ClaimNames) -> Caller:
+    """Whom a token's claims speak for; raises ``NotEntitled`` with the claim that is missing or wrong."""
+    tenant = names.one_tenant or _text(claims, names.tenant, "tenant")
+    principal_id = _text(claims, names.principal, "principal")
+    roles, levels = _roles(claims, names), _levels(claims, names)
+    return Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
+
+
+def _text(claims: JsonObject, name: str, meaning: str) -> str:
+    value = _claim(claims, name)
+    if isinstance(value, str) and 0 < len(value) <= MAX_ID and value.isprintable():
+        return value
+    problem = "is missing" if value is None else f"must be 1 to {MAX_ID} printable characters"
+    raise NotEntitled(f"the token names no {meaning}: its claim {name!r} {problem}")
+
+
+def _roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
+    """Our roles among the issuer's; a token that names none of them opens nothing."""
+    known = {f"{names.roles_prefix}{role.value}": role for role in Role}
+    found = tuple(dict.fromkeys(known[word] for word in _words(claims, names.roles) if word in known))
+    if not found:
+        raise NotEntitled(
+            f"the token gives no role here: its claim {names.roles!r} must name one of {', '.join(known)}"
+        )
+    return found
+
+
+def _levels(claims: JsonObject, names: ClaimNames) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(Level.parse(word).word for word in _words(claims, names.levels)))
+    except ValueError as error:
+        raise NotEntitled(f"the token's claim {names.levels!r} cannot be used: {error}") from None
+
+
+def _words(claims: JsonObject, name: str) -> list[str]:
+    """A list of texts, or a text with blanks between, as scopes are written."""
+    value = _claim(claims, name)
+    if isinstance(value, str):
+        return value.split()
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return [str(word) for word in value]
+    if value is None:
+        return []
+    raise NotEntitled(f"the token's claim {name!r} must be a list of texts, or one text")
+
+
+def _claim(claims: JsonObject, name: str) -> Json:
+    """By its whole name first: an issuer's own claims are often URLs, with dots."""
+    if name in claims:
+        return claims[name]
+    value: Json = claims
+    for step in name.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+_BEARER = "bearer "
+_LONGEST = 16 * 1024
+_REQUIRED = ["exp", "iss", "aud"]
+_UNREADABLE = (faults.PyJWTError, RecursionError, OverflowError)  # the last two by JSON that is too deep, or too large
+_SAID: tuple[tuple[type[Exception], str], ...] = (
+    (faults.ExpiredSignatureError, "the token has expired"),
+    (faults.ImmatureSignatureError, "the token is not valid yet"),
+    (faults.InvalidAudienceError, "the token is meant for another audience"),
+    (faults.InvalidIssuerError, "the token comes from another issuer"),
+    (faults.InvalidSignatureError, "the token's signature is wrong"),
+)
+
+
+class Expected(NamedTuple):
+    """``leeway``: seconds by which clocks may differ."""
+
+    issuer: str
+    audiences: tuple[str, ...]
+    leeway: float = 30
+
+
+class JwtIdentity(Identity):
+    """``usual`` is what each principal may ask for, whatever tokens it presents."""
+
+    def __init__(
+        self, keys: SigningKeys, expected: Expected, names: ClaimNames, meter: RateMeter, usual: Allowance
+    ) -> None:
+        self._keys, self._expected, self._names = keys, expected, names
+        self._meter, self._usual = meter, usual
+
+    @override
+    async def admit(self, headers: Mapping[str, str], errand: Errand) -> Admitted:
+        caller = await self.at_the_door(headers)
+        standing = await self._meter.of_bearer(caller, errand, self._usual) if any(self._usual) else Standing()
+        return Admitted(caller, check(standing), partial(self._count_message, caller))
+
+    @override
+    async def at_the_door(self, headers: Mapping[str, str]) -> Caller:
+        """Raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
+        given = headers.get("authorization", "")
+        if not given.lower().startswith(_BEARER):
+            raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
+        return await self.bearer_of(given[len(_BEARER) :].strip())
+
+    async def bearer_of(self, token: str) -> Caller:
+        """Who may present that token; the same errors."""
+        algorithm, kid = _header(token)
+        key = await self._keys.find(kid, algorithm)
+        if key is None:
+            raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
+        return caller_in(self._verified(token, key.key, algorithm), self._names)
+
+    @override
+    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
+        if let_in is None:
+            raise Unauthenticated("the request did not come through the door")
+        check_claim(let_in.principal, metadata)
+        return let_in
+
+    async def _count_message(self, caller: Caller) -> Standing:
+        if not any(self._usual):
+            return Standing()
+        return check(await self._meter.of_bearer(caller, Errand.MESSAGE, self._usual))
+
+    def _verified(self, token: str, key: object, algorithm: str) -> JsonObject:
+        """The claims. The algorithm is one that the key's kind permits, whatever else the token's header says."""
+        try:
+            claims = jwt.decode(
+                token,
+                cast("jwt.PyJWK", key),
+                algorithms=[algorithm],
+                audience=self._expected.audiences,
+                issuer=self._expected.issuer,
+                leeway=self._expected.leeway,
+                options={"require": _REQUIRED},
+            )
+        except faults.MissingRequiredClaimError as fault:
+            raise Unauthenticated(f"the token has no claim {fault.claim!r}") from None
+        except _UNREADABLE as fault:
+            raise Unauthenticated(_sentence(fault)) from None
+        return cast(JsonObject, claims)
+
+
+def _header(token: str) -> tuple[str, str | None]:
+    """The algorithm and the key's id that a token names, neither of which is believed."""
+    if len(token) > _LONGEST:
+        raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
+    try:
+        header = jwt.get_unverified_header(token)
+    except _UNREADABLE:
+        raise Unauthenticated("the token cannot be read") from None
+    kid = header.get("kid")
+    return str(header.get("alg")), str(kid) if kid is not None else None
+
+
+def _sentence(fault: Exception) -> str:
+    return next((said for kind, said in _SAID if isinstance(fault, kind)), "the token cannot be verified")

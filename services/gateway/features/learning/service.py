@@ -1,0 +1,103 @@
+"""What is learned of a tenant, as statistics and as files that may be exported and imported."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import InvalidField, NobodyImports
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_operator
+from services.gateway.features.learning.model import History, Learning, LearningFiles
+from shared.contracts.learning_files import FileReport, LearningFile
+from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
+from shared.domain.cases import CASES_KEPT, CaseOutcome
+from shared.domain.exact_json import JsonObject
+from shared.domain.trend import Moment
+
+
+def learning_view(learning: Learning) -> dict[str, JsonValue]:
+    """``n`` pulls, ``q`` the mean reward, ``ucb`` the present score of each arm; null for one that was never tried."""
+    return {
+        "case_log": _case_log(learning),
+        "bandit": {process_type: _arms(arms) for process_type, arms in sorted(learning.arms.items())},
+        "tool_registry": {"size": learning.tools},
+        "fsm_synthesis_cache": {"size": learning.synthesized},
+    }
+
+
+def history_view(history: History) -> dict[str, JsonValue]:
+    """How it came to be: ``n`` tasks, the ``mean`` of all until then and the ``recent`` one since the point before."""
+    return {
+        "quality": _line(history.quality),
+        "bandit": {
+            process_type: {strategy: _line(line) for strategy, line in arms.items()}
+            for process_type, arms in history.arms.items()
+        },
+        "days": [{"day": day, **_counted(counts)} for day, counts in history.days.items()],
+    }
+
+
+def _line(line: Sequence[Moment]) -> JsonValue:
+    return [
+        {
+            "n": moment.n,
+            "at": datetime.fromtimestamp(moment.at_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+            "mean": round(moment.mean, 4),
+            "recent": round(moment.recent, 4),
+        }
+        for moment in line
+    ]
+
+
+def _case_log(learning: Learning) -> dict[str, JsonValue]:
+    """``size`` and ``cap`` are of the log; the rest counts every task that has ever ended."""
+    return {"size": learning.cases, "cap": CASES_KEPT, **_counted(learning.counts)}
+
+
+def _counted(counts: Mapping[str, int]) -> dict[str, JsonValue]:
+    """A dry run is counted in ``total`` and has no quality."""
+    judged = {outcome.value: counts.get(outcome.value, 0) for outcome in CaseOutcome}
+    cases = sum(judged.values())
+    quality = round(counts.get("quality_units", 0) / (cases * REWARD_UNITS), 4) if cases else None
+    return {"total": counts.get("events", 0), **judged, "mean_quality": quality}
+
+
+def _arms(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
+    pulls = sum(arm.n for arm in arms.values())
+    return {strategy: _arm(arm, ucb1(arm, pulls)) for strategy, arm in sorted(arms.items())}
+
+
+def _arm(arm: Arm, score: float | None) -> dict[str, JsonValue]:
+    return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
+
+
+class FileDesk:
+    """Both methods raise ``NotAnOperator``, and may raise ``StoreUnavailable``. It is about the caller's own tenant."""
+
+    def __init__(self, files: LearningFiles) -> None:
+        self._files = files
+
+    async def export(self, caller: Caller) -> Mapping[LearningFile, JsonValue]:
+        check_operator(caller)
+        return await self._files.export(caller.tenant)
+
+    async def bring(self, caller: Caller, body: JsonObject) -> FileReport:
+        """``{"file", "content", "dry_run"}``. Raises ``InvalidField``, and ``NobodyImports`` where nobody answers."""
+        check_operator(caller)
+        file, dry_run = _file(body), body.get("dry_run", False)
+        if not isinstance(dry_run, bool):
+            raise InvalidField("dry_run", "must be true or false")
+        if "content" not in body:
+            raise InvalidField("content", "must be the content of the file")
+        report = await self._files.bring(caller.tenant, file, body["content"], dry_run=dry_run)
+        if report is None:
+            raise NobodyImports(file.value)
+        return report
+
+
+def _file(body: JsonObject) -> LearningFile:
+    try:
+        return LearningFile(str(body.get("file")))
+    except ValueError:
+        raise InvalidField("file", f"must be one of {', '.join(LearningFile)}") from None

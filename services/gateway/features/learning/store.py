@@ -1,0 +1,106 @@
+"""What is learned of a tenant, in Redis: its statistics, and as files."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import cast
+
+from pydantic import JsonValue, ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.learning.model import History, Learning, LearningFiles, Statistics
+from shared.contracts.learning_files import FileReport, LearningFile
+from shared.domain.bandit import Arm
+from shared.domain.exact_json import Json, dumps
+from shared.domain.trend import Moment, moments, read_points
+from shared.infra import keys
+from shared.infra.errands import Errands
+from shared.infra.learned_files import learned_files
+from shared.infra.lua import answering
+from shared.ports.store import StoreUnavailable
+
+_SECONDS = 2.0
+
+
+class RedisStatistics(Statistics):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    @override
+    async def learning(self, tenant: str) -> Learning:
+        names = keys.learned_keys(tenant)
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            pipe.llen(names.cases)
+            pipe.hgetall(names.counts)
+            pipe.hgetall(names.arms)
+            pipe.scard(names.tools)
+            pipe.hlen(names.synthesized)
+            found = await pipe.execute()
+        cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
+        try:
+            numbers = {name: int(count) for name, count in counts.items()}
+            return Learning(cases, numbers, _arms(arms), tools, synthesized)
+        except ValueError as error:
+            raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
+
+    @override
+    async def history(self, tenant: str) -> History:
+        names = keys.learned_keys(tenant)
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            pipe.hgetall(names.trends)
+            pipe.hgetall(names.days)
+            trends, days = cast("tuple[dict[str, str], dict[str, str]]", await pipe.execute())
+        try:
+            drawn = {name: moments(read_points(text)) for name, text in trends.items()}
+            return History(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _days(days))
+        except ValueError as error:
+            raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
+
+
+def _arm_trends(trends: Mapping[str, tuple[Moment, ...]]) -> Mapping[str, Mapping[str, tuple[Moment, ...]]]:
+    arms: dict[str, dict[str, tuple[Moment, ...]]] = defaultdict(dict)
+    for field in sorted(trends):
+        if arm := keys.unpack_arm_trend(field):
+            process_type, strategy = arm
+            arms[process_type][strategy] = trends[field]
+    return arms
+
+
+def _days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
+    days: dict[str, dict[str, int]] = defaultdict(dict)
+    for field in sorted(counts):
+        day, _, count = field.partition(":")
+        days[day][count] = int(counts[field])
+    return days
+
+
+def _arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
+    arms: dict[str, dict[str, Arm]] = defaultdict(dict)
+    for field, value in numbers.items():
+        process_type, strategy, number = keys.unpack_arm_field(field)
+        arm = arms[process_type].get(strategy, Arm())
+        arms[process_type][strategy] = arm._replace(**{number: int(value)})
+    return arms
+
+
+_IMPORT_SECONDS = 20.0
+
+
+class RedisLearningFiles(LearningFiles):
+    def __init__(self, redis: Redis, seconds: float = _IMPORT_SECONDS) -> None:
+        self._redis = redis
+        self._seconds = seconds
+
+    @override
+    async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
+        return await learned_files(self._redis, tenant)
+
+    @override
+    async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
+        doer = "executor" if file is LearningFile.SYNTHESIZED else "learner"
+        errand: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
+        answer = await Errands(self._redis, doer).ask(dumps(errand), self._seconds)
+        try:
+            return None if answer is None else FileReport.model_validate_json(answer)
+        except ValidationError as error:
+            raise StoreUnavailable(f"the {doer} answered something that cannot be read") from error

@@ -1,0 +1,52 @@
+"""What operators do with the tools that were made at run time for their tenant: see them, remove them."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import UnknownTool
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_operator
+from services.gateway.features.made_tools.model import Workshop
+from shared.contracts.made_tool import MadeTool
+
+_LONG = frozenset({"v", "code", "cases"})
+
+
+class WorkshopDesk:
+    """Every method raises ``NotAnOperator``; an operator sees the tools of its own tenant and no others."""
+
+    def __init__(self, workshop: Workshop, clock: Callable[[], datetime]) -> None:
+        self._workshop, self._clock = workshop, clock
+
+    async def listed(self, caller: Caller) -> Sequence[MadeTool]:
+        check_operator(caller)
+        return await self._workshop.of(caller.tenant)
+
+    async def show(self, name: str, caller: Caller) -> Sequence[MadeTool]:
+        """All versions of a tool; raises ``UnknownTool``."""
+        check_operator(caller)
+        found = [tool for tool in await self._workshop.of(caller.tenant) if tool.name == name]
+        if not found:
+            raise UnknownTool(name)
+        return found
+
+    async def remove(self, name: str, caller: Caller) -> Sequence[MadeTool]:
+        """Take all versions from use, from the next task on; repeated, it changes nothing. Raises ``UnknownTool``.
+
+        What ran before can still be told by version and hash, and the same code is not accepted again.
+        """
+        for tool in await self.show(name, caller):
+            if tool.removed_at is None:
+                await self._workshop.remove(caller.tenant, tool.removed(self._clock(), caller.principal.id))
+        return await self.show(name, caller)
+
+
+def short_view(tool: MadeTool) -> dict[str, JsonValue]:
+    return tool.model_dump(mode="json", exclude={*_LONG})
+
+
+def full_view(tool: MadeTool) -> dict[str, JsonValue]:
+    """With its code and the cases that it was accepted by."""
+    return tool.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}})

@@ -1,0 +1,113 @@
+"""What operators see of a tenant's memory, and what they have forgotten."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import InvalidField, NoSuchRequest
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_operator
+from services.gateway.features.memory.model import Forgets, Memories, Remembered, Thing
+from shared.contracts.accuracy import Accuracy
+from shared.contracts.case import CaseEntry
+from shared.contracts.forget import ForgetRequest, ForgetScope
+from shared.contracts.knowledge import KnownFact
+from shared.domain.accuracy import confidence, recent, trust
+
+
+def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
+    return {"cases": [case.model_dump(mode="json", exclude={"v"}) for case in cases]}
+
+
+def facts_view(remembered: Remembered) -> dict[str, JsonValue]:
+    """``holds`` is false of a fact that a newer one contradicts. ``finding`` says what finding them took."""
+    finding: dict[str, JsonValue] = {name: count for name, count in remembered.finding.items() if name != "version"}
+    return {"facts": [_fact(fact) for fact in remembered.facts], "finding": finding}
+
+
+def entities_view(remembered: Remembered) -> dict[str, JsonValue]:
+    return {"entities": [_thing(thing) for thing in remembered.things]}
+
+
+def accuracy_view(remembered: Remembered) -> dict[str, JsonValue]:
+    """``trust`` is what tasks are told: trust, verify, drift, or nothing yet."""
+    rows = sorted(remembered.accuracy.items())
+    return {"accuracy": [_accuracy(process, kind, row) for (process, kind), row in rows]}
+
+
+def forget_view(request: ForgetRequest) -> dict[str, JsonValue]:
+    said: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
+    return said
+
+
+def _fact(fact: KnownFact) -> JsonValue:
+    said: dict[str, JsonValue] = fact.model_dump(mode="json", exclude={"v"})
+    return {**said, "holds": fact.superseded_at is None}
+
+
+def _thing(thing: Thing) -> JsonValue:
+    said: dict[str, JsonValue] = thing.entity.model_dump(mode="json", exclude={"v"})
+    tasks: list[JsonValue] = [task.model_dump(mode="json", exclude={"v"}) for task in thing.links.tasks]
+    return {**said, "together": list(thing.links.together), "tasks": tasks}
+
+
+def _accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
+    held, of = recent(row.window)
+    return {
+        "process_type": process_type,
+        "kind": kind,
+        "attempts": row.attempts,
+        "matches": row.matches,
+        "confidence": round(confidence(row.attempts, row.matches), 4),
+        "recent_matches": held,
+        "recent": of,
+        "trust": trust(row.attempts, row.matches, row.window).value,
+        "drift_alerts": row.drift_alerts,
+        "at": row.at.isoformat() if row.at else None,
+    }
+
+
+class MemoryDesk:
+    """Every method raises ``NotAnOperator``, and may raise ``StoreUnavailable``. A tenant sees its own alone."""
+
+    def __init__(
+        self, memories: Memories, forgets: Forgets, clock: Callable[[], datetime], new_id: Callable[[], str]
+    ) -> None:
+        self._memories, self._forgets, self._clock, self._new_id = memories, forgets, clock, new_id
+
+    async def cases(self, caller: Caller) -> Sequence[CaseEntry]:
+        check_operator(caller)
+        return await self._memories.cases(caller.tenant)
+
+    async def remembered(self, caller: Caller) -> Remembered:
+        check_operator(caller)
+        return await self._memories.remembered(caller.tenant)
+
+    async def forget(self, caller: Caller, scope: ForgetScope, subject: str) -> ForgetRequest:
+        """Ask for it. A learner does it, in a moment: ``progress`` tells how far it is."""
+        check_operator(caller)
+        if (scope is ForgetScope.TENANT) is bool(subject.strip()):
+            raise InvalidField("subject", "names the entity or the session; it is empty for all of a tenant's")
+        request = ForgetRequest(
+            request_id=self._new_id(),
+            tenant=caller.tenant,
+            scope=scope,
+            subject=subject.strip(),
+            asked_by=caller.principal.id,
+            asked_at=self._clock(),
+        )
+        await self._forgets.ask(request)
+        return request
+
+    async def progress(self, caller: Caller, request_id: str) -> ForgetRequest:
+        """Also raises ``NoSuchRequest``."""
+        check_operator(caller)
+        found = await self._forgets.find(caller.tenant, request_id)
+        if found is None:
+            raise NoSuchRequest(request_id)
+        return found
+
+    async def requests(self, caller: Caller) -> Sequence[ForgetRequest]:
+        check_operator(caller)
+        return await self._forgets.of(caller.tenant)

@@ -1,0 +1,105 @@
+"""A tenant's memory on Redis, read as the learner wrote it; and the requests to forget, for the learner to find."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar, cast
+
+import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.memory.model import Forgets, Memories, Remembered, Thing
+from shared.contracts.accuracy import Accuracy
+from shared.contracts.base import Contract
+from shared.contracts.case import CaseEntry
+from shared.contracts.forget import ForgetRequest
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.domain.cases import CASES_KEPT
+from shared.domain.known import FACTS_KEPT
+from shared.infra import keys
+from shared.infra.lua import Scripts, answering
+
+_SECONDS = 2.0
+
+log = structlog.get_logger()
+Row = TypeVar("Row", bound=Contract)
+
+
+class RedisMemories(Memories):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    @override
+    async def cases(self, tenant: str) -> Sequence[CaseEntry]:
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            pipe.lrange(keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
+            (rows,) = cast("list[list[str]]", await pipe.execute())
+        return tuple(_all(CaseEntry, rows))
+
+    @override
+    async def remembered(self, tenant: str) -> Remembered:
+        names = keys.learned_keys(tenant)
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
+            for name in (names.entities, names.entity_links, names.accuracy, names.memory):
+                pipe.hgetall(name)
+            found = await pipe.execute()
+        facts, things, links, accuracy, finding = cast(
+            "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
+        )
+        return Remembered(
+            tuple(_all(KnownFact, facts)),
+            _things(things, links),
+            {keys.unpack_accuracy_field(field): row for field, row in _named(Accuracy, accuracy).items()},
+            {name: int(count) for name, count in finding.items() if count.isdecimal()},
+        )
+
+
+class RedisForgets(Forgets):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+
+    @override
+    async def ask(self, request: ForgetRequest) -> None:
+        """First the request, then the mark by which a learner finds it: a mark that was lost is made by asking anew."""
+        name = keys.learned_keys(request.tenant).forgets
+        row = request.model_copy(update={"asked_at": await self._now()}).model_dump_json()
+        await self._scripts.command("HSETNX", name, request.request_id, row)
+        member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
+        await self._scripts.command("ZADD", keys.FORGETTING, "NX", 0, member)
+
+    async def _now(self) -> datetime:
+        """By the clock that outcomes are stamped with: what came before the request is told from what came after."""
+        now_ms = await self._scripts.run("clock", [keys.FORGETTING], [])
+        return datetime.fromtimestamp(cast(int, now_ms) / 1000, UTC)
+
+    @override
+    async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:
+        row = await self._scripts.command("HGET", keys.learned_keys(tenant).forgets, request_id)
+        return next(_all(ForgetRequest, [str(row)] if row else []), None)
+
+    @override
+    async def of(self, tenant: str) -> Sequence[ForgetRequest]:
+        rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).forgets))
+        return sorted(_all(ForgetRequest, rows), key=lambda request: request.asked_at, reverse=True)
+
+
+def _things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
+    """The most often seen first."""
+    linked = _named(EntityLinks, links)
+    found = [Thing(row, linked.get(field, EntityLinks())) for field, row in _named(KnownEntity, entities).items()]
+    return tuple(sorted(found, key=lambda thing: (-thing.entity.seen, -thing.entity.last_seen.timestamp())))
+
+
+def _named(kind: type[Row], rows: Mapping[str, str]) -> dict[str, Row]:
+    return {field: found for field, row in rows.items() for found in _all(kind, [row])}
+
+
+def _all(kind: type[Row], rows: Iterable[str]) -> Iterator[Row]:
+    for row in rows:
+        try:
+            yield kind.model_validate_json(row)
+        except ValidationError as error:
+            log.warning("lesson_unreadable", kind=kind.__name__, errors=error.error_count())

@@ -1,0 +1,298 @@
+"""Assessments in which this worker is measured: begun, each turn a task of their session, and ended (seed 004)."""
+
+import re
+from collections.abc import Callable, Collection
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+from uuid import NAMESPACE_OID, uuid5
+
+from pydantic import ValidationError
+from typing_extensions import override
+
+from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessments
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_client
+from services.gateway.features.tasks.listing import TaskLists, Wanted
+from services.gateway.features.tasks.message import ClientMessage, plain_values
+from services.gateway.features.tasks.submit import Participating
+from shared.contracts.assessment.base import Told
+from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, TurnStart
+from shared.contracts.assessment.participation import AssessedTurn, Participation
+from shared.contracts.task import TaskRecord, TaskRequest, Turn, TurnKind
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.outgoing import Refused, check_url, tools_reach
+from shared.domain.words import Dialect, TaskState
+from shared.ports.participations import Beginning, BegunByOther, Participations
+from shared.ports.tasks import Tasks, Wakes
+
+_T = TypeVar("_T", bound=Told)
+_WORLD = ("ues_url", "assessment_instructions", "initial_state_summary")
+_REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
+_KEY = re.compile(r"api_?key", re.IGNORECASE)
+_STARTS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
+_FENCE = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
+
+
+class Kind(StrEnum):
+    START = "assessment_start"
+    TURN = "turn_start"
+    COMPLETE = "assessment_complete"
+
+
+class Heard(NamedTuple):
+    """``guessed``: it does not say what it is, and is that only where an assessment runs."""
+
+    kind: Kind
+    data: JsonObject
+    guessed: bool = False
+
+
+def heard(message: ClientMessage) -> Heard | None:
+    """What the message tells of an assessment; raises ``InvalidField`` for a key that stands in the wrong place."""
+    found = None if message.solver else next(filter(None, map(_read, _objects(message))), None)
+    if found is None or found.kind is not Kind.START:
+        _check_no_key(message, "task" if message.solver else "message.parts")
+    return found
+
+
+def start_of(data: JsonObject) -> AssessmentStart:
+    """Raises ``InvalidField``, which tells nothing of the values."""
+    start = _checked(AssessmentStart, {"initial_state_summary": {}, **data})
+    if not (start.api_key.isascii() and start.api_key.isprintable() and 0 < len(start.api_key) <= 4096):
+        raise InvalidField(f"{Kind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
+    return start
+
+
+def turn_of(data: JsonObject) -> TurnStart:
+    """Raises ``InvalidField``."""
+    return _checked(TurnStart, data)
+
+
+def _objects(message: ClientMessage) -> list[JsonObject]:
+    """The data parts, and the text if that is a JSON object."""
+    parts = [_unwrapped(part) for part in message.data]
+    text = message.text.strip()
+    if fenced := _FENCE.fullmatch(text):
+        text = fenced["inside"]
+    try:
+        return [*parts, loads_object(text)] if text.startswith("{") else parts
+    except ValueError:
+        return parts
+
+
+def _unwrapped(part: JsonObject) -> JsonObject:
+    inner = part.get("data")
+    return inner if len(part) == 1 and isinstance(inner, dict) else part
+
+
+def _read(data: JsonObject) -> Heard | None:
+    said = data.get("message_type")
+    if said in tuple(Kind):
+        return Heard(Kind(str(said)), data)
+    if "api_key" in data and any(name in data for name in _WORLD):
+        return Heard(Kind.START, data)
+    return _guessed(data) if said is None else None
+
+
+def _guessed(data: JsonObject) -> Heard | None:
+    if {"turn_number", "current_time"} <= data.keys():
+        return Heard(Kind.TURN, data, guessed=True)
+    if list(data) == ["reason"] and data["reason"] in _REASONS:
+        return Heard(Kind.COMPLETE, data, guessed=True)
+    return None
+
+
+def _check_no_key(message: ClientMessage, field: str) -> None:
+    for written in (message.whole_text, dumps(message.metadata)):
+        if _KEY.search(written) and _STARTS.search(written):
+            cause = f"there seems to be an {Kind.START} in it, with a key: send it as one data part, or as JSON alone"
+            raise InvalidField(field, cause)
+
+
+def _checked(shape: type[_T], data: JsonObject) -> _T:
+    kind: Json = shape.model_fields["message_type"].default
+    try:
+        return shape.model_validate(plain_values({"message_type": kind, **data}))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        path = ".".join(map(str, (kind, *first["loc"])))
+        raise InvalidField(path, first["msg"]) from None
+
+
+_OPEN = tuple(state for state in TaskState if not state.is_terminal)
+_MOST_OPEN = 100  # turns of one assessment that are not over; usually there is one
+BEGUN = "The assessment has begun; each turn_start is answered with turn_complete or early_completion."
+OVER = "The assessment is over; the key to its world is forgotten."
+
+
+class World(NamedTuple):
+    """Which worlds may be named: what the operator lists, and this machine's own where ``loopback`` says so."""
+
+    allowed_hosts: Collection[str] = ()
+    loopback: bool = False
+
+
+class ParticipationDesk(Participating):
+    """``participations`` is None where no key to keep them under was given: then none is begun."""
+
+    def __init__(
+        self,
+        participations: Participations | None,
+        tasks: Tasks,
+        wakes: Wakes,
+        lists: TaskLists,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+        world: World,
+    ) -> None:
+        self._kept, self._tasks, self._wakes, self._lists = participations, tasks, wakes, lists
+        self._clock, self._new_id, self._world = clock, new_id, world
+
+    @override
+    async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
+        found = heard(message)
+        if found is None:
+            return message
+        check_client(caller)
+        if self._kept is None:
+            if found.guessed:
+                return message
+            raise NoAssessments
+        return await self._heard(found, message, caller, self._kept)
+
+    async def _heard(
+        self, found: Heard, message: ClientMessage, caller: Caller, kept: Participations
+    ) -> ClientMessage | TaskRecord:
+        if found.kind is Kind.START:
+            return await self._begin(found, message, caller, kept)
+        running = await _running(message, caller, kept)
+        if found.guessed and running is None:
+            return message
+        if found.kind is Kind.COMPLETE:
+            return await self._complete(message, caller, running, kept)
+        return await self._turn(found, message, caller, running, kept)
+
+    async def _begin(self, found: Heard, message: ClientMessage, caller: Caller, kept: Participations) -> TaskRecord:
+        """A start that names no context has a session of its own; the caller's one before, if it was such, is over."""
+        start, now = start_of(found.data), self._clock()
+        self._check_world(start.ues_url)
+        name = _named(caller, "assessment", message.message_id or self._new_id())
+        session = message.session_id or own_session(caller, name)
+        before = await (kept.of(caller.tenant, session) if message.session_id else kept.latest(*_of(caller)))
+        beginning = Beginning(name, session, caller.principal.id, start.ues_url, start.api_key, now)
+        try:
+            begun = await kept.begin(caller.tenant, beginning)
+        except BegunByOther:
+            raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
+        if before and before.assessment != begun.assessment and _gives_way(before, caller, begun):
+            await self._end(before, caller, kept)
+        return self._answer(message, caller, session, BEGUN)
+
+    async def _turn(
+        self, found: Heard, message: ClientMessage, caller: Caller, running: Participation | None, kept: Participations
+    ) -> ClientMessage:
+        """The same turn again is the same task, whatever the message's id."""
+        turn = turn_of(found.data)
+        if running is None or not await kept.renew(caller.tenant, running, turn.turn_number):
+            raise NoAssessment
+        assessed = AssessedTurn(
+            assessment=running.assessment,
+            ues_url=running.ues_url,
+            turn_number=turn.turn_number,
+            current_time=turn.current_time,
+            events_processed=turn.events_processed,
+        )
+        legacy = message.dialect is Dialect.LEGACY
+        return message._replace(
+            task_id=message.task_id if legacy else None,
+            session_id=running.session_id,
+            text=DEFAULT_ASSESSMENT_INSTRUCTIONS,
+            data=(),
+            tools_endpoint=None,
+            assessment=assessed,
+            same_as=f"{running.assessment}:{turn.turn_number}",
+        )
+
+    async def _complete(
+        self, message: ClientMessage, caller: Caller, running: Participation | None, kept: Participations
+    ) -> TaskRecord:
+        """The end may be told twice, and of what has ended by itself."""
+        if running:
+            await self._end(running, caller, kept)
+        session = running.session_id if running else message.session_id
+        return self._answer(message, caller, session or self._new_id(), OVER)
+
+    async def _end(self, participation: Participation, caller: Caller, kept: Participations) -> None:
+        """The key goes first: from then on nothing more can be done in that world."""
+        await kept.drop(caller.tenant, participation)
+        wanted = Wanted(caller.tenant, session=participation.session_id, states=_OPEN)
+        for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
+            if _is_turn_of(record, participation):
+                await self._stop(record, caller)
+
+    async def _stop(self, record: TaskRecord, caller: Caller) -> None:
+        turn = Turn(
+            turn_id=self._new_id(),
+            task_id=record.task_id,
+            kind=TurnKind.CANCEL,
+            principal=caller.principal,
+            received_at=self._clock(),
+        )
+        if await self._tasks.signal(record.tenant, record.session_id, turn):
+            await self._wakes.wake(record.tenant, record.session_id)
+
+    def _check_world(self, url: str) -> None:
+        """As far as its text tells; the executor checks the address again when it connects."""
+        reach = tools_reach(self._world.allowed_hosts, loopback=self._world.loopback)
+        try:
+            check_url(url, reach)
+        except Refused as error:
+            raise InvalidField(f"{Kind.START}.ues_url", error.message) from None
+
+    def _answer(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
+        now = self._clock()
+        return TaskRecord(
+            tenant=caller.tenant,
+            task_id=message.task_id or self._new_id(),
+            session_id=session,
+            dialect=message.dialect,
+            requester=caller.principal,
+            request=TaskRequest(text=""),
+            state=TaskState.COMPLETED,
+            answer=text,
+            answers_as="message",
+            accepted_at=now,
+            updated_at=now,
+        )
+
+
+async def _running(message: ClientMessage, caller: Caller, kept: Participations) -> Participation | None:
+    """That of the context; of a message without one, the last that the caller began."""
+    if message.session_id is None:
+        return await kept.latest(*_of(caller))
+    found = await kept.of(caller.tenant, message.session_id)
+    return found if found and found.caller == caller.principal.id else None
+
+
+def own_session(caller: Caller, assessment: str) -> str:
+    """The session of an assessment whose start names no context."""
+    return _named(caller, "assessed", assessment)
+
+
+def _gives_way(before: Participation, caller: Caller, begun: Participation) -> bool:
+    same_place = before.session_id == begun.session_id
+    return same_place or before.session_id == own_session(caller, before.assessment)
+
+
+def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:
+    assessed = record.request.assessment
+    return assessed is not None and assessed.assessment == participation.assessment
+
+
+def _of(caller: Caller) -> tuple[str, str]:
+    return caller.tenant, caller.principal.id
+
+
+def _named(caller: Caller, *parts: str) -> str:
+    return str(uuid5(NAMESPACE_OID, "\x00".join((caller.tenant, caller.principal.id, *parts))))

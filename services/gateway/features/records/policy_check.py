@@ -1,0 +1,56 @@
+"""Whether the rules of a record can be understood: asked of the policy service, which will have to apply them."""
+
+from collections.abc import Sequence
+
+import httpx
+from typing_extensions import override
+
+from services.gateway.features.records.model import PolicyCheck, PolicyUnchecked
+from shared.contracts.policy import EvaluateRequest, Policy, Verdict
+from shared.contracts.tenant_document import FieldProblem
+
+_TIMEOUT = httpx.Timeout(5.0, connect=2.0)
+
+
+class HttpPolicyCheck(PolicyCheck):
+    """A client for each question: they are few, and nothing has to be closed."""
+
+    def __init__(self, url: str) -> None:
+        self._url = f"{url.rstrip('/')}/v1/evaluate"
+
+    @override
+    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+        if not policies:
+            return ()
+        request = EvaluateRequest(policies=tuple(policies), text="")
+        headers = {"content-type": "application/json"}
+        try:
+            async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False) as client:
+                answer = await client.post(self._url, content=request.to_json(), headers=headers)
+        except httpx.HTTPError as error:
+            raise PolicyUnchecked(f"the policy service does not answer ({type(error).__name__})") from error
+        return _read(policies, answer)
+
+
+class NoPolicyCheck(PolicyCheck):
+    """Where no policy service is at hand, a rule that means nothing is found when it is applied: it then blocks."""
+
+    @override
+    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+        return ()
+
+
+def _read(policies: Sequence[Policy], answer: httpx.Response) -> tuple[FieldProblem, ...]:
+    if answer.status_code in (400, 413, 422):
+        return (FieldProblem("policies", f"the policy service takes none of them: {answer.text[:300]}"),)
+    try:
+        verdict = Verdict.from_json(answer.content) if answer.status_code == 200 else None
+    except ValueError:
+        verdict = None
+    if verdict is None:
+        raise PolicyUnchecked(f"the policy service answered HTTP {answer.status_code} and no verdict")
+    places = {policy.id: place for place, policy in enumerate(policies)}
+    return tuple(
+        FieldProblem(f"policies.{places.get(one.policy_id, one.policy_id)}.{one.rule_id}", one.message)
+        for one in verdict.problems
+    )

@@ -1,0 +1,218 @@
+"""What operators do with a tenant's record: read it, replace it, look back, take an earlier version again."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import InvalidField, Refusal, UnknownTenant
+from services.gateway.edge.fields import count_at, text_at
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_operator
+from services.gateway.features.records.model import PolicyCheck
+from services.gateway.features.webhooks.model import UrlCheck
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned_record
+from shared.contracts.tenant_version import TenantVersion
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.outgoing import Reach, Refused, check_url
+from shared.ports.tenant_records import TenantRecords
+
+_LONGEST_COMMENT = 500
+
+
+class NoRecord(Refusal):
+    def __init__(self, tenant: str, number: int | None = None) -> None:
+        which = "" if number is None else f" of version {number}"
+        super().__init__(f"tenant {tenant!r} has no stored record{which}; without one, that of TENANT_FILE holds")
+
+
+class BaseNeeded(Refusal):
+    def __init__(self) -> None:
+        super().__init__(
+            'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'
+        )
+
+
+class Change(NamedTuple):
+    """A document in the place of version ``base``; ``restored``: the version that it repeats."""
+
+    document: JsonObject
+    base: int
+    comment: str = ""
+    restored: int | None = None
+
+
+class Addresses(NamedTuple):
+    """Where the addresses in a record may be: tool servers and token endpoints, and who is told of approvals."""
+
+    servers: Reach
+    notices: UrlCheck
+
+
+class RecordDesk:
+    """Every method raises ``NotAnOperator`` and ``UnknownTenant``: an operator has to do with one tenant alone."""
+
+    def __init__(
+        self, records: TenantRecords, policies: PolicyCheck, addresses: Addresses, clock: Callable[[], datetime]
+    ) -> None:
+        self._records, self._policies, self._addresses, self._clock = records, policies, addresses, clock
+
+    async def show(self, tenant: str, number: int | None, caller: Caller) -> TenantVersion:
+        """That version, or the latest; raises ``NoRecord``."""
+        _check(tenant, caller)
+        found = await self._version(tenant, await self._records.latest(tenant) if number is None else number)
+        if found is None or found.withdrawn:
+            raise NoRecord(tenant, number)
+        return found
+
+    async def history(self, tenant: str, caller: Caller) -> Sequence[TenantVersion]:
+        _check(tenant, caller)
+        return await self._records.history(tenant)
+
+    async def put(self, tenant: str, change: Change, caller: Caller) -> TenantVersion:
+        """The new version, once it holds. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
+        _check(tenant, caller)
+        number = change.base + 1
+        document = {"id": tenant, **change.document, "version": str(number)}
+        record = read_owned_record(document, tenant)
+        misplaced = tuple(_misplaced(record, self._addresses))
+        if problems := (*misplaced, *await self._policies.problems(record.policies)):
+            raise BadRecord(problems)
+        by, now = caller.principal.id, self._clock()
+        version = TenantVersion(
+            version=number,
+            at=now,
+            by=by,
+            comment=change.comment,
+            restored=change.restored,
+            document_json=dumps(document),
+        )
+        await self._records.put(tenant, version)
+        return version
+
+    async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
+        """What an earlier version said, as a version of its own; checked anew, for rules may have become stricter."""
+        before = await self.show(tenant, number, caller)
+        base = await self._records.latest(tenant) if base is None else base
+        return await self.put(tenant, Change(before.document, base, comment, number), caller)
+
+    async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
+        """Let the tenant have no stored record any more; earlier versions can be restored. Raises ``NoRecord``."""
+        now = await self.show(tenant, None, caller)
+        version = TenantVersion(
+            version=(now.version if base is None else base) + 1,
+            at=self._clock(),
+            by=caller.principal.id,
+            comment=comment,
+            withdrawn=True,
+            document_json="{}",
+        )
+        await self._records.put(tenant, version)
+        return version
+
+    async def _version(self, tenant: str, number: int) -> TenantVersion | None:
+        return await self._records.version(tenant, number) if number else None
+
+
+def _misplaced(record: TenantRecord, addresses: Addresses) -> Iterator[FieldProblem]:
+    """The addresses that would never be called, as far as their text tells; an executor looks again as it connects."""
+    for place, one in enumerate(record.connections):
+        token_url = one.credential.token_url if one.credential else ""
+        for name, url in (("url", one.url), ("credential.token_url", token_url)):
+            if url and (problem := _problem(url, addresses.servers)):
+                yield FieldProblem(f"connections.{place}.{name}", problem)
+    for place, target in enumerate(record.notices):
+        if not target.url.startswith("env:") and (problem := addresses.notices.problem(target.url)):
+            yield FieldProblem(f"notices.{place}.url", problem)
+
+
+def _problem(url: str, reach: Reach) -> str | None:
+    try:
+        check_url(url, reach)
+    except Refused as refused:
+        return refused.message
+    return None
+
+
+def read_change(body: JsonObject, if_match: str | None) -> Change:
+    """``{"record", "comment"}``; raises ``InvalidField`` and ``BaseNeeded``."""
+    document = body.get("record")
+    if not isinstance(document, dict):
+        raise InvalidField("record", "must be an object: the tenant's record")
+    base = read_base(if_match)
+    base = _number(document.get("version")) if base is None else base
+    if base is None:
+        raise BaseNeeded
+    return Change(document, base, read_comment(body))
+
+
+def read_comment(body: JsonObject) -> str:
+    comment = text_at(body, "comment", "comment") or ""
+    if len(comment) > _LONGEST_COMMENT:
+        raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
+    return comment
+
+
+def read_number(body: JsonObject) -> int:
+    """``{"version"}``; raises ``InvalidField``."""
+    number = count_at(body, "version", "version")
+    if not number:
+        raise InvalidField("version", "must be the number of a version")
+    return number
+
+
+def read_base(if_match: str | None) -> int | None:
+    """The version that a header names; raises ``InvalidField``."""
+    if if_match is None:
+        return None
+    number = _number(if_match.strip().removeprefix("W/").strip('"'))
+    if number is None:
+        raise InvalidField("If-Match", 'must be the number of a version, such as "3"')
+    return number
+
+
+def _number(value: Json) -> int | None:
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
+
+
+def version_view(tenant: str, version: TenantVersion) -> dict[str, Json]:
+    return {**_who(version), "tenant": tenant, "record": version.document}
+
+
+def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
+    """Who changed what and when, the newest first; ``changed``: the parts of the record that differ from before."""
+    before = [one.document for one in versions[1:]]
+    rows: list[Json] = []
+    for place, version in enumerate(versions):
+        known = before[place] if place < len(before) else None
+        rows.append({**_who(version), "changed": None if known is None else _changed(known, version.document)})
+    return {"tenant": tenant, "versions": rows}
+
+
+def problems_view(problems: Sequence[FieldProblem]) -> list[JsonValue]:
+    return [{"field": field, "problem": problem} for field, problem in problems]
+
+
+def _who(version: TenantVersion) -> dict[str, Json]:
+    return {
+        "version": version.version,
+        "at": version.at.isoformat(),
+        "by": version.by,
+        "comment": version.comment,
+        "restored": version.restored,
+        "withdrawn": version.withdrawn,
+    }
+
+
+def _changed(before: JsonObject, after: JsonObject) -> list[Json]:
+    names = sorted({*before, *after} - {"version"})
+    return [name for name in names if before.get(name) != after.get(name)]
+
+
+def _check(tenant: str, caller: Caller) -> None:
+    check_operator(caller)
+    if tenant != caller.tenant:
+        raise UnknownTenant(tenant)

@@ -1,0 +1,84 @@
+"""``POST /api/a2a/purple-agent``: a question in, its answers out, in one plain HTTP call (seed 001).
+
+The status tells how it went, so it is sent only at the end: an idle time-out in front must exceed ``BLOCKING_LIMIT``.
+"""
+
+import structlog
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse
+
+from services.gateway.edge.body import BadCall, read_object
+from services.gateway.edge.errors import InvalidField, Refusal, TenantStopped, TooManyRequests
+from services.gateway.edge.replies import FAILED
+from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.solver.service import Ask, read_solver, solver_view, status_of
+from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.views import answer_of
+from shared.contracts.task import TaskRecord
+from shared.ports.store import StoreUnavailable
+
+PATH = "/api/a2a/purple-agent"
+_RETRY_AFTER = "2"
+log = structlog.get_logger()
+
+
+class SolverEndpoint:
+    def __init__(self, desk: TaskDesk, identity: Identity, max_body: int) -> None:
+        self._desk, self._identity, self._max_body = desk, identity, max_body
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        router.add_api_route(PATH, self.solve, methods=["POST"], response_class=JSONResponse)
+        return router
+
+    async def solve(self, request: Request) -> JSONResponse:
+        """The answers to one task, checked against the policy that came with it.
+
+        400 for what is not JSON, 422 for a wrong field, 502 if a model or tool server failed, 504 if it takes longer
+        than this gateway waits: the same request again then finds the same task.
+        """
+        try:
+            body = await read_object(request, self._max_body)
+            return await self._solved(read_solver(body), self._identity.caller_of(let_in(request), {}))
+        except BadCall as bad:
+            return _error(bad.status, bad.message)
+        except InvalidField as fault:
+            return _field_error(fault)
+        except TenantStopped as fault:
+            return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
+        except TooManyRequests as fault:
+            return JSONResponse({"error": str(fault)}, 429, {"Retry-After": str(fault.wait)})
+        except Refusal as fault:
+            return _error(409, str(fault))
+        except StoreUnavailable as fault:
+            return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
+        except Exception:  # the outermost edge of a request: the client is owed an answer
+            log.exception("request_failed", path=PATH)
+            return _error(500, FAILED)
+
+    async def _solved(self, ask: Ask, caller: Caller) -> JSONResponse:
+        ticket = await self._desk.submit(ask.message, caller)
+        record = await self._desk.wait(ticket)
+        await self._desk.answered(ticket, record)
+        return _reply(ask, record)
+
+
+def _reply(ask: Ask, record: TaskRecord) -> JSONResponse:
+    status = status_of(record)
+    if status == 200:
+        return JSONResponse(solver_view(ask, record))
+    waiting = "the task is being worked on; send the same request again to wait on"
+    said = answer_of(record)
+    error = said.text if said else waiting
+    return JSONResponse({"task_id": ask.task_id, "state": record.state.value, "error": error}, status)
+
+
+def _field_error(fault: InvalidField) -> JSONResponse:
+    if fault.field == "metadata.session_id":  # the session is named after the content: another one is under way
+        return _error(409, "task_id: a task of this id with another content is open; use another id")
+    return JSONResponse({"error": str(fault), "field": fault.field}, 422)
+
+
+def _error(status: int, error: str) -> JSONResponse:
+    return JSONResponse({"error": error}, status)

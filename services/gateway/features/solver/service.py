@@ -1,0 +1,270 @@
+"""The solver endpoint's request and response, as seed 001 writes them."""
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Literal, NamedTuple, cast
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import InvalidField
+from services.gateway.edge.fields import kind_of, list_at, required_id, text_at
+from services.gateway.features.tasks.message import ClientMessage, policy_document
+from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
+from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads
+from shared.domain.words import Dialect, TaskState
+
+
+def refuse_unreadable(document: Json, path: str) -> None:
+    """Raises ``InvalidField`` for rules, or a text that holds some, that no worker could read. Prose is prose."""
+    try:
+        found = rules_in_text(document) if isinstance(document, str) else document
+        if found and isinstance(found, dict | list):
+            read_rules(found, "request")
+    except UnknownShape as error:
+        raise InvalidField(".".join(filter(None, (path, error.field))), error.problem) from error
+
+
+Format = Literal["list", "single", "json"]
+
+_ITEM = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
+_BETWEEN = re.compile(r"\s*(?:;|,(?!\d{3}(?!\d)))\s*")  # the comma of 5,000 separates nothing
+_ORDER = re.compile(
+    r"\bin (?:(?:the|this|that|a) )?(?:(?:a|de)scending|(?:in|de)creasing|\w+ical|numeric|reverse|given|same|original"
+    r"|right|correct|date|size|following) order\b"
+    r"|\b(?:order|sort|rank)(?:ed)? (?:them )?by\b|\brank(?:ed|ing)?\b|\bchronological(?:ly)?\b"
+    r"|\b(?:a|de)scending\b|\bin sequence\b|\bstep[- ]by[- ]step\b"
+    r"|\b(?:earliest|latest|oldest|newest|largest|smallest|highest|lowest) first\b",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(  # says by itself that there is no answer
+    r"\b(?:sorry|apolog\w+|unfortunately|unable to|not able to|cannot|can't|can not|could not|couldn't|won't|will not"
+    r"|did not|didn't|failed to|not possible|nothing was|timed out|against (?:the |our )?polic\w+)\b"
+    r"|\b(?:request|task|question|access|permission|call|change|write|this|that|it) (?:was|is|has been|were|are)"
+    r" (?:\w+ )?(?:refused|rejected|denied|declined|blocked|forbidden|prohibited|not \w+)\b"
+    r"|^(?:access|permission|request|task) (?:denied|refused|rejected|declined|failed|blocked)\b"
+    r"|^(?:no (?:access|answer|permission|result|data)|not (?:allowed|permitted|authori[sz]ed|available))\b"
+    r"|^(?:error|failure|failed|refused|rejected|denied|blocked)\s*[:.!-]",
+    re.IGNORECASE,
+)
+_REFUSING = re.compile(  # may be one of several words of a refusal, or a state of something
+    r"\b(?:refus\w+|reject\w+|den(?:y|ied|ies)|declin\w+|forbidden|prohibited|blocked|fail\w*|errors?|unavailable"
+    r"|violat\w+|no (?:access|answer|permission|result|data)|not (?:allowed|permitted|authori[sz]ed|available|possible)"
+    r"|(?:needed|required|timeout|unanswered))\b",
+    re.IGNORECASE,
+)
+_TRIES = 100  # brackets of a text that are looked at
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+
+
+def asks_for_an_order(task: str) -> bool:
+    """Whether the task wants its answers in an order of its own: sorting them would spoil the answer."""
+    return _ORDER.search(task) is not None
+
+
+def answers_in(text: str, wanted: Format, *, in_given_order: bool) -> tuple[str, ...]:
+    """The answers, sorted alphabetically unless their order was asked for. Empty for a text without any."""
+    found = tuple(filter(None, (item.strip() for item in _found(text.strip(), wanted))))
+    return found if in_given_order else tuple(sorted(found, key=lambda item: (item.casefold(), item)))
+
+
+def _found(text: str, wanted: Format) -> tuple[str, ...]:
+    match wanted:
+        case "single":
+            return _single(text)
+        case "json":
+            return _whole_json(text) or _listed(text)
+        case "list":
+            return _listed(text)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """A JSON array, else the items of a numbered or bulleted list, else what commas or semicolons separate."""
+    array = _array_in(text)
+    if array is not None:
+        return tuple(map(_as_text, array))
+    items = tuple(_ITEM.finditer(text))
+    if items and _REFUSAL.search(text[: items[0].start()].replace("’", "'").strip()):
+        return (text,)
+    return tuple(match["item"] for match in items) or _separated(text)
+
+
+def _separated(text: str) -> tuple[str, ...]:
+    if "\n" in text or _is_refusal(text):
+        return (text,)
+    return tuple(_BETWEEN.split(text))
+
+
+def _is_refusal(text: str) -> bool:
+    """Whether a text says why there is no answer: such a text is one answer, however many commas it has.
+
+    Of words that may also be states ("Rejected, Approved") most of its parts have to be one.
+    """
+    plain = text.replace("’", "'").strip()
+    parts = [part for part in _BETWEEN.split(plain) if part]
+    refusing = sum(_REFUSING.search(part) is not None for part in parts)
+    return _REFUSAL.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
+
+
+def _single(text: str) -> tuple[str, ...]:
+    array = _parsed(text)
+    return (_as_text(array[0]),) if isinstance(array, list) and len(array) == 1 else (text,)
+
+
+def _whole_json(text: str) -> tuple[str, ...]:
+    value = _parsed(text)
+    if isinstance(value, list):
+        return tuple(map(_as_text, value))
+    return (dumps(value),) if isinstance(value, dict) else ()
+
+
+def _array_in(text: str) -> list[Json] | None:
+    """The text as an array, or the first array of texts within it; a bare ``[1]`` in prose is a footnote."""
+    whole = _parsed(text)
+    if isinstance(whole, list):
+        return whole
+    return next((array for array in _arrays(text) if any(isinstance(item, str) for item in array)), None)
+
+
+def _arrays(text: str) -> Iterator[list[Json]]:
+    start = text.find("[")
+    for _ in range(_TRIES):
+        if start < 0:
+            return
+        array, end = _array_at(text, start)
+        if array is not None:
+            yield array
+        start = text.find("[", end)
+
+
+def _array_at(text: str, start: int) -> tuple[list[Json] | None, int]:
+    try:
+        array, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, start + 1
+    return cast("list[Json]", array), end
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return loads(text)
+    except ValueError:
+        return None
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+_FORMATS = ("list", "single", "json")
+_ROLES = ("user", "assistant")
+
+
+class Ask(NamedTuple):
+    """One request. ``message`` is what the desk takes in; its session is named after the request's content."""
+
+    task_id: str
+    wanted: Format
+    message: ClientMessage
+
+
+def read_solver(body: JsonObject) -> Ask:
+    """The request in a body; raises ``InvalidField``."""
+    task_id = required_id(body, "task_id", "task_id")
+    task = _required_text(body, "task")
+    context = text_at(body, "context", "context")
+    wanted = _format(body)
+    solver = SolverRequest(history=_history(body), expected_format=wanted)
+    policy = body.get("policy_doc")
+    refuse_unreadable(policy, "policy_doc")
+    message = ClientMessage(
+        dialect=Dialect.LEGACY,
+        task_id=task_id,
+        session_id=f"solver-{digest(body)[:32]}",
+        message_id=None,
+        text=f"{task}\n\n{context}" if context else task,
+        data=(),
+        policy_doc=policy_document(policy, "policy_doc"),
+        tools_endpoint=None,
+        metadata={},
+        solver=solver,
+    )
+    return Ask(task_id, wanted, message)
+
+
+def solver_view(ask: Ask, record: TaskRecord) -> dict[str, JsonValue]:
+    """The response of a task that has ended; what was not answered has no answers."""
+    said = record.answer if record.state is TaskState.COMPLETED else None
+    ordered = asks_for_an_order(ask.message.text)
+    answers = answers_in(said or "", ask.wanted, in_given_order=ordered)
+    return {"task_id": ask.task_id, "answers": list(answers), "metadata": _metadata(record)}
+
+
+def status_of(record: TaskRecord) -> int:
+    """200 for an answer or a refusal by policy, 202 while it is open, 502 if a model or server failed, else 500.
+
+    What is known when a budget is spent is no answer to the question.
+    """
+    if not record.state.is_terminal:
+        return 202 if record.state is TaskState.INPUT_REQUIRED else 504
+    if record.metadata.get("partial"):
+        return 500
+    if record.state in (TaskState.COMPLETED, TaskState.REJECTED):
+        return 200
+    return 502 if record.metadata.get("failed_part") else 500
+
+
+def _metadata(record: TaskRecord) -> dict[str, JsonValue]:
+    checked, memory = _object(record, "text_policy"), _object(record, "memory")
+    violations = list(cast("list[JsonValue]", checked.get("violations", [])))
+    if record.state is TaskState.REJECTED and record.reason:
+        violations.append(record.reason)
+    unenforced = record.metadata.get("policy_unenforced")
+    return {
+        **({"policy_unenforced": unenforced} if unenforced else {}),
+        "policy_compliant": checked.get("compliant", True) is True and not violations,
+        "policy_violations": violations,
+        "applied_rules": checked.get("applied_rules", []),
+        "memory_compressed": memory.get("compressed", False),
+        "memory_summary": memory.get("summary"),
+    }
+
+
+def _object(record: TaskRecord, name: str) -> dict[str, JsonValue]:
+    value = record.metadata.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _required_text(body: JsonObject, key: str) -> str:
+    text = text_at(body, key, key)
+    if text is None or not text.strip():
+        raise InvalidField(key, "is required and must not be empty")
+    return text
+
+
+def _format(body: JsonObject) -> Format:
+    value = text_at(body, "expected_format", "expected_format")
+    if value is None:
+        return "list"
+    if value not in _FORMATS:
+        raise InvalidField("expected_format", f"must be one of {', '.join(_FORMATS)}")
+    return cast(Format, value)
+
+
+def _history(body: JsonObject) -> tuple[PriorTurn, ...]:
+    if body.get("history") is None:
+        return ()
+    return tuple(_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history", "history")))
+
+
+def _turn(item: Json, path: str) -> PriorTurn:
+    if not isinstance(item, dict):
+        raise InvalidField(path, f"must be an object, not {kind_of(item)}")
+    role, content = text_at(item, "role", f"{path}.role"), text_at(item, "content", f"{path}.content")
+    if role not in _ROLES:
+        raise InvalidField(f"{path}.role", f"must be one of {', '.join(_ROLES)}")
+    if content is None:
+        raise InvalidField(f"{path}.content", "is required")
+    return PriorTurn.model_validate({"role": role, "content": content})

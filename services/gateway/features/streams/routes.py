@@ -1,0 +1,146 @@
+"""What is read over plain HTTP: tasks, their events, health and readiness."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+import structlog
+from fastapi import APIRouter, Request
+from pydantic import JsonValue
+from starlette.responses import JSONResponse, Response
+
+from services.gateway.edge.errors import InvalidField, UnknownTask
+from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, kinds, refused
+from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.streams.positions import HEADER, Place, Resumption, Seen, read_seen, resumption
+from services.gateway.features.tasks.model import Readiness
+from services.gateway.features.tasks.service import TaskDesk, ends_task
+from services.gateway.features.tasks.views import public_view
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain.version import VERSION
+from shared.domain.words import TaskState
+from shared.ports.store import StoreUnavailable
+from shared.ports.tasks import EventsLost, Standing
+
+log = structlog.get_logger()
+
+
+async def story(
+    desk: TaskDesk, standing: Standing, seen: Seen | None, notice: str, *, follow: bool
+) -> AsyncGenerator[bytes, None]:
+    """The events that a reader lacks; ends with the current turn, unless it is to follow the task for good.
+
+    A reader who has seen an ended task's last event gets an empty story. One who lacks events that are kept no longer
+    gets an event ``snapshot`` with the task and the gap, and what comes after it.
+    """
+    try:
+        found = resumption(seen, standing)
+        while True:
+            if found.lost_after is not None:
+                yield _gap(standing, found.lost_after, notice)
+            try:
+                async with aclosing(_frames(desk, standing, found, follow=follow)) as frames:
+                    async for item in frames:
+                        yield item
+                return
+            except EventsLost as lost:
+                standing, found = await desk.standing(standing.record), Resumption(None, lost.after)
+    except StoreUnavailable as fault:
+        log.warning("story_broken", task_id=standing.record.task_id, error=str(fault))
+        yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
+
+
+async def _frames(
+    desk: TaskDesk, standing: Standing, found: Resumption, *, follow: bool
+) -> AsyncGenerator[bytes, None]:
+    record, newest = standing.record, Seen(Place.of(standing.newest or "0-0"))
+    start = found.seen or (newest if found.lost_after else Seen(Place(0, 0)))
+    if record.state.is_terminal and start.place >= newest.place and start.part is None:
+        return
+    past = _past_turns(record)
+    async with aclosing(desk.watch(record, start.after)) as events:
+        async for stream_id, event in events:
+            yield frame(stream_id, event)
+            if ends_task(event) or (not follow and _rests(event, past)):
+                return
+            if record.state.is_terminal and Place.of(stream_id) >= newest.place:
+                return
+
+
+def _gap(standing: Standing, lost_after: str, notice: str) -> bytes:
+    data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(standing.record, notice)}
+    return f"id: {standing.newest or '0-0'}\nevent: snapshot\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def frame(stream_id: str, event: TaskEvent) -> bytes:
+    data = event.model_dump_json(include={"kind", "at", "data"})
+    return f"id: {stream_id}\nevent: {event.kind}\ndata: {data}\n\n".encode()
+
+
+def _past_turns(record: TaskRecord) -> frozenset[str]:
+    """Turns that are over and were not the last: their ends are history, not a reason to stop."""
+    waits = record.state is TaskState.INPUT_REQUIRED or bool(record.metadata.get("waits_until"))
+    resting = record.state.is_terminal or waits
+    return frozenset(record.turns_done[:-1] if resting else record.turns_done)
+
+
+def _rests(event: TaskEvent, past: frozenset[str]) -> bool:
+    """Whether a turn ends here that leaves its task to a person, or to a time."""
+    waits = event.data.get("state") == TaskState.INPUT_REQUIRED or bool(event.data.get("waits_until"))
+    return event.kind == "turn_finished" and waits and event.data.get("turn_id") not in past
+
+
+_STATUS: Statuses = {UnknownTask: 404, InvalidField: 400, StoreUnavailable: 503}
+TaskOf1_0 = Callable[[Request], Awaitable[Response]]
+
+
+class RestEndpoints:
+    def __init__(
+        self, desk: TaskDesk, identity: Identity, readiness: Readiness, notice: str, task_of_1_0: TaskOf1_0
+    ) -> None:
+        self._task_of_1_0 = task_of_1_0
+        self._desk, self._identity, self._readiness, self._notice = desk, identity, readiness, notice
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        router.add_api_route("/tasks/{task_id}", self.task, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/tasks/{task_id}/events", self.events, methods=["GET"], response_class=Response)
+        router.add_api_route("/health", self.health, methods=["GET"])
+        router.add_api_route("/ready", self.ready, methods=["GET"], response_class=JSONResponse)
+        return router
+
+    async def task(self, task_id: str, request: Request) -> Response:
+        """The task's record as JSON; a client that says protocol 1.0 gets the task in the words of that protocol."""
+        if asks_for_1_0(request):
+            return await self._task_of_1_0(request)
+        try:
+            record = await self._desk.read(task_id, self._caller(request))
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
+        return JSONResponse(public_view(record, self._notice))
+
+    async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
+        """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
+        try:
+            seen = read_seen(request.headers.get(HEADER))
+            standing = await self._desk.standing(await self._desk.read(task_id, self._caller(request)))
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
+        frames = story(self._desk, standing, seen, self._notice, follow=follow)
+        return KeptAlive(frames, "text/event-stream", SSE_BEAT)
+
+    async def health(self) -> dict[str, JsonValue]:
+        """Whether the process lives; asks nobody else."""
+        return {"status": "ok", "service": "gateway", "version": VERSION, "model": self._notice or None}
+
+    async def ready(self) -> Response:
+        """Whether requests should come here; 503 with the reasons otherwise."""
+        problems = await self._readiness.problems()
+        if problems:
+            return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER)
+        return JSONResponse({"status": "ready"})
+
+    def _caller(self, request: Request) -> Caller:
+        return self._identity.caller_of(let_in(request), {})

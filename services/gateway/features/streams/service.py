@@ -1,0 +1,176 @@
+"""Streams of a task's updates, the same from every replica: where one begins, how it goes on, when it ends."""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from services.gateway.edge.errors import Unsupported
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.streams.positions import Place, Resumption, Seen, event_id, read_seen, resumption
+from services.gateway.features.streams.updates import Reply, Snapshot, Update, is_newest_turn, parts_of
+from services.gateway.features.tasks.message import ClientMessage
+from services.gateway.features.tasks.service import TaskDesk, Ticket, ends_task, is_end_of
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain.words import Dialect, TaskState
+from shared.ports.tasks import EventsLost, Standing
+
+
+class Told(NamedTuple):
+    """One update and its SSE id: who has this one has all before it."""
+
+    event_id: str
+    update: Update
+
+
+@dataclass(frozen=True)
+class End:
+    """When a stream ends. With the task always; with ``turn_id`` that turn's end, else when a turn leaves the task to a
+    person or to a time, unless ``at_rest`` is False: then only with the task.
+    """
+
+    turn_id: str | None = None
+    at_rest: bool = True
+
+    def is_at(self, event: TaskEvent, record: TaskRecord | None) -> bool:
+        if ends_task(event):
+            return True
+        if self.turn_id is not None:
+            return is_end_of(event, self.turn_id)
+        rests = event.kind == "turn_finished" and _waits(event.data.get("state"), event.data.get("waits_until"))
+        return self.at_rest and rests and record is not None and is_newest_turn(event, record)
+
+    def is_past(self, record: TaskRecord) -> bool:
+        return record.state.is_terminal or (self.turn_id is not None and self.turn_id in record.turns_done)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a stream tells first, and after which id it goes on. ``seen``: what the client has, if it was cut off.
+
+    ``last``: the id with which it ends at the latest, where the end is known to have come.
+    """
+
+    first: Told | None
+    seen: Seen
+    last: Place | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing comes after what is told first."""
+        update = self.first.update if self.first else None
+        return isinstance(update, Reply) or (isinstance(update, Snapshot) and update.final)
+
+
+class Stream:
+    """One client's stream of one task; ``shown_id`` is the id by which that client knows the task."""
+
+    def __init__(
+        self, desk: TaskDesk, record: TaskRecord, shown_id: str, beginning: Beginning, end: End, ticket: Ticket | None
+    ) -> None:
+        self.record, self.shown_id = record, shown_id
+        self._desk, self._beginning, self._end, self._ticket = desk, beginning, end, ticket
+
+    async def updates(self) -> AsyncGenerator[Told, None]:
+        """Every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
+        beginning = self._beginning
+        while True:
+            if beginning.first is not None:
+                yield beginning.first
+                if beginning.is_all:
+                    return
+            try:
+                async with aclosing(self._tail(beginning)) as tail:
+                    async for told in tail:
+                        yield told
+                return
+            except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
+                beginning = await self._anew(lost.after)
+
+    async def _tail(self, beginning: Beginning) -> AsyncGenerator[Told, None]:
+        async with aclosing(self._desk.watch(self.record, beginning.seen.after)) as events:
+            async for stream_id, event in events:
+                record = await self._by_then(event)
+                final = self._end.is_at(event, record)
+                for told in _told(stream_id, event, record, beginning.seen, final=final):
+                    yield told
+                if final or (beginning.last and Place.of(stream_id) >= beginning.last):
+                    return
+
+    async def _anew(self, lost_after: str) -> Beginning:
+        standing = await self._desk.standing(self.record)
+        return _beginning(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
+
+    async def delivered(self) -> None:
+        """Note that the client has got all of it: the same message is a new one from now on."""
+        if self._ticket is not None and not self._ticket.is_reply:
+            await self._desk.answered(self._ticket, await self._desk.now(self.record))
+
+    async def _by_then(self, event: TaskEvent) -> TaskRecord | None:
+        return await self._desk.now(self.record) if event.kind == "turn_finished" else None
+
+
+class Streams:
+    """Opens streams. What can be refused is refused here, before a stream has begun."""
+
+    def __init__(self, desk: TaskDesk) -> None:
+        self._desk = desk
+
+    async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> Stream:
+        """Accept a message; the stream is its turn's. Raises ``Refusal`` or ``StoreUnavailable``."""
+        seen = read_seen(last_event_id)
+        ticket = await self._desk.submit(message, caller)
+        if ticket.is_reply:
+            alone = Beginning(Told("0-0", Reply(ticket.record)), Seen(Place(0, 0)))
+            return Stream(self._desk, ticket.record, ticket.client_id, alone, End(), ticket)
+        standing = await self._desk.standing(ticket.record)
+        end, found = End(ticket.turn_id), resumption(seen, standing)
+        beginning = _from_acceptance(ticket.record, standing, found)
+        beginning = beginning or _beginning(found, standing, over=end.is_past(standing.record))
+        return Stream(self._desk, standing.record, ticket.client_id, beginning, end, ticket)
+
+    async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> Stream:
+        """Follow a task. Raises ``UnknownTask``, and ``Unsupported`` for an ended one that has nothing new to tell: but
+        the early protocol tells how it ended.
+        """
+        seen = read_seen(last_event_id)
+        standing = await self._desk.standing(await self._desk.read(task_id, caller))
+        legacy, found = dialect is Dialect.LEGACY, resumption(seen, standing)
+        end = End(at_rest=dialect is not Dialect.A2A_1_0)
+        over = end.is_past(standing.record) or (legacy and _rests(standing.record))
+        beginning = _beginning(found, standing, over=over)
+        if over and not legacy and not found.lost_after and beginning.first is not None:
+            state = standing.record.state.value
+            raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
+        return Stream(self._desk, standing.record, task_id, beginning, end, None)
+
+
+def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> Beginning | None:
+    """A new task's stream tells all of it, however far it has come meanwhile; None for a task that was known."""
+    new = record.state is TaskState.SUBMITTED and not record.turns_done
+    if not new or not standing.whole or standing.oldest is None or found.seen is not None or found.lost_after:
+        return None
+    return Beginning(Told(standing.oldest, Snapshot(record)), Seen(Place.of(standing.oldest)))
+
+
+def _beginning(found: Resumption, standing: Standing, *, over: bool) -> Beginning:
+    """``over``: the stream's end has come already. Who lacks events of it gets them, and everybody else the task."""
+    newest = Seen(Place.of(standing.newest or "0-0"))
+    if found.seen is not None and (found.seen != newest or not over):
+        return Beginning(None, found.seen, newest.place if over else None)
+    snapshot = Snapshot(standing.record, found.lost_after, final=over)
+    return Beginning(Told(str(newest.place), snapshot), newest)
+
+
+def _told(stream_id: str, event: TaskEvent, record: TaskRecord | None, seen: Seen, *, final: bool) -> Iterator[Told]:
+    for part in parts_of(event, record, final=final):
+        if not seen.has(stream_id, part.number):
+            yield Told(event_id(stream_id, part.number), part.update)
+
+
+def _rests(record: TaskRecord) -> bool:
+    return _waits(record.state.value, record.metadata.get("waits_until"))
+
+
+def _waits(state: object, until: object) -> bool:
+    return state == TaskState.INPUT_REQUIRED or bool(until)

@@ -1,0 +1,159 @@
+"""A task's events as the updates that A2A clients get, in no dialect yet.
+
+A stream tells how the task goes on (a phase, a state, a write, a decision) as statuses while it is worked on, parts of
+results as they come, and at the end of a turn its results and then the status that the turn left.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from services.gateway.features.tasks.views import answer_of, legacy_artifact, legacy_status, metadata_of
+from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
+from shared.domain.words import Phase, TaskState
+
+_NOTHING: Mapping[str, JsonValue] = MappingProxyType({})
+ANSWER_PLACE = 0
+_PHASES = {
+    Phase.PRIME.value: "Recalling what is known and preparing",
+    Phase.EXECUTE.value: "Carrying the task out",
+    Phase.REFLECT.value: "Reviewing the result",
+}
+
+
+class Snapshot(NamedTuple):
+    """The whole task. ``lost_after``: the id after which events are kept no longer, if there is such a gap.
+
+    ``final``: nothing more comes.
+    """
+
+    record: TaskRecord
+    lost_after: str | None = None
+    final: bool = False
+
+
+class Reply(NamedTuple):
+    """An answer without a task: all that the stream tells. The record is kept nowhere."""
+
+    record: TaskRecord
+
+
+class StatusUpdate(NamedTuple):
+    """How the task stands. ``record``: the task as the turn left it, where this is the end of its newest turn."""
+
+    state: TaskState
+    at: datetime
+    text: str | None = None
+    metadata: Mapping[str, JsonValue] = _NOTHING
+    record: TaskRecord | None = None
+    final: bool = False
+
+
+class ArtifactUpdate(NamedTuple):
+    """A result or a chunk of one; ``place`` is that among the task's results, the answer's is 0."""
+
+    place: int
+    artifact: Artifact
+    append: bool = False
+    last_chunk: bool = True
+
+
+Update: TypeAlias = Snapshot | Reply | StatusUpdate | ArtifactUpdate
+
+
+class Part(NamedTuple):
+    """One update of a stored event. ``number`` tells it from the event's others; the last one has none."""
+
+    number: int | None
+    update: Update
+
+
+def parts_of(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[Part]:
+    """What an event tells clients, often nothing. ``record``: the task by then, needed where a turn ends."""
+    match event.kind:
+        case "artifact":
+            chunk = ArtifactChunk.model_validate(event.data)
+            yield Part(None, ArtifactUpdate(chunk.index, chunk.artifact, chunk.append, chunk.last_chunk))
+        case "turn_finished":
+            yield from _end_of_turn(event, record, final=final)
+        case _:
+            if (status := _progress(event)) is not None:
+                yield Part(None, status)
+
+
+def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
+    """Whether no turn has ended since the one that this event ends."""
+    return record.turns_done[-1:] == (event.data.get("turn_id"),)
+
+
+def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
+    """The results to tell at the end of a turn that left the task in that state, each with its place."""
+    answer = answer_of(record.model_copy(update={"state": state}))
+    said = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
+    made = [(place, item) for place, item in enumerate(record.artifacts, start=1) if not item.streamed]
+    yield from (*said, *made) if answer and answer.is_given else (*made, *said)
+
+
+def _end_of_turn(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[Part]:
+    """A turn after which others have ended tells only its status: the results are theirs by now."""
+    state = TaskState(str(event.data["state"]))
+    if record is None or not is_newest_turn(event, record):
+        yield Part(None, StatusUpdate(state, event.at, final=final))
+        return
+    for index, artifact in results_of(record, state):
+        yield Part(index + 1, ArtifactUpdate(index, artifact))
+    yield Part(None, StatusUpdate(state, event.at, record.reason, record=record, final=final))
+
+
+def _progress(event: TaskEvent) -> StatusUpdate | None:
+    data = event.data
+    match event.kind:
+        case "phase":
+            return _working(event, _PHASES.get(str(data.get("phase")), str(data.get("phase"))))
+        case "state":
+            return _working(event, f"State {data.get('state')}")
+        case "write" if "status" in data:
+            return _working(event, f"Write {data.get('tool')}: {data.get('status')}")
+        case "approval" if "by" in data:
+            return _working(event, f"The approval was {data.get('status')} by {data.get('by')}")
+        case "status":
+            return _between_turns(event)
+        case _:
+            return None
+
+
+def _working(event: TaskEvent, text: str) -> StatusUpdate:
+    return StatusUpdate(TaskState.WORKING, event.at, text, {"progress": {"kind": event.kind, **event.data}})
+
+
+def _between_turns(event: TaskEvent) -> StatusUpdate | None:
+    """A status that ends a turn is told with the turn's end, after its results."""
+    state = TaskState(str(event.data["state"]))
+    if state not in (TaskState.SUBMITTED, TaskState.WORKING):
+        return None
+    reason = event.data.get("reason")
+    return StatusUpdate(state, event.at, None if reason is None else str(reason))
+
+
+def legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonValue]:
+    """``{id, status, final}`` or ``{id, artifact}``, under the id that the client chose."""
+    match update:
+        case Snapshot(record, lost_after, final):
+            gap: dict[str, JsonValue] = {} if lost_after is None else {"gap": {"lost_after": lost_after}}
+            status = legacy_status(record.state, record.reason, record.updated_at)
+            metadata = {**metadata_of(record, notice), **gap}
+            return {"id": shown_id, "status": status, "final": final, "metadata": metadata}
+        case Reply(record):
+            status = legacy_status(record.state, record.answer, record.updated_at)
+            return {"id": shown_id, "status": status, "final": True, "metadata": metadata_of(record, notice)}
+        case StatusUpdate():
+            status = legacy_status(update.state, update.text, update.at)
+            metadata = metadata_of(update.record, notice) if update.record else dict(update.metadata)
+            return {"id": shown_id, "status": status, "final": update.final, "metadata": metadata}
+        case ArtifactUpdate():
+            artifact = legacy_artifact(update.place, update.artifact)
+            chunk: dict[str, JsonValue] = {"append": update.append, "lastChunk": update.last_chunk}
+            return {"id": shown_id, "artifact": {**artifact, **chunk}}

@@ -1,0 +1,202 @@
+"""Reading what a client sends, in any dialect, into one shape; every refusal names its field."""
+
+from decimal import Decimal
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import InvalidField, UnsupportedContent
+from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, required_id, text_at
+from services.gateway.features.webhooks.config import webhook_in_send
+from services.gateway.features.webhooks.model import Webhook
+from shared.contracts.assessment.participation import AssessedTurn
+from shared.contracts.task import SolverRequest
+from shared.domain.exact_json import Json, JsonObject, dumps, wire
+from shared.domain.words import Dialect
+
+_FILE_KEYS = ("file", "raw", "url")
+_SHOWN = frozenset({"text", "data", "metadata", "mediaType", "filename"})
+_OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id"})
+
+
+class ClientMessage(NamedTuple):
+    """One message. ``task_id`` is the client's word: new or known in the legacy dialect, known in the others.
+
+    ``same_as``: what another message has in common with it that is the same one, whatever its id. ``parts``: as they
+    came, where they are more than one text. ``is_always_new``: its id does not make it the same as an earlier one.
+    """
+
+    dialect: Dialect
+    task_id: str | None
+    session_id: str | None
+    message_id: str | None
+    text: str
+    data: tuple[JsonObject, ...]
+    policy_doc: str | dict[str, JsonValue] | None
+    tools_endpoint: str | None
+    metadata: JsonObject
+    solver: SolverRequest | None = None
+    webhook: Webhook | None = None
+    part_count: int = 1
+    assessment: AssessedTurn | None = None
+    same_as: str | None = None
+    parts: tuple[dict[str, JsonValue], ...] = ()
+    is_always_new: bool = False
+
+    @property
+    def whole_text(self) -> str:
+        """The text, and after it each data part as JSON: what the worker reads."""
+        return "\n".join(filter(None, [self.text, *(dumps(part) for part in self.data)]))
+
+    @property
+    def request_metadata(self) -> dict[str, JsonValue]:
+        """The client's metadata without what has a field of its own."""
+        return plain_values(self.other_metadata)
+
+    @property
+    def other_metadata(self) -> JsonObject:
+        return {key: value for key, value in self.metadata.items() if key not in _OWN_METADATA}
+
+
+def read_legacy(params: JsonObject) -> ClientMessage:
+    task_id = required_id(params, "id", "params.id")
+    message = _message(params)
+    session = id_at(params, "sessionId", "params.sessionId")
+    return _read(Dialect.LEGACY, params, message, task_id, session, None)
+
+
+def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
+    """A ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
+    message = _message(params)
+    message_id = required_id(message, "messageId", "message.messageId")
+    task_id = id_at(message, "taskId", "message.taskId")
+    return _read(dialect, params, message, task_id, id_at(message, "contextId", "message.contextId"), message_id)
+
+
+def metadata_of(params: JsonObject) -> JsonObject:
+    """The request's metadata, and under it the message's (0.3 and 1.0 clients use either)."""
+    inner = object_at(params, "message", "params.message").get("metadata")
+    if inner is not None and not isinstance(inner, dict):
+        raise InvalidField("message.metadata", f"must be an object, not {kind_of(inner)}")
+    return {**(inner or {}), **object_at(params, "metadata", "metadata")}
+
+
+def plain_values(value: JsonObject) -> dict[str, JsonValue]:
+    return cast(dict[str, JsonValue], wire(value))
+
+
+def _read(
+    dialect: Dialect,
+    params: JsonObject,
+    message: JsonObject,
+    task_id: str | None,
+    session: str | None,
+    message_id: str | None,
+) -> ClientMessage:
+    metadata = metadata_of(params)
+    text, data = _parts(message)
+    return ClientMessage(
+        dialect=dialect,
+        task_id=task_id,
+        session_id=_session(metadata, session, dialect),
+        message_id=message_id,
+        text=text,
+        data=data,
+        policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
+        tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
+        metadata=metadata,
+        part_count=len(list_at(message, "parts", "message.parts")),
+        parts=_as_sent(list_at(message, "parts", "message.parts")) if data else (),
+        webhook=webhook_in_send(params, dialect),
+    )
+
+
+def _message(params: JsonObject) -> JsonObject:
+    if params.get("message") is None:
+        raise InvalidField("params.message", "is required")
+    message = object_at(params, "message", "params.message")
+    role = text_at(message, "role", "message.role")
+    if role not in (None, "", "user", "ROLE_USER"):
+        raise InvalidField("message.role", "a client's message has the role user")
+    return message
+
+
+def _session(metadata: JsonObject, named: str | None, dialect: Dialect) -> str | None:
+    in_metadata = id_at(metadata, "session_id", "metadata.session_id")
+    if in_metadata and named and in_metadata != named:
+        field = "params.sessionId" if dialect is Dialect.LEGACY else "message.contextId"
+        raise InvalidField("metadata.session_id", f"differs from {field}; send one of them")
+    return in_metadata or named
+
+
+def _parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...]]:
+    texts: list[str] = []
+    data: list[JsonObject] = []
+    for index, part in enumerate(list_at(message, "parts", "message.parts")):
+        _sort_part(part, f"message.parts[{index}]", texts, data)
+    text = "\n".join(texts)
+    if not text.strip() and not data:
+        raise InvalidField("message.parts", "there is no text in the message")
+    return text, tuple(data)
+
+
+def _as_sent(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
+    """What history shows of them: the contents, without what only the older protocols say of a part."""
+    kept = [{key: value for key, value in part.items() if key in _SHOWN} for part in parts if isinstance(part, dict)]
+    return tuple(plain_values(part) for part in kept)
+
+
+def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject]) -> None:
+    if not isinstance(part, dict):
+        raise InvalidField(path, f"must be an object, not {kind_of(part)}")
+    if any(part.get(key) is not None for key in _FILE_KEYS):
+        raise UnsupportedContent(path)
+    if part.get("text") is not None:
+        texts.append(text_at(part, "text", f"{path}.text") or "")
+    elif part.get("data") is not None:
+        data.append(object_at(part, "data", f"{path}.data"))
+    else:
+        raise InvalidField(path, "must have a text or data")
+
+
+def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
+    """As it came; an object whose numbers a binary float would change is kept as its JSON text instead."""
+    if isinstance(value, dict):
+        return plain_values(value) if _survives(value) else dumps(value)
+    if value is None or isinstance(value, str):
+        return value or None
+    raise InvalidField(path, f"must be a string or an object, not {kind_of(value)}")
+
+
+def _survives(value: Json) -> bool:
+    match value:
+        case Decimal():
+            return Decimal(repr(float(value))) == value
+        case dict():
+            return all(_survives(item) for item in value.values())
+        case list():
+            return all(_survives(item) for item in value)
+        case _:
+            return True
+
+
+class MessageLimits(NamedTuple):
+    """``text_characters``: the texts and data of all parts together, and of the turns that a question brings along;
+    ``metadata_characters``: as JSON.
+    """
+
+    parts: int = 100
+    text_characters: int = 262_144
+    metadata_characters: int = 65_536
+
+
+def check_size(message: ClientMessage, limits: MessageLimits) -> None:
+    """Raises ``InvalidField`` that names what is too large, and the limit."""
+    parts = "task" if message.solver else "message.parts"
+    if message.part_count > limits.parts:
+        raise InvalidField(parts, f"there are {message.part_count} parts; at most {limits.parts} are taken")
+    history = message.solver.history if message.solver else ()
+    if len(message.whole_text) + sum(len(turn.content) for turn in history) > limits.text_characters:
+        raise InvalidField(parts, f"texts and data are over the limit of {limits.text_characters} characters")
+    if len(dumps(message.other_metadata)) > limits.metadata_characters:
+        raise InvalidField("metadata", f"is over the limit of {limits.metadata_characters} characters as JSON")

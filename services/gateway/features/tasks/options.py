@@ -1,0 +1,122 @@
+"""What A2A requests say beside their message: how the answer is wanted, and which page of a list."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from services.gateway.edge.errors import InvalidField, UnsupportedContent
+from services.gateway.edge.fields import count_at, id_at, kind_of, list_at, object_at, text_at
+from services.gateway.features.tasks.listing import MOST, USUAL, Query
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import Dialect, TaskState
+
+OUTPUT_MODES = ("text/plain", "application/json")
+_UNDERSTOOD = {*OUTPUT_MODES, "text/*", "application/*", "*/*", "*", "text", "data"}  # the early samples say ``text``
+_STATES = {f"TASK_STATE_{state.name}": state for state in TaskState}
+_NO_SUCH_TASKS = {"TASK_STATE_AUTH_REQUIRED"}  # a state of the protocol that no task of this worker is ever in
+
+
+class SendOptions(NamedTuple):
+    """``history_length``: how many messages of history the answer has at most; all if None."""
+
+    wait: bool = True
+    history_length: int | None = None
+
+
+class ListOptions(NamedTuple):
+    query: Query
+    history_length: int | None = None
+    artifacts: bool = False
+
+
+def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
+    """The ``configuration`` of a message; raises ``InvalidField``, and ``UnsupportedContent`` for output modes that
+    the worker does not speak.
+    """
+    said = object_at(params, "configuration", "configuration")
+    _check_modes(said)
+    length = history_length(said, "configuration.historyLength", dialect)
+    if dialect is Dialect.A2A_1_0:
+        _check_role(params)
+        return SendOptions(not flag_at(said, "returnImmediately", "configuration.returnImmediately"), length)
+    return SendOptions(flag_at(said, "blocking", "configuration.blocking"), length)
+
+
+def history_length(said: JsonObject, path: str, dialect: Dialect) -> int | None:
+    """In 0.3 zero means the same as nothing: all of it."""
+    length = count_at(said, "historyLength", path)
+    if length is not None and length >= 2**31:
+        raise InvalidField(path, "is too large")
+    return length if dialect is Dialect.A2A_1_0 else length or None
+
+
+def list_options(params: JsonObject) -> ListOptions:
+    """The parameters of ListTasks; raises ``InvalidField``."""
+    query = Query(
+        session=id_at(params, "contextId", "contextId"),
+        states=_states(text_at(params, "status", "status")),
+        since=_moment(text_at(params, "statusTimestampAfter", "statusTimestampAfter")),
+        size=_size(params),
+        token=text_at(params, "pageToken", "pageToken") or "",
+    )
+    length = history_length(params, "historyLength", Dialect.A2A_1_0)
+    return ListOptions(query, length, flag_at(params, "includeArtifacts", "includeArtifacts"))
+
+
+def flag_at(said: JsonObject, key: str, path: str) -> bool:
+    value = said.get(key)
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise InvalidField(path, f"must be true or false, not {kind_of(value)}")
+    return value
+
+
+def _check_role(params: JsonObject) -> None:
+    """Only 1.0 insists that a message says whose it is."""
+    message = params.get("message")
+    if isinstance(message, dict) and not message.get("role"):
+        raise InvalidField("message.role", "is required: ROLE_USER")
+
+
+def _check_modes(said: JsonObject) -> None:
+    key, path = "acceptedOutputModes", "configuration.acceptedOutputModes"
+    if not said.get(key):
+        return
+    modes = [_mode(item, path) for item in list_at(said, key, path)]
+    if not _UNDERSTOOD.intersection(modes):
+        raise UnsupportedContent(path, f"the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
+
+
+def _mode(item: Json, path: str) -> str:
+    if not isinstance(item, str):
+        raise InvalidField(path, f"must be a list of media types; there is {kind_of(item)} in it")
+    return item.partition(";")[0].strip().lower()
+
+
+def _size(params: JsonObject) -> int:
+    size = count_at(params, "pageSize", "pageSize")
+    if size is None:
+        return USUAL
+    if not 1 <= size <= MOST:
+        raise InvalidField("pageSize", f"must be from 1 to {MOST}")
+    return size
+
+
+def _states(word: str | None) -> tuple[TaskState, ...]:
+    if not word or word == "TASK_STATE_UNSPECIFIED":
+        return tuple(TaskState)
+    if word in _NO_SUCH_TASKS:
+        return ()
+    if word not in _STATES:
+        raise InvalidField("status", f"must be one of {', '.join([*_STATES, *_NO_SUCH_TASKS])}")
+    return (_STATES[word],)
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidField("statusTimestampAfter", "must be a time such as 2026-01-31T12:00:00Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,95 @@
+"""An operator's word on a write in doubt: who may give it, on what, and whether it was heeded."""
+
+from datetime import datetime
+from typing import NamedTuple, cast
+from uuid import NAMESPACE_OID, uuid5
+
+from services.gateway.edge.errors import InvalidField, NothingToResolve
+from services.gateway.edge.fields import required_id, text_at
+from services.gateway.features.identity.model import Caller
+from shared.contracts.task import TaskRecord, Turn, TurnKind
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Resolution
+
+_LONGEST_COMMENT = 2000
+
+
+class Word(NamedTuple):
+    """``call`` names the call in doubt by its id in the plan."""
+
+    call: str
+    resolution: Resolution
+    comment: str = ""
+
+
+def read_word(body: JsonObject) -> Word:
+    """``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
+    word = required_id(body, "resolution", "resolution")
+    try:
+        resolution = Resolution(word.strip().lower())
+    except ValueError:
+        raise InvalidField("resolution", f"must be one of {', '.join(Resolution)}") from None
+    comment = text_at(body, "comment", "comment") or ""
+    if len(comment) > _LONGEST_COMMENT:
+        raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
+    return Word(required_id(body, "call", "call"), resolution, comment)
+
+
+def resolution_turn(record: TaskRecord, word: Word, caller: Caller, now: datetime) -> Turn | None:
+    """The turn that brings the word to the task; None if it was heeded before. Raises ``NothingToResolve``.
+
+    The same word of the same operator is the same turn, however often it is sent.
+    """
+    doubt = _doubt_of(record, word.call)
+    if doubt is None:
+        if was_heeded(record, word, caller):
+            return None
+        raise NothingToResolve(record.task_id, word.call, _why_not(record, word.call))
+    name = "\x00".join(("resolution", caller.tenant, record.task_id, doubt, word.resolution, caller.principal.id))
+    return Turn(
+        turn_id=str(uuid5(NAMESPACE_OID, name)),
+        task_id=record.task_id,
+        kind=TurnKind.RESOLUTION,
+        principal=caller.principal,
+        received_at=now,
+        text=word.resolution.value,
+        data={"doubt": doubt, "call_id": word.call, "resolution": word.resolution.value, "comment": word.comment},
+    )
+
+
+def was_heeded(record: TaskRecord, word: Word, caller: Caller) -> bool:
+    """Whether the last thing that was resolved about the call is this word of this operator."""
+    last = _last_resolution(record, word.call)
+    return last is not None and (last.get("resolution"), last.get("by")) == (word.resolution.value, caller.principal.id)
+
+
+def check_not_refused(record: TaskRecord, turn: Turn, word: Word) -> None:
+    """For a word that is not heeded yet: raises ``NothingToResolve`` if it will not be, and says why."""
+    last = _last_resolution(record, word.call)
+    if record.state.is_terminal or (last is not None and last.get("doubt") == turn.data["doubt"]):
+        raise NothingToResolve(record.task_id, word.call, _why_not(record, word.call))
+    if turn.turn_id in record.turns_done:
+        raise NothingToResolve(record.task_id, word.call, record.reason or "the word did not count")
+
+
+def _doubt_of(record: TaskRecord, call: str) -> str | None:
+    doubts = _items(record, "doubts") if not record.state.is_terminal else []
+    return next((str(item["doubt"]) for item in doubts if item.get("call_id") == call), None)
+
+
+def _last_resolution(record: TaskRecord, call: str) -> JsonObject | None:
+    return next((item for item in reversed(_items(record, "resolutions")) if item.get("call_id") == call), None)
+
+
+def _why_not(record: TaskRecord, call: str) -> str:
+    last = _last_resolution(record, call)
+    if last is not None:
+        return f"{last.get('by')} said {last.get('resolution')!r} of it at {last.get('at')}"
+    if record.state.is_terminal:
+        return f"the task has ended ({record.state.value})"
+    return "no write of that name is in doubt"
+
+
+def _items(record: TaskRecord, name: str) -> list[JsonObject]:
+    found = record.metadata.get(name)
+    return [cast(JsonObject, item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []

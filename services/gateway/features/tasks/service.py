@@ -1,0 +1,340 @@
+"""The task desk: take a message in, wait for its turn, read and cancel tasks. The same for every dialect."""
+
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from datetime import datetime
+from typing import NamedTuple
+
+from services.gateway.edge.errors import (
+    InvalidField,
+    NotCancelable,
+    NothingToResolve,
+    PushUnsupported,
+    TaskHasEnded,
+    TenantStopped,
+    UnknownTask,
+)
+from services.gateway.edge.leaving import Leaving
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_operator, may_have_told, may_read, may_stop
+from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
+from services.gateway.features.tasks.model import Thread, Threads
+from services.gateway.features.tasks.resolution import Word, check_not_refused, resolution_turn, was_heeded
+from services.gateway.features.tasks.submit import (
+    Accept,
+    Intake,
+    Join,
+    Moment,
+    NoEndpoints,
+    NoneHeard,
+    OwnEndpoints,
+    Participating,
+    Signal,
+    fingerprint_of,
+    own_id,
+    permitted_endpoint,
+    take_in,
+)
+from services.gateway.features.webhooks.service import PushBook
+from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.words import Dialect, TaskState
+from shared.ports.store import StoreUnavailable
+from shared.ports.tasks import EventsLost, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, Wakes
+
+
+class Rules(NamedTuple):
+    """How long clients are kept waiting (seconds), and which tool servers a request may name.
+
+    An assessor waits for a turn by its own clock, and the public one asks for a task only once. ``known_by_id``: a
+    message with the id of an earlier one is the same message.
+    """
+
+    blocking_limit: float = 85
+    assessed_limit: float = 600
+    cancel_limit: float = 15
+    loopback_endpoints: bool = False
+    allowed_hosts: Collection[str] = ()
+    own_endpoints: OwnEndpoints = NoEndpoints()
+    limits: MessageLimits = MessageLimits()
+    known_by_id: bool = True
+
+
+class Ticket(NamedTuple):
+    """An accepted message: its task, the turn that answers it, and how to recognise it when it is sent again.
+
+    ``client_id`` is the task's id in the client's words, ``name`` what it is remembered by. ``is_reply``: there is no
+    task; the record, which nobody keeps, has the answer.
+    """
+
+    record: TaskRecord
+    turn_id: str
+    client_id: str
+    fingerprint: str
+    name: str
+    is_reply: bool = False
+
+
+class Found(NamedTuple):
+    """What a client's id leads to, and the name by which it does."""
+
+    name: str | None
+    thread: Thread
+    record: TaskRecord | None
+
+
+class TaskDesk:
+    def __init__(
+        self,
+        tasks: Tasks,
+        wakes: Wakes,
+        threads: Threads,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+        rules: Rules,
+        webhooks: PushBook | None = None,
+        leaving: Leaving | None = None,
+        participating: Participating | None = None,
+    ) -> None:
+        self._tasks, self._wakes, self._threads = tasks, wakes, threads
+        self._leaving, self._participating = leaving or Leaving(), participating or NoneHeard()
+        self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
+
+    async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
+        """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
+        check_size(message, self._rules.limits)
+        message = message._replace(is_always_new=not self._rules.known_by_id)
+        meant = await self._participating.hear(message, caller)
+        if isinstance(meant, TaskRecord):
+            return _reply(meant)
+        await self._check_endpoint(meant, caller)
+        self._check_webhook(meant)
+        try:
+            return await self._submit(meant, caller)
+        except (TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
+            return await self._submit_again(meant, caller)
+
+    async def _submit_again(self, message: ClientMessage, caller: Caller) -> Ticket:
+        try:
+            return await self._submit(message, caller)
+        except SessionBelongsToOther:
+            field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
+            cause = f"session {message.session_id or message.task_id!r} belongs to another principal"
+            raise InvalidField(field, cause) from None
+
+    async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
+        fingerprint = fingerprint_of(message, caller)
+        name, thread, known = await self._known(message, caller, fingerprint)
+        meant = message._replace(task_id=name) if message.dialect is Dialect.LEGACY else message
+        intake = take_in(meant, caller, known, thread, Moment(self._clock(), self._new_id()))
+        goes_on = known is not None and intake.record.task_id == known.task_id
+        if goes_on:
+            await self._enter_webhook(intake.record, message, caller)
+        record, turn_id = await self._store(intake)
+        if not goes_on:
+            await self._enter_webhook(record, message, caller, from_start=True)
+        ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint, name or record.task_id)
+        await self._remember(ticket, intake, known, caller)
+        return ticket
+
+    async def wait(self, ticket: Ticket) -> TaskRecord:
+        """The task once the ticket's turn is over, or as it stands when the client has waited long enough."""
+        if ticket.is_reply:
+            return ticket.record
+        try:
+            if ticket.turn_id not in ticket.record.turns_done:
+                await self._until(ticket.record, self._limit_of(ticket.record), ticket.turn_id)
+            return await self._again(ticket.record)
+        except StoreUnavailable as error:
+            known = f"task {ticket.client_id!r} was accepted, but its end could not be followed"
+            raise StoreUnavailable(f"{known}: {error}") from error
+
+    async def answered(self, ticket: Ticket, record: TaskRecord) -> None:
+        """Note that the client was handed the turn's answer: the same message is a new one from now on."""
+        ended = ticket.turn_id in record.turns_done or record.state.is_terminal
+        if ended and not ticket.is_reply:
+            await self._threads.answered(record.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
+
+    async def read(self, task_id: str, caller: Caller) -> TaskRecord:
+        """The newest task of that id; raises ``UnknownTask`` if there is none that the caller may see."""
+        record = (await self._found(task_id, caller, "")).record
+        if record is None or not may_read(caller.principal, record):
+            raise UnknownTask(task_id)
+        return record
+
+    async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
+        """Ask for the end of a task and wait a little for it; raises ``NotCancelable`` if it had ended."""
+        record = await self.read(task_id, caller)
+        if not may_stop(caller.principal, record):
+            raise UnknownTask(task_id)
+        turn = self._cancel_turn(record, caller)
+        if record.state.is_terminal or not await self._tasks.signal(record.tenant, record.session_id, turn):
+            raise NotCancelable(task_id, (await self._again(record)).state.value)
+        await self._wakes.wake(record.tenant, record.session_id)
+        await self._until(record, self._rules.cancel_limit, turn.turn_id)
+        after = await self._again(record)
+        if after.state.is_terminal and after.state is not TaskState.CANCELED:
+            raise NotCancelable(task_id, after.state.value)
+        return after
+
+    async def resolve(self, task_id: str, word: Word, caller: Caller) -> tuple[TaskRecord, bool]:
+        """Hand an operator's word on a write in doubt to its task, and wait a little for what comes of it.
+
+        The task, and whether the word was heeded already; if not, it will be. Raises ``NotAnOperator``,
+        ``UnknownTask`` and ``NothingToResolve``.
+        """
+        check_operator(caller)
+        record = await self.read(task_id, caller)
+        turn = resolution_turn(record, word, caller, self._clock())
+        if turn is None:
+            return record, True
+        if not await self._tasks.signal(record.tenant, record.session_id, turn):
+            raise NothingToResolve(task_id, word.call, "the task has ended")
+        await self._wakes.wake(record.tenant, record.session_id)
+        await self._until(record, self._rules.cancel_limit, turn.turn_id)
+        after = await self._again(record)
+        heeded = was_heeded(after, word, caller)
+        if not heeded:
+            check_not_refused(after, turn, word)
+        return after, heeded
+
+    async def hand_over(self, record: TaskRecord, turn: Turn) -> TaskRecord:
+        """Put a turn before the session's inbox and wait a little for its end; the task as it then stands."""
+        new = turn.turn_id not in record.turns_done
+        if new and await self._tasks.signal(record.tenant, record.session_id, turn):
+            await self._wakes.wake(record.tenant, record.session_id)
+            await self._until(record, self._rules.cancel_limit, turn.turn_id)
+        return await self._again(record)
+
+    async def standing(self, record: TaskRecord) -> Standing:
+        """A task that was read before, as it now is, and where its events stand."""
+        found = await self._tasks.standing(record.tenant, record.task_id)
+        if found is None:
+            raise UnknownTask(record.task_id)
+        return found
+
+    async def now(self, record: TaskRecord) -> TaskRecord:
+        """A task that was read before, as it now is."""
+        return await self._again(record)
+
+    def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
+        return self._tasks.watch(record.tenant, record.task_id, after)
+
+    async def _check_endpoint(self, message: ClientMessage, caller: Caller) -> None:
+        """What the tenant's record names is permitted; of all else, what the operator of the installation lists."""
+        if not message.tools_endpoint:
+            return
+        loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
+        try:
+            permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
+        except InvalidField:
+            if not await self._rules.own_endpoints.names(caller.tenant, message.tools_endpoint):
+                raise
+
+    def _check_webhook(self, message: ClientMessage) -> None:
+        """Before anything is stored: a message whose webhook cannot be had is refused with it."""
+        if message.webhook is None:
+            return
+        if self.webhooks is None:
+            raise PushUnsupported
+        self.webhooks.check(message.webhook)
+
+    async def _enter_webhook(
+        self, record: TaskRecord, message: ClientMessage, caller: Caller, *, from_start: bool = False
+    ) -> None:
+        """Of a task that goes on before its next turn begins, and of a new one from its start: nothing is missed."""
+        if message.webhook and self.webhooks:
+            if not may_have_told(caller.principal, record):
+                raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
+            await self.webhooks.enter(record, message.webhook, from_start=from_start)
+
+    async def _known(self, message: ClientMessage, caller: Caller, fingerprint: str) -> Found:
+        if message.task_id is None:
+            return Found(None, Thread(), None)
+        return await self._found(message.task_id, caller, fingerprint)
+
+    async def _found(self, task_id: str, caller: Caller, fingerprint: str) -> Found:
+        """The task that a client means. Another's of that id, which it may not see, stands in nobody's way."""
+        found = await self._named(task_id, caller, fingerprint)
+        if found.record is None or may_read(caller.principal, found.record):
+            return found
+        return await self._named(own_id(task_id, caller), caller, fingerprint)
+
+    async def _named(self, name: str, caller: Caller, fingerprint: str) -> Found:
+        thread = await self._threads.of(caller.tenant, name, fingerprint)
+        return Found(name, thread, await self._tasks.record(caller.tenant, thread.task_id or name))
+
+    async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
+        match intake:
+            case Join(record, turn_id):
+                return record, turn_id
+            case Signal(record, turn):
+                if not await self._tasks.signal(record.tenant, record.session_id, turn):
+                    raise TaskHasEnded(record.task_id, (await self._again(record)).state.value)
+                await self._wakes.wake(record.tenant, record.session_id)
+                return record, turn.turn_id
+            case Accept():
+                return await self._accept(intake)
+
+    async def _accept(self, intake: Accept) -> tuple[TaskRecord, str]:
+        try:
+            accepted = await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
+        except TenantIsStopped as stopped:
+            raise TenantStopped(intake.record.tenant, stopped.reason) from stopped
+        if accepted.fresh:
+            await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
+        return accepted.record, accepted.turn_id
+
+    async def _remember(self, ticket: Ticket, intake: Intake, known: TaskRecord | None, caller: Caller) -> None:
+        record = ticket.record
+        if isinstance(intake, Signal):
+            await self._threads.signalled(caller.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
+        newer = known is None or record.accepted_at > known.accepted_at
+        if newer and record.task_id != ticket.name:
+            await self._threads.points_to(caller.tenant, ticket.name, record.task_id)
+
+    async def _until(self, record: TaskRecord, limit: float, turn_id: str) -> None:
+        try:
+            async with self._leaving.patience(limit):
+                standing = await self.standing(record)
+                if standing.record.state.is_terminal or turn_id in standing.record.turns_done:
+                    return
+                async with aclosing(self.watch(record, standing.newest or "0")) as events:
+                    async for _, event in events:
+                        if is_end_of(event, turn_id):
+                            return
+        except (TimeoutError, EventsLost):
+            return  # the client is told how the task stands
+
+    async def _again(self, record: TaskRecord) -> TaskRecord:
+        now = await self._tasks.record(record.tenant, record.task_id)
+        if now is None:
+            raise UnknownTask(record.task_id)
+        return now
+
+    def _limit_of(self, record: TaskRecord) -> float:
+        return self._rules.assessed_limit if record.request.assessment else self._rules.blocking_limit
+
+    def _cancel_turn(self, record: TaskRecord, caller: Caller) -> Turn:
+        return Turn(
+            turn_id=self._new_id(),
+            task_id=record.task_id,
+            kind=TurnKind.CANCEL,
+            principal=caller.principal,
+            received_at=self._clock(),
+        )
+
+
+def _reply(record: TaskRecord) -> Ticket:
+    return Ticket(record, "", record.task_id, "", record.task_id, is_reply=True)
+
+
+def is_end_of(event: TaskEvent, turn_id: str) -> bool:
+    """Whether an event ends the turn, or the whole task with it."""
+    return ends_task(event) or (event.kind == "turn_finished" and event.data.get("turn_id") == turn_id)
+
+
+def ends_task(event: TaskEvent) -> bool:
+    return event.kind == "turn_finished" and event.data.get("state") in _TERMINAL
+
+
+_TERMINAL = frozenset(state.value for state in TaskState if state.is_terminal)

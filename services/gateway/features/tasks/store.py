@@ -1,0 +1,168 @@
+"""What the gateway reads of tasks in Redis: lists, events, clients' own ids, waiting sessions."""
+
+import time
+from collections.abc import Awaitable, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.tasks.guarded_tasks import Backlog
+from services.gateway.features.tasks.listing import Page, Place, TaskLists, Wanted
+from services.gateway.features.tasks.model import Stories, Thread, Threads
+from services.gateway.features.tasks.submit import OwnEndpoints
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.tenant_document import BadRecord
+from shared.domain.partition import PARTITIONS, partition_of
+from shared.infra import keys
+from shared.infra.keys import THREAD_SECONDS, thread_key
+from shared.infra.lua import Call, Scripts, answering
+from shared.ports.tenant_records import TenantRecords
+
+_TASK = "task"
+MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
+
+
+class RedisThreads(Threads):
+    """Every method may raise ``StoreUnavailable``."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
+        names = [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
+        async with answering():
+            asked = self._redis.hmget(thread_key(tenant, client_id), names)
+            task_id, signalled, answered = await cast(Awaitable[list[str | None]], asked)
+        return Thread(task_id, signalled or "", answered or "")
+
+    async def points_to(self, tenant: str, client_id: str, task_id: str) -> None:
+        await self._set(tenant, client_id, _TASK, task_id)
+
+    async def signalled(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
+        await self._set(tenant, client_id, f"signalled:{fingerprint}", turn_id)
+
+    async def answered(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
+        await self._set(tenant, client_id, f"answered:{fingerprint}", turn_id)
+
+    async def _set(self, tenant: str, client_id: str, field: str, value: str) -> None:
+        key = thread_key(tenant, client_id)
+        async with answering(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.hset(key, field, value)
+            pipe.expire(key, THREAD_SECONDS)
+            pipe.hlen(key)
+            *_, noted = cast("list[int]", await pipe.execute())
+        if noted > MOST:
+            await self._forget_some(key, field)
+
+    async def _forget_some(self, key: str, newest: str) -> None:
+        """Whichever it hits: one of them matters only to who sends the very same words again."""
+        async with answering():
+            found = await cast(Awaitable[list[str]], self._redis.hrandfield(key, MOST // 4))
+            if some := [name for name in found if name not in (_TASK, newest)]:
+                await cast(Awaitable[int], self._redis.hdel(key, *some))
+
+
+class _Listed(NamedTuple):
+    place: Place
+    member: keys.EndedMember
+
+
+class RedisTaskLists(TaskLists):
+    """Two round trips a page: one row of lists of each partition, then the records."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+
+    @override
+    async def page(self, wanted: Wanted, size: int, after: Place | None) -> Page:
+        replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", _calls(wanted, size + 1, after)))
+        rows = sorted((row for reply in replies for row in _rows(reply)), key=lambda row: row.place, reverse=True)
+        shown = rows[:size]
+        records = await self._records([row.member for row in shown])
+        following = shown[-1].place if len(rows) > size else None
+        return Page(records, following, sum(int(reply[0]) for reply in replies))
+
+    async def _records(self, members: Sequence[keys.EndedMember]) -> tuple[TaskRecord, ...]:
+        """Without those that have left meanwhile."""
+        if not members:
+            return ()
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for member in members:
+                pipe.hget(keys.task_keys(*member).record, "json")
+            found = cast("list[str | None]", await pipe.execute())
+        return tuple(TaskRecord.model_validate_json(json) for json in found if json)
+
+
+def _calls(wanted: Wanted, count: int, after: Place | None) -> list[Call]:
+    place = (str(after.micros), after.task) if after else ("", "")
+    since = _micros(wanted.since) if wanted.since else "-inf"
+    return [([stem + state.value for state in wanted.states], [count, *place, since]) for stem in _stems(wanted)]
+
+
+def _stems(wanted: Wanted) -> Iterable[str]:
+    if wanted.session is not None:
+        yield keys.list_stems(partition_of(wanted.tenant, wanted.session), wanted.tenant, "", wanted.session).session
+        return
+    for partition in range(PARTITIONS):
+        stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "")
+        yield stems.tenant if wanted.owner is None else stems.owner
+
+
+def _rows(reply: list[str]) -> Iterable[_Listed]:
+    for member, micros in zip(reply[1::2], reply[2::2], strict=True):
+        yield _Listed(Place(int(micros), member), keys.unpack_ended(member))
+
+
+def _micros(moment: datetime) -> str:
+    return str(int(moment.timestamp() * 1_000_000))
+
+
+class RedisStories(Stories):
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+
+    @override
+    async def told(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+        stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
+        rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
+        return [(stream_id, TaskEvent.model_validate_json(fields["e"])) for stream_id, fields in rows]
+
+
+_SECONDS = 1.0
+_AHEAD_MS = 5000  # clocks differ; who was put off is so for longer
+
+
+class RedisBacklog(Backlog):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    @override
+    async def waiting(self) -> int:
+        """Without those that were put off: they wait for a seat of their own tenant, and not for an executor."""
+        now = int(time.time() * 1000)
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            for partition in keys.all_partitions():
+                pipe.zcount(partition.waiting, "-inf", now + _AHEAD_MS)
+            return sum(map(int, await pipe.execute()))
+
+
+class StoredEndpoints(OwnEndpoints):
+    """Asked only about endpoints that nothing else permits."""
+
+    def __init__(self, records: TenantRecords) -> None:
+        self._records = records
+
+    @override
+    async def names(self, tenant: str, url: str) -> bool:
+        number = await self._records.latest(tenant)
+        found = await self._records.version(tenant, number) if number else None
+        if found is None or found.withdrawn:
+            return False
+        try:
+            connections = found.record(tenant).connections
+        except (BadRecord, ValueError):  # written by another version of the gateway: the executor refuses it too
+            return False
+        return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)

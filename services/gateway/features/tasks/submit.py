@@ -1,0 +1,288 @@
+"""From a client's message to what is stored: a turn of a new task, of a known one, or a decision."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple, Protocol
+from uuid import NAMESPACE_OID, uuid5
+
+from typing_extensions import override
+
+from services.gateway.edge.errors import InvalidField, TaskHasEnded, UnknownTask
+from services.gateway.edge.fields import id_at, text_at
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_client, may_decide, may_read
+from services.gateway.features.tasks.message import ClientMessage
+from services.gateway.features.tasks.model import Thread
+from shared.contracts.task import HistoryMessage, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.domain.exact_json import Json, JsonObject, digest
+from shared.domain.outgoing import Refused, check_url, tools_reach
+from shared.domain.words import Dialect, TaskState
+
+WORDS = ("approve", "reject")
+
+
+class DecisionWord(NamedTuple):
+    """``approval_id``: the question that the answer names itself; one without it answers whatever is asked now."""
+
+    decision: str
+    comment: str = ""
+    approval_id: str | None = None
+
+
+def decision_in(text: str, data: tuple[JsonObject, ...]) -> DecisionWord | None:
+    """The decision of a message: the bare word, or one data part ``{"decision", "comment", "approval_id"}``."""
+    claims = [part for part in data if "decision" in part]
+    if claims:
+        return _claimed(claims)
+    word = text.strip().lower()
+    return DecisionWord(word) if word in WORDS and not data else None
+
+
+def _claimed(claims: list[JsonObject]) -> DecisionWord:
+    path = "message.parts.data.decision"
+    if len(claims) > 1:
+        raise InvalidField(path, "there must be one decision in a message")
+    word = (text_at(claims[0], "decision", path) or "").strip().lower()
+    if word not in WORDS:
+        raise InvalidField(path, "must be approve or reject")
+    comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
+    return DecisionWord(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))
+
+
+class Participating(Protocol):
+    async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
+        """The message as a task is to be made of it; what asks for none is done, and its answer is given at once.
+
+        That answer is the record of a task that nobody keeps. Raises ``Refusal`` and ``StoreUnavailable``.
+        """
+        ...
+
+
+class NoneHeard(Participating):
+    @override
+    async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage:
+        return message
+
+
+FIELD = "metadata.tools_endpoint"
+
+
+class OwnEndpoints(Protocol):
+    async def names(self, tenant: str, url: str) -> bool:
+        """Whether the tenant's record has a connection of that URL. May raise ``StoreUnavailable``."""
+        ...
+
+
+class NoEndpoints(OwnEndpoints):
+    async def names(self, tenant: str, url: str) -> bool:  # noqa: ARG002  nothing is known
+        return False
+
+
+def permitted_endpoint(url: str, *, loopback: bool, allowed_hosts: Collection[str]) -> str:
+    """The URL itself if it may be used as far as its text tells; raises ``InvalidField``.
+
+    ``allowed_hosts`` holds what ``Reach.listed`` does; ``loopback`` opens this machine's own addresses. The executor
+    checks the address again when it connects.
+    """
+    try:
+        check_url(url, tools_reach(allowed_hosts, loopback=loopback))
+    except Refused as error:
+        raise InvalidField(FIELD, error.message) from None
+    return url
+
+
+class Moment(NamedTuple):
+    """What only the edge knows: the time, and an id that nobody has used."""
+
+    now: datetime
+    fresh_id: str
+
+
+class Accept(NamedTuple):
+    record: TaskRecord
+    turn: Turn
+    dedupe: str | None
+
+
+class Signal(NamedTuple):
+    record: TaskRecord
+    turn: Turn
+
+
+class Join(NamedTuple):
+    """The same message as before: nothing is stored, its turn is waited for."""
+
+    record: TaskRecord
+    turn_id: str
+
+
+Intake = Accept | Signal | Join
+
+
+def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
+    """What makes a message the same message: its id; without one, its sender and content."""
+    if name := message.same_as or message.message_id:
+        return digest([caller.principal.id, "id", name])
+    return digest([caller.principal.id, *_content(message)])
+
+
+def own_id(task_id: str, caller: Caller) -> str:
+    """What a client's task id becomes where another, whose task the client may not see, used it first.
+
+    So clients that count their tasks do not stand in each other's way, and no answer tells that an id is taken.
+    """
+    return str(uuid5(NAMESPACE_OID, "\x00".join(("own", caller.tenant, caller.principal.id, task_id))))
+
+
+def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: Moment) -> Intake:
+    """Decide what a message is. ``known`` is the task that its task id leads to.
+
+    Raises ``UnknownTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
+    """
+    dedupe = _dedupe(message, caller, thread, moment)
+    turn_id = _name(caller, "turn", dedupe)
+    if known is None:
+        check_client(caller)
+        return _new_task(message, caller, moment, turn_id, dedupe)
+    if turn_id in (*known.turns_done, thread.signalled):
+        return Join(known, turn_id)
+    decision = decision_in(message.text, message.data) if known.state is TaskState.INPUT_REQUIRED else None
+    _check_access(message, caller, known, decision)
+    if not decision:
+        check_client(caller)
+    if known.state.is_terminal:
+        return _after_the_end(message, caller, known, moment, turn_id, dedupe)
+    _check_session(message, known)
+    if decision:
+        return Signal(known, _decision_turn(decision, caller, known, moment, turn_id))
+    return Accept(known, _message_turn(message, caller, known.task_id, moment, turn_id), dedupe)
+
+
+def _new_task(message: ClientMessage, caller: Caller, moment: Moment, turn_id: str, dedupe: str) -> Accept:
+    if message.dialect is not Dialect.LEGACY and message.task_id:
+        raise UnknownTask(message.task_id)
+    task_id = message.task_id or moment.fresh_id
+    return _begin(message, caller, task_id, _session_of(message, caller, dedupe), moment, turn_id, dedupe)
+
+
+def _after_the_end(
+    message: ClientMessage, caller: Caller, known: TaskRecord, moment: Moment, turn_id: str, dedupe: str
+) -> Accept:
+    """A legacy id goes on with a new task in its session; the other dialects refuse."""
+    if message.dialect is not Dialect.LEGACY:
+        raise TaskHasEnded(known.task_id, known.state.value)
+    session = message.session_id or known.session_id
+    return _begin(message, caller, moment.fresh_id, session, moment, turn_id, dedupe)
+
+
+def _begin(
+    message: ClientMessage, caller: Caller, task_id: str, session_id: str, moment: Moment, turn_id: str, dedupe: str
+) -> Accept:
+    turn = _message_turn(message, caller, task_id, moment, turn_id)
+    record = TaskRecord(
+        tenant=caller.tenant,
+        task_id=task_id,
+        session_id=session_id,
+        dialect=message.dialect,
+        requester=caller.principal,
+        request=_request(message),
+        history=(_history(turn, message),),
+        accepted_at=moment.now,
+        updated_at=moment.now,
+    )
+    return Accept(record, turn, dedupe)
+
+
+def _request(message: ClientMessage) -> TaskRequest:
+    return TaskRequest(
+        text=message.whole_text,
+        policy_doc=message.policy_doc,
+        tools_endpoint=message.tools_endpoint,
+        metadata=message.request_metadata,
+        solver=message.solver,
+        assessment=message.assessment,
+    )
+
+
+def _history(turn: Turn, message: ClientMessage) -> HistoryMessage:
+    named = turn.message_id or turn.turn_id
+    return HistoryMessage(role="user", text=turn.text, message_id=named, at=turn.received_at, parts=message.parts)
+
+
+def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: Moment, turn_id: str) -> Turn:
+    return Turn(
+        turn_id=turn_id,
+        task_id=task_id,
+        kind=TurnKind.MESSAGE,
+        principal=caller.principal,
+        received_at=moment.now,
+        message_id=message.message_id or turn_id,
+        text=message.whole_text,
+    )
+
+
+def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, moment: Moment, turn_id: str) -> Turn:
+    return Turn(
+        turn_id=turn_id,
+        task_id=known.task_id,
+        kind=TurnKind.DECISION,
+        principal=caller.principal,
+        received_at=moment.now,
+        text=decision.decision,
+        data={
+            "decision": decision.decision,
+            "comment": decision.comment,
+            # The question that this answers: the one it names, or else the one that stands.
+            "approval_id": decision.approval_id or known.metadata.get("approval_id"),
+        },
+    )
+
+
+def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, decision: DecisionWord | None) -> None:
+    """Another's task is open to a decision by an approver and to nothing else."""
+    own = caller.principal.id == known.requester.id
+    if own or (decision and may_decide(caller.principal, known)):
+        return
+    if may_read(caller.principal, known):
+        raise InvalidField(_id_field(message), "the task belongs to another principal; an approver may only decide it")
+    raise UnknownTask(message.task_id or known.task_id)
+
+
+def _check_session(message: ClientMessage, known: TaskRecord) -> None:
+    if message.session_id in (None, known.session_id):
+        return
+    field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
+    raise InvalidField(field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
+
+
+def _id_field(message: ClientMessage) -> str:
+    return "params.id" if message.dialect is Dialect.LEGACY else "message.taskId"
+
+
+def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
+    """A resend must meet the same session, so a session that nobody named is named after the task or the message.
+
+    Of a caller who is known, by a name that no other caller's session has.
+    """
+    if message.session_id or message.task_id is None:
+        return message.session_id or _name(caller, "session", dedupe)
+    return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
+
+
+def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Moment) -> str:
+    """Legacy: the content under its task id, until its answer was given. Else the message id; without one, never."""
+    fingerprint = fingerprint_of(message, caller)
+    if message.same_as:
+        return digest(["same", fingerprint])
+    if message.dialect is Dialect.LEGACY:
+        return digest(["legacy", message.task_id, fingerprint, thread.answered])
+    return digest(["a2a", fingerprint if message.message_id and not message.is_always_new else moment.fresh_id])
+
+
+def _content(message: ClientMessage) -> tuple[Json, ...]:
+    solver = (message.solver.model_dump_json(),) if message.solver else ()
+    return (message.text, list(message.data), message.session_id, message.metadata, *solver)
+
+
+def _name(caller: Caller, kind: str, dedupe: str) -> str:
+    return str(uuid5(NAMESPACE_OID, f"{kind}\x00{caller.tenant}\x00{dedupe}"))

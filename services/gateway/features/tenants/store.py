@@ -1,0 +1,68 @@
+"""Tenants as Redis has them: stopped or not, and what their days have cost."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import cast
+
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.features.tenants.model import DaySpent, Spending, Tenants, TenantState
+from shared.infra import keys
+from shared.infra.lua import Scripts, answering
+from shared.infra.tenant_stops import TenantStops
+
+
+class RedisTenants(Tenants):
+    """Every method may raise ``StoreUnavailable``."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+        self._stops = TenantStops(redis)
+
+    @override
+    async def stop(self, tenant: str, reason: str) -> None:
+        await self._stops.stop(tenant, reason)
+
+    @override
+    async def resume(self, tenant: str) -> None:
+        await self._stops.resume(tenant)
+
+    @override
+    async def switch_made_tools(self, tenant: str, on: bool) -> None:
+        key = keys.learned_keys(tenant).switches
+        await self._scripts.command("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
+
+    @override
+    async def state(self, tenant: str, now: datetime) -> TenantState:
+        members = keys.members_of(tenant)
+        calls = [([one.waiting, one.leased], [members]) for one in keys.all_partitions()]
+        counts = cast("list[list[int]]", await self._scripts.run_many("census", calls))
+        waiting, running = (sum(column) for column in zip(*counts, strict=True))
+        days = [await self._day(tenant, (now + timedelta(days=shift)).date().isoformat()) for shift in (-1, 0, 1)]
+        spent = tuple(day for day in days if day is not None)
+        said = await self._scripts.command("HGET", keys.learned_keys(tenant).switches, keys.MADE_TOOLS_SWITCH)
+        made_tools = None if said is None else said == "on"
+        return TenantState(await self._stops.reason(tenant), waiting, running, spent, made_tools)
+
+    async def _day(self, tenant: str, date: str) -> DaySpent | None:
+        fields = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
+        row = cast("list[str | None]", await self._scripts.command("HMGET", keys.spend_key(tenant, date), *fields))
+        return DaySpent(date, *(int(number or 0) for number in row)) if any(row) else None
+
+
+_SECONDS = 2.0
+_FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
+
+
+class RedisSpending(Spending):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    @override
+    async def spent(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            for day in dates:
+                pipe.hmget(keys.spend_key(tenant, day), list(_FIELDS))
+            rows = cast("list[list[str | None]]", await pipe.execute())
+        return [DaySpent(day, *(int(number or 0) for number in row)) for day, row in zip(dates, rows, strict=True)]

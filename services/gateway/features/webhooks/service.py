@@ -1,0 +1,110 @@
+"""Webhooks of tasks: who may set, see and remove them, and where they may lead."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from services.gateway.edge.errors import InvalidField, PushUnsupported, UnknownTask, UnknownWebhook
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.roles import check_operator, may_have_told
+from services.gateway.features.webhooks.model import Failing, Registered, TooManyWebhooks, UrlCheck, Webhook, Webhooks
+from services.gateway.features.webhooks.secrets import WebhookSecrets
+from shared.contracts.task import TaskRecord
+from shared.domain.words import Role
+
+_PATH = "pushNotificationConfig"
+
+
+class PushBook(NamedTuple):
+    """Where webhooks are entered: ``most`` for one task."""
+
+    webhooks: Webhooks
+    urls: UrlCheck
+    secrets: WebhookSecrets
+    most: int = 10
+
+    def check(self, webhook: Webhook) -> None:
+        """Raise ``InvalidField`` for a URL that may not be called."""
+        problem = self.urls.problem(webhook.url)
+        if problem:
+            raise InvalidField(f"{_PATH}.url", problem)
+
+    async def enter(self, record: TaskRecord, webhook: Webhook, *, from_start: bool = False) -> None:
+        """From now on, or from the task's start; raises ``InvalidField`` if the task has too many.
+
+        One that has no id is known by the task's.
+        """
+        self.check(webhook)
+        named = webhook._replace(config_id=webhook.config_id or record.task_id)
+        try:
+            await self.webhooks.put(record, named, from_start=from_start, most=self.most)
+        except TooManyWebhooks:
+            raise InvalidField(_PATH, f"a task has at most {self.most} webhooks") from None
+
+
+class VisibleTasks(Protocol):
+    async def read(self, task_id: str, caller: Caller) -> TaskRecord:
+        """Raises ``UnknownTask`` for a task that the caller may not see."""
+        ...
+
+
+class PushDesk:
+    """Whoever may read a task may have its webhooks. ``book`` is None where none are offered: ``PushUnsupported``.
+
+    All methods raise ``UnknownTask`` and may raise ``StoreUnavailable``.
+    """
+
+    def __init__(self, desk: VisibleTasks, book: PushBook | None) -> None:
+        self._desk, self._book = desk, book
+
+    @property
+    def offered(self) -> bool:
+        return self._book is not None
+
+    async def enter(self, task_id: str, webhook: Webhook, caller: Caller) -> TaskRecord:
+        """Raises ``InvalidField``. One of the same id is replaced."""
+        book = self._open()
+        record = await self._desk.read(task_id, caller)
+        _check_may_set(record, caller)
+        await book.enter(record, webhook)
+        return record
+
+    async def listed(self, task_id: str, caller: Caller) -> Sequence[Registered]:
+        book = self._open()
+        return await book.webhooks.of(await self._desk.read(task_id, caller))
+
+    async def one(self, task_id: str, config_id: str | None, caller: Caller) -> Webhook:
+        """That one, or the task's first if none is named; raises ``UnknownWebhook``."""
+        found = [one.webhook for one in await self.listed(task_id, caller)]
+        for webhook in found:
+            if config_id in (None, webhook.config_id):
+                return webhook
+        raise UnknownWebhook(task_id, config_id)
+
+    async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
+        """It may be repeated: one that is not there is removed."""
+        book = self._open()
+        record = await self._desk.read(task_id, caller)
+        _check_may_set(record, caller)
+        await book.webhooks.drop(record, config_id)
+
+    async def failing(self, caller: Caller) -> Sequence[Failing]:
+        """The tenant's webhooks and notices that fail or were given up, for those who may see all its tasks."""
+        book = self._open()
+        seen = {Role.OPERATOR, Role.APPROVER} & {*caller.principal.roles} or not caller.principal.verified
+        return await book.webhooks.failing(caller.tenant) if seen else ()
+
+    def secrets(self, caller: Caller) -> tuple[str, ...]:
+        """What the tenant's receivers verify signatures with, the newest first. Raises ``NotAnOperator``."""
+        book = self._open()
+        check_operator(caller)
+        return book.secrets.of(caller.tenant)
+
+    def _open(self) -> PushBook:
+        if self._book is None:
+            raise PushUnsupported
+        return self._book
+
+
+def _check_may_set(record: TaskRecord, caller: Caller) -> None:
+    if not may_have_told(caller.principal, record):
+        raise UnknownTask(record.task_id)

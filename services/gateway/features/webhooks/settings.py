@@ -1,0 +1,72 @@
+"""Settings of webhooks: whether they are offered, what they are signed with, and where they may lead."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from services.gateway.features.webhooks.secrets import WebhookSecrets, read_secrets
+from shared.domain.outgoing import reach_entries
+
+
+class PushSettings(BaseSettings):
+    """``WEBHOOK_SECRET``: secrets with commas between, the newest first; with one, webhooks are offered unless
+    ``A2A_PUSH`` is off. ``PUSH_TRIES`` failures in a row disable a webhook.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    a2a_push: Literal["", "on", "off"] = Field(
+        default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"
+    )
+    webhook_secret: str = Field(
+        default="",
+        repr=False,
+        description="what signs webhooks and encrypts their settings: the newest first, commas between",
+        json_schema_extra={"needed": "A2A_PUSH is on"},
+    )
+    webhook_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="hosts and networks that webhooks may call beyond public addresses, commas between"
+    )
+    webhooks_per_task: int = Field(default=10, ge=1, le=100, description="webhooks of one task")
+    push_timeout: float = Field(default=15, gt=0, le=60, description="seconds for one delivery")
+    push_tries: int = Field(default=12, ge=1, le=100, description="failures in a row that disable a webhook")
+    push_first_pause: float = Field(
+        default=5, gt=0, description="seconds before a failed delivery is tried again; it doubles"
+    )
+    push_longest_pause: float = Field(default=3600, gt=0, description="seconds that such a pause is at most")
+    push_concurrency: int = Field(default=32, ge=1, le=1000, description="deliveries of one replica at once")
+
+    @field_validator("webhook_allowed_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("webhook_allowed_hosts")
+    @classmethod
+    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        reach_entries(value)
+        return value
+
+    @field_validator("webhook_secret")
+    @classmethod
+    def _are_secrets(cls, value: str) -> str:
+        read_secrets(value)
+        return value
+
+    @model_validator(mode="after")
+    def _can_be_signed(self) -> Self:
+        if self.a2a_push == "on" and not self.secrets.masters:
+            raise PydanticCustomError(
+                "webhook_secret", "WEBHOOK_SECRET must be set where A2A_PUSH is on: webhooks are signed with it."
+            )
+        return self
+
+    @property
+    def secrets(self) -> WebhookSecrets:
+        return read_secrets(self.webhook_secret)
+
+    @property
+    def push_offered(self) -> bool:
+        return self.a2a_push != "off" and bool(self.secrets.masters)

@@ -1,0 +1,183 @@
+"""The gateway as an MCP server: tasks are sent and looked at, approvals decided, under the caller's own key.
+
+Streamable HTTP, stateless, with JSON answers: any replica answers any request.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple, cast
+from uuid import uuid4
+
+import structlog
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import JsonValue, ValidationError
+from starlette.requests import Request
+from starlette.routing import Route
+
+from services.gateway.edge.errors import Refusal
+from services.gateway.edge.replies import FAILED
+from services.gateway.features.approvals.service import Answer, ApprovalDesk
+from services.gateway.features.identity.middleware import count_message, let_in
+from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.tasks.listing import Query, TaskListDesk
+from services.gateway.features.tasks.message import read_message
+from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.views import public_view
+from services.gateway.mcp_server.calls import (
+    CALLS,
+    DecideApproval,
+    GetTask,
+    ListApprovals,
+    ListTasks,
+    SendTask,
+    ToolCall,
+)
+from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import JsonObject, dumps, plain
+from shared.domain.version import VERSION
+from shared.domain.words import Dialect
+from shared.ports.store import StoreUnavailable
+
+PATH = "/mcp"
+log = structlog.get_logger()
+
+Result = dict[str, JsonValue]
+
+
+class McpServices(NamedTuple):
+    """What the tools are made of. ``notice``: what kind of model serves, told with each task."""
+
+    tasks: TaskDesk
+    lists: TaskListDesk
+    approvals: ApprovalDesk
+    identity: Identity
+    notice: str
+
+
+class McpSide:
+    """The route, and what has to be open while it is served."""
+
+    def __init__(self, services: McpServices) -> None:
+        self._services = services
+        server: Server[object] = Server(
+            "purple-agent", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
+        )
+        self._sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=True)
+        self.route = Route(PATH, StreamableHTTPASGIApp(self._sessions))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with self._sessions.run():
+            yield
+
+    async def _call_tool(self, context: ServerRequestContext[object], params: CallToolRequestParams) -> CallToolResult:
+        try:
+            call = _read_call(params)
+            request = cast(Request, context.request)
+            if isinstance(call, SendTask):
+                await count_message(request)
+            result = await self._answer(call, self._services.identity.caller_of(let_in(request), {}))
+        except ValidationError as error:
+            return _refuse_call(_describe_fault(error))
+        except (Refusal, StoreUnavailable) as fault:
+            return _refuse_call(str(fault))
+        except Exception:  # the outermost edge of a request: the client is owed an answer
+            log.exception("request_failed", path=PATH)
+            return _refuse_call(FAILED)
+        return CallToolResult(content=[TextContent(text=dumps(plain(result)))], structured_content=result)
+
+    async def _answer(self, call: ToolCall, caller: Caller) -> Result:
+        match call:
+            case SendTask():
+                return await self._send(call, caller)
+            case GetTask():
+                return self._view(await self._services.tasks.read(call.task_id, caller))
+            case ListTasks():
+                return await self._list(call, caller)
+            case ListApprovals():
+                waiting = await self._services.approvals.waiting(caller)
+                views: list[JsonValue] = [self._services.approvals.view(question, caller) for question in waiting]
+                return {"approvals": views}
+            case DecideApproval():
+                return await self._decide(call, caller)
+            case _:
+                raise TypeError(f"{call.name} has no answer")
+
+    async def _send(self, call: SendTask, caller: Caller) -> Result:
+        message: JsonObject = {"messageId": call.idempotency_key or str(uuid4()), "parts": [{"text": call.text}]}
+        named: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
+        message |= {name: value for name, value in named.items() if value is not None}
+        ticket = await self._services.tasks.submit(read_message({"message": message}, Dialect.A2A_1_0), caller)
+        if not call.wait:
+            return self._view(ticket.record)
+        record = await self._services.tasks.wait(ticket)
+        await self._services.tasks.answered(ticket, record)
+        return self._view(record)
+
+    async def _list(self, call: ListTasks, caller: Caller) -> Result:
+        query = Query(session=call.session_id, size=call.page_size, token=call.page_token)
+        page = await self._services.lists.tasks(query, caller)
+        shown: list[JsonValue] = [_brief(record) for record in page.records]
+        return {"tasks": shown, "next_page_token": page.next_token, "total": page.total}
+
+    async def _decide(self, call: DecideApproval, caller: Caller) -> Result:
+        answer = Answer(call.decision, call.comment)
+        question, heeded = await self._services.approvals.answer(call.approval_id, answer, caller)
+        return {**self._services.approvals.view(question, caller), "heeded": heeded}
+
+    def _view(self, record: TaskRecord) -> Result:
+        return {name: value for name, value in public_view(record, self._services.notice).items() if name != "history"}
+
+
+async def _list_tools(_: object, __: PaginatedRequestParams | None) -> ListToolsResult:
+    return ListToolsResult(tools=[_describe_tool(call) for call in CALLS])
+
+
+def _describe_tool(call: type[ToolCall]) -> Tool:
+    hints = ToolAnnotations(read_only_hint=call.reads, destructive_hint=not call.reads, open_world_hint=False)
+    schema = {name: value for name, value in call.model_json_schema().items() if name != "title"}
+    return Tool(name=call.name, description=call.about, input_schema=schema, annotations=hints)
+
+
+def _read_call(params: CallToolRequestParams) -> ToolCall:
+    """The call; raises ``ValidationError``, and ``UnknownMcpTool`` for a name that is none of ours."""
+    known: Mapping[str, type[ToolCall]] = {call.name: call for call in CALLS}
+    if params.name not in known:
+        raise UnknownMcpTool(params.name)
+    return known[params.name].model_validate(params.arguments or {})
+
+
+class UnknownMcpTool(Refusal):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no tool {name[:100]!r}; there are {', '.join(call.name for call in CALLS)}")
+
+
+def _brief(record: TaskRecord) -> JsonValue:
+    return {
+        "task_id": record.task_id,
+        "session_id": record.session_id,
+        "state": record.state.value,
+        "reason": record.reason,
+        "updated_at": record.updated_at.isoformat(),
+    }
+
+
+def _describe_fault(error: ValidationError) -> str:
+    """Each bad field by its path, and no value."""
+    faults = error.errors(include_input=False, include_url=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in faults)
+
+
+def _refuse_call(why: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=why)], is_error=True)

@@ -1,0 +1,132 @@
+"""What ``/openapi.json`` says: each path with its parameters, bodies and every answer it gives."""
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import cast
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import JsonValue
+from typing_extensions import override
+
+from services.gateway.openapi.paths import OPERATIONS, OWN, Answer, Errors, Operation, Place
+from services.gateway.openapi.schemas import Schema, reference, schemas
+from shared.domain.version import VERSION
+
+_REASONS = {
+    200: "As asked.",
+    201: "Made.",
+    202: "Taken in; it will be heeded.",
+    304: "The client has it already.",
+    400: "Something in the request is wrong; the message names it.",
+    401: "Nobody is let in without a key or token.",
+    403: "Whoever came is known, and may not do this.",
+    404: "There is none, or none that the caller may see.",
+    408: "The body took too long to come.",
+    409: "It cannot be done as things stand.",
+    412: "It has changed since it was read; the message names the version that holds now.",
+    413: "The body is too large.",
+    414: "The URL is too long.",
+    415: "The body is said to be something else than JSON.",
+    422: "A field is wrong; the message names it.",
+    428: "It must be said which version is to be replaced.",
+    429: "Too much was asked for in a short time; `Retry-After` says when to come again.",
+    431: "The headers are too large.",
+    500: "The gateway's own failure; it is in its log.",
+    502: "A model or a tool server failed.",
+    503: "Something that is needed is away for now; `Retry-After` says when to come again.",
+    504: "It takes longer than anybody is kept waiting; the same request again waits on.",
+}
+_OF_THE_DOOR = (401, 403, 429, 503)
+_ALWAYS = (400, 404, 414, 431, 500)
+_WITH_BODY = (408, 413, 415)
+_WORDS: Mapping[Errors, str] = {
+    Errors.NEW: "Status",
+    Errors.OLD: "V03Error",
+    Errors.OWN: "Refusal",
+    Errors.RPC: "RpcReply",
+}
+
+
+class DescribedApp(FastAPI):
+    """An application whose description says what its paths take and answer."""
+
+    @override
+    def openapi(self) -> Schema:
+        if not self.openapi_schema:
+            self.openapi_schema = cast("dict[str, object]", _described(self))
+        return cast(Schema, self.openapi_schema)
+
+
+def _described(app: FastAPI) -> Schema:
+    found = get_openapi(title=app.title, version=VERSION, routes=app.routes)
+    paths = {path: _path(path, operations) for path, operations in found["paths"].items()}
+    return {**found, "paths": paths, "components": {"schemas": schemas()}}
+
+
+def _path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
+    return {
+        method: _operation(OPERATIONS.get((method.upper(), path), OWN), method, _with_names(path, dict(operation)))
+        for method, operation in operations.items()
+    }
+
+
+def _operation(said: Operation, method: str, found: Schema) -> Schema:
+    takes_body = method in ("post", "put", "patch") and said.body != ""
+    given = cast("list[JsonValue]", found.get("parameters", []))
+    described: Schema = {**found, "responses": _responses(said, takes_body=takes_body)}
+    if parameters := [*given, *map(_parameter, said.query), *map(_header, said.headers)]:
+        described["parameters"] = parameters
+    if takes_body:
+        content: JsonValue = {"application/json": {"schema": reference(said.body)}}
+        described["requestBody"] = {"required": said.body_needed, "content": content}
+    return described
+
+
+def _with_names(path: str, found: Schema) -> Schema:
+    """With the parameters of the path, also where its endpoint reads them off the request."""
+    if "parameters" in found:
+        return deepcopy(found)
+    names = re.findall(r"{(\w+)}", path)
+    parameters: list[JsonValue] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    return {**deepcopy(found), "parameters": parameters}
+
+
+def _parameter(place: Place) -> JsonValue:
+    return {"name": place.name, "in": "query", "required": False, "schema": place.schema}
+
+
+def _header(place: Place) -> JsonValue:
+    return {"name": place.name, "in": "header", "required": place.required, "schema": place.schema}
+
+
+def _responses(said: Operation, *, takes_body: bool) -> Schema:
+    """What is refused before a path is reached is worded as everywhere; what the path refuses, as its protocol does."""
+    refused = (*_ALWAYS, *_OF_THE_DOOR, *said.refusals, *(_WITH_BODY if takes_body else ()))
+    names = tuple(dict.fromkeys((_WORDS[said.errors], "Refusal")))
+    answers: Schema = {str(status): _refusal(status, names) for status in refused}
+    answers |= {str(answer.status): _answer(answer) for answer in said.answers}
+    if said.unready:
+        answers["503"] = _refusal(503, ("Anything",))
+    return dict(sorted(answers.items()))
+
+
+def _answer(answer: Answer) -> Schema:
+    described: Schema = {"description": _REASONS[answer.status]}
+    if not answer.media:
+        return described
+    content: Schema = {media: {"schema": _any_of(names)} for media, names in answer.media.items()}
+    return {**described, "content": content}
+
+
+def _refusal(status: int, names: tuple[str, ...]) -> Schema:
+    return {"description": _REASONS[status], "content": {"application/json": {"schema": _any_of(names)}}}
+
+
+def _any_of(names: tuple[str, ...]) -> Schema:
+    if names == ("text",):
+        return {"description": "Server-sent events; the data of each is JSON."}
+    return reference(names[0]) if len(names) == 1 else {"anyOf": [reference(name) for name in names]}

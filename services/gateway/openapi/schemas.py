@@ -1,0 +1,165 @@
+"""The schemas that the description of the paths refers to."""
+
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
+from a2a.types import a2a_pb2 as new
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from pydantic import JsonValue
+
+Schema = dict[str, JsonValue]
+
+_NUMBERS = frozenset({FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32})
+_FRACTIONS = frozenset({FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT})
+_WELL_KNOWN: dict[str, Schema] = {
+    "google.protobuf.Struct": {"type": "object"},
+    "google.protobuf.Value": {},
+    "google.protobuf.ListValue": {"type": "array"},
+    "google.protobuf.Timestamp": {"type": "string", "format": "date-time"},
+}
+
+
+def components(prefix: str, *roots: Descriptor) -> dict[str, JsonValue]:
+    """The schemas of these types and of all that they hold, each under ``prefix`` and its name."""
+    found: dict[str, JsonValue] = {}
+    waiting = list(roots)
+    while waiting:
+        kind = waiting.pop()
+        if prefix + kind.name in found:
+            continue
+        fields = [field for field in kind.fields if not _is_well_known(field)]
+        found[prefix + kind.name] = _message_object(kind, prefix)
+        waiting += [_held(field) for field in fields if field.message_type]
+    return found
+
+
+def reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _message_object(kind: Descriptor, prefix: str) -> Schema:
+    properties: Schema = {field.json_name: _field(field, prefix) for field in kind.fields}
+    return {"type": "object", "properties": properties}
+
+
+def _field(field: FieldDescriptor, prefix: str) -> Schema:
+    if _is_map(field):
+        return {"type": "object", "additionalProperties": _single(_value_of(field), prefix)}
+    single = _single(field, prefix)
+    return {"type": "array", "items": single} if field.is_repeated else single
+
+
+def _single(field: FieldDescriptor, prefix: str) -> Schema:
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        known = _WELL_KNOWN.get(field.message_type.full_name)
+        return reference(prefix + field.message_type.name) if known is None else known
+    if field.type == FieldDescriptor.TYPE_ENUM:
+        return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return {"type": "boolean"}
+    if field.type in _FRACTIONS:
+        return {"type": "number"}
+    return {"type": "integer"} if field.type in _NUMBERS else {"type": "string"}
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    return bool(field.message_type and field.message_type.GetOptions().map_entry)
+
+
+def _value_of(field: FieldDescriptor) -> FieldDescriptor:
+    return field.message_type.fields_by_name["value"]
+
+
+def _is_well_known(field: FieldDescriptor) -> bool:
+    return bool(field.message_type and field.message_type.full_name in _WELL_KNOWN)
+
+
+def _held(field: FieldDescriptor) -> Descriptor:
+    """The type that a field holds; for a map, of its values."""
+    if _is_map(field) and _value_of(field).message_type:
+        return _value_of(field).message_type
+    return field.message_type
+
+
+_TEXT: Schema = {"type": "string"}
+_ANYTHING: Schema = {"type": "object"}
+_CODE: Schema = {"type": "integer"}
+
+
+def schemas() -> dict[str, JsonValue]:
+    return {**components("", *_NEW), **components("V03", *_OLD), **_REQUESTS, **_OWN}
+
+
+_NEW = (
+    new.SendMessageRequest.DESCRIPTOR,
+    new.SendMessageResponse.DESCRIPTOR,
+    new.ListTasksResponse.DESCRIPTOR,
+    new.AgentCard.DESCRIPTOR,
+    new.ListTaskPushNotificationConfigsResponse.DESCRIPTOR,
+)
+_OLD = (old.SendMessageRequest.DESCRIPTOR, old.SendMessageResponse.DESCRIPTOR)
+
+
+def _object(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
+    found: Schema = {"type": "object", "properties": properties}
+    return {**found, "required": list(needed)} if needed else found
+
+
+_STATUS = _object(
+    ("code", "status", "message", "details"),
+    code=_CODE,
+    status=_TEXT,
+    message=_TEXT,
+    details={"type": "array", "items": _ANYTHING},
+)
+_RPC_ERROR = _object(("code", "message"), code=_CODE, message=_TEXT)
+_CALL_ID: Schema = {"type": ["string", "integer", "null"]}
+_VERSION: Schema = {"const": "2.0"}
+_MESSAGE: JsonValue = {
+    "allOf": [reference("Message")],
+    "required": ["messageId", "role", "parts"],
+    "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
+}
+_REQUESTS: Schema = {
+    "SendMessageRequest": _object(
+        ("message",),
+        tenant=_TEXT,
+        message=_MESSAGE,
+        configuration=reference("SendMessageConfiguration"),
+        metadata=_ANYTHING,
+    ),
+    "RpcCall": _object(
+        ("jsonrpc", "method"),
+        jsonrpc=_VERSION,
+        id=_CALL_ID,
+        method={"type": "string", "minLength": 1},
+        params=_ANYTHING,
+    ),
+}
+_OWN: Schema = {
+    "Anything": _ANYTHING,
+    "Refusal": _object(("error",), error=_TEXT),
+    "Status": _object(("error",), error=_STATUS),
+    "V03Error": _object(("code", "message"), code=_CODE, message=_TEXT),
+    "V03Webhook": _object(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
+    "V03Webhooks": _object(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
+    "V03Tasks": _object(
+        ("tasks", "nextPageToken", "pageSize", "totalSize"),
+        tasks={"type": "array", "items": reference("V03Task")},
+        nextPageToken=_TEXT,
+        pageSize=_CODE,
+        totalSize=_CODE,
+    ),
+    "RpcReply": _object(("jsonrpc", "id"), jsonrpc=_VERSION, id=_CALL_ID, result={}, error=_RPC_ERROR),
+    "TaskRecord": _object(
+        ("task_id", "session_id", "state", "metadata"),
+        task_id=_TEXT,
+        session_id=_TEXT,
+        dialect=_TEXT,
+        state=_TEXT,
+        reason={"type": ["string", "null"]},
+        answer={"type": ["string", "null"]},
+        artifacts={"type": "array", "items": _ANYTHING},
+        history={"type": "array", "items": _ANYTHING},
+        request=_ANYTHING,
+        metadata=_ANYTHING,
+    ),
+}

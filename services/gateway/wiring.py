@@ -1,0 +1,220 @@
+"""Where the ports and adapters of single features meet; ``bootstrap`` joins them."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from datetime import datetime
+from time import monotonic
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import httpx
+from redis.asyncio import Redis
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from services.gateway.a2a.webhook_bodies import DialectBodies
+from services.gateway.features.approvals.dispatcher import NoticeLoop
+from services.gateway.features.approvals.notices import Notifier
+from services.gateway.features.approvals.service import ApprovalDesk
+from services.gateway.features.approvals.store import EnvironmentReferences, NoPosts, RedisApprovals, RedisNotices
+from services.gateway.features.console.context import Desks, Glance, Room
+from services.gateway.features.console.pages import Assets, Pages
+from services.gateway.features.console.routes import console
+from services.gateway.features.console.sessions import Gate
+from services.gateway.features.deliveries.dispatcher import DeliveryLoop
+from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
+from services.gateway.features.deliveries.service import Courier, CourierRules, Edge
+from services.gateway.features.deliveries.store import CountedLines, CountedPost, RedisLines
+from services.gateway.features.identity.key_identity import EitherIdentity, KeyIdentity, UnverifiedIdentity
+from services.gateway.features.identity.middleware import Watch
+from services.gateway.features.identity.model import Identity, RateMeter
+from services.gateway.features.identity.settings import DoorSettings
+from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
+from services.gateway.features.identity.store import RedisSignIns
+from services.gateway.features.identity.throttle import Strictness, networks_in
+from services.gateway.features.identity.tokens import Expected, JwtIdentity
+from services.gateway.features.participation.service import ParticipationDesk, World
+from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.store import RedisTaskLists
+from services.gateway.features.webhooks.service import PushBook
+from services.gateway.features.webhooks.settings import PushSettings
+from services.gateway.features.webhooks.store import RedisWebhooks
+from services.gateway.settings import Settings
+from shared.domain.outgoing import webhook_reach
+from shared.infra.guard import Guard
+from shared.infra.installation import Installation
+from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
+from shared.infra.live import Live
+from shared.infra.metrics import Metrics
+from shared.infra.metrics_page import MetricsPage, metrics_app
+from shared.infra.participations import RedisParticipations
+from shared.infra.sealed import Seal
+from shared.infra.side_server import served_beside
+from shared.ports.meter import Meter, NoMeter
+from shared.ports.tasks import Tasks, Wakes
+
+if TYPE_CHECKING:
+    from services.gateway.mcp_server.server import McpSide
+
+
+class MetricsRoom:
+    def __init__(self, settings: Settings, state: Redis) -> None:
+        self.metrics = Metrics("gateway")
+        self._page = MetricsPage(self.metrics, (Installation(state),))
+        self._host, self._port = settings.host, settings.metrics_port
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Show them meanwhile, on ``METRICS_PORT``."""
+        return served_beside(metrics_app(self._page), self._host, self._port)
+
+
+class Doorway:
+    """``identity`` and ``watch``, and what they need running beside the requests."""
+
+    def __init__(self, settings: DoorSettings, meter: RateMeter, now: Callable[[], datetime]) -> None:
+        self._http = httpx.AsyncClient(trust_env=True)  # a proxy on the way to the issuer is the operator's to name
+        patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
+        source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
+        self._keys = SigningKeys(source, monotonic, patience) if "jwt" in settings.ways else None
+        self.identity = self._identity(settings, meter, now)
+        self.watch = Watch(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """The issuer's keys are kept fresh from the first line of the context to its last."""
+        async with self._http, asyncio.TaskGroup() as group:
+            renewing = group.create_task(self._keys.renew_for_ever()) if self._keys else None
+            yield
+            if renewing:
+                renewing.cancel()
+
+    def _identity(self, settings: DoorSettings, meter: RateMeter, now: Callable[[], datetime]) -> Identity:
+        by_key = KeyIdentity(meter, now, settings.allowance)
+        if self._keys is None:
+            return by_key if "keys" in settings.ways else UnverifiedIdentity()
+        expected = Expected(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
+        by_token = JwtIdentity(self._keys, expected, settings.claim_names, meter, settings.allowance)
+        return EitherIdentity(by_key, by_token) if "keys" in settings.ways else by_token
+
+
+_NOBODY = NoMeter()
+
+
+class PushRoom:
+    """``book`` and ``posts`` are None where no webhooks are offered; ``urls`` says in any case where one may lead."""
+
+    def __init__(
+        self,
+        settings: PushSettings,
+        state: Redis,
+        live: Live,
+        now: Callable[[], datetime],
+        *,
+        embedded: bool,
+        meter: Meter = _NOBODY,
+    ) -> None:
+        self._settings, self._live, self._now, self._meter = settings, live, now, meter
+        self._reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
+        self.urls = ReachCheck(self._reach)
+        self.book: PushBook | None = None
+        self.posts: RedisLines | None = None
+        if settings.push_offered:
+            seal = Seal(settings.secrets.sealing_keys())
+            self.posts = RedisLines(state, seal)
+            webhooks = RedisWebhooks(state, seal)
+            self.book = PushBook(webhooks, self.urls, settings.secrets, settings.webhooks_per_task)
+
+    @asynccontextmanager
+    async def open(self, notice: str) -> AsyncIterator[None]:
+        """Deliver meanwhile. ``live`` must be open."""
+        if self.posts is None:
+            yield
+            return
+        rules = _rules(self._settings)
+        async with aclosing(WebhookHttp(Guard(self._reach), rules.timeout, rules.slots)) as post:
+            edge = Edge(self._now, random.random)
+            lines, counted = CountedLines(self.posts, self._meter), CountedPost(post, self._meter)
+            courier = Courier(lines, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
+            loop = DeliveryLoop(courier, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
+            async with loop.running():
+                yield
+
+
+def _rules(settings: PushSettings) -> CourierRules:
+    return CourierRules(
+        timeout=settings.push_timeout,
+        first_pause=settings.push_first_pause,
+        longest_pause=settings.push_longest_pause,
+        tries=settings.push_tries,
+        slots=settings.push_concurrency,
+        per_tenant=max(1, settings.push_concurrency // 4),
+    )
+
+
+@asynccontextmanager
+async def noticing(
+    push: PushRoom, state: Redis, live: Live, console: str, now: Callable[[], datetime]
+) -> AsyncIterator[None]:
+    """Tell meanwhile, through the deliveries of webhooks. ``live`` must be open; ``console``: where it is reached."""
+    nowhere = NoPosts()
+    notifier = Notifier(
+        notices=RedisNotices(state),
+        approvals=RedisApprovals(state),
+        posts=push.posts or nowhere,
+        urls=push.book.urls if push.book else nowhere,
+        references=EnvironmentReferences(),
+        console=console,
+        clock=now,
+    )
+    async with NoticeLoop(notifier, lambda: live.listen(NOTICES_CHANNEL)).running():
+        yield
+
+
+def participation(
+    settings: Settings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
+) -> ParticipationDesk:
+    keys = settings.assessment_keys
+    return ParticipationDesk(
+        participations=RedisParticipations(state, keys) if keys else None,
+        tasks=tasks,
+        wakes=wakes,
+        lists=RedisTaskLists(state),
+        clock=now,
+        new_id=lambda: str(uuid4()),
+        world=World(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
+    )
+
+
+def console_routes(
+    desks: Desks, state: Redis, identity: Identity, settings: Settings, clock: Callable[[], datetime]
+) -> list[BaseRoute]:
+    assets = Assets()
+    room = Room(
+        desks=desks,
+        gate=Gate(identity, RedisSignIns(state)),
+        pages=Pages(assets, settings.model_notice, clock),
+        glance=Glance(desks.approvals, desks.lists, desks.statistics, clock),
+        secure=settings.card_url.startswith("https://"),
+        trusted=networks_in(settings.trusted_proxies),
+    )
+    return [Route("/console", _home), Mount("/console", console(room, assets))]
+
+
+def mcp_side(
+    settings: Settings, desk: TaskDesk, lists: TaskListDesk, approvals: ApprovalDesk, identity: Identity
+) -> "McpSide | None":
+    """The MCP server, where it is switched on: its SDK is loaded there alone."""
+    if not settings.mcp_server:
+        return None
+    from services.gateway.mcp_server.server import McpServices, McpSide
+
+    return McpSide(McpServices(desk, lists, approvals, identity, settings.model_notice))
+
+
+async def _home(_: Request) -> Response:
+    """A relative place: behind a proxy nobody knows here what the outside calls us."""
+    return RedirectResponse("/console/", 307)

@@ -1,0 +1,42 @@
+"""What an operator is told of a write in doubt before the word `retry`: since when nobody waits for its answer."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from services.executor.core.dossier.doubts import brief, describe_doubt
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall
+from shared.domain.words import ToolClass, WriteStatus
+
+pytestmark = pytest.mark.promise("doubt.late_application")
+
+_CALL = PlannedCall(
+    call_id="c1", connection_id="co", tool="pay_invoice", tool_class=ToolClass.CHANGE, arguments_json='{"id":"I-1"}'
+)
+_SILENT = LedgerEntry(
+    key="t:h:c1",
+    call=_CALL,
+    arguments_json='{"id":"I-1"}',
+    plan_hash="h",
+    status=WriteStatus.IN_DOUBT,
+    sending_at=datetime(2026, 4, 1, 12, 0, 5, tzinfo=UTC),
+    open_until=datetime(2026, 4, 1, 12, 0, 41, tzinfo=UTC),
+)
+
+
+def test_an_operator_is_told_that_a_silent_server_may_apply_the_call_later() -> None:
+    told = brief([_SILENT])
+    assert "sent 12:00:05, waited for until 12:00:41 UTC" in told
+    assert "may apply it later: look there before you say retry" in told
+
+
+def test_of_a_server_that_answered_only_the_times_are_told() -> None:
+    told = brief([_SILENT.model_copy(update={"refusal": "busy"})])
+    assert "waited for until 12:00:41 UTC" in told
+    assert "later" not in told
+
+
+def test_programs_are_told_the_same() -> None:
+    known = describe_doubt(_SILENT)
+    assert (known["sent"], known["waited_until"]) == ("2026-04-01T12:00:05+00:00", "2026-04-01T12:00:41+00:00")

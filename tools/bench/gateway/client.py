@@ -1,0 +1,99 @@
+"""A client that costs little beside the servers it asks: connections that stay open, requests encoded beforehand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import perf_counter
+
+import httptools
+from typing_extensions import override
+
+_HEAD = "POST / HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n"
+
+
+def encode_request(body: bytes) -> bytes:
+    return f"{_HEAD}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+class RequestFailed(Exception):
+    """A server answered something else than 200, or an error of JSON-RPC; the message shows it."""
+
+
+class Connection(asyncio.Protocol):
+    """One request at a time. ``on_body`` is handed each piece of a body as it comes, beside the whole at its end."""
+
+    def __init__(self) -> None:
+        self.on_body: Callable[[bytes], None] = lambda _: None
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[bytes] | None = None
+        self._pieces: list[bytes] = []
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  TCP has no other
+        self._transport = transport
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answer and not self._answer.done():
+            self._answer.set_exception(exc or ConnectionError("the server closed the connection"))
+
+    def on_message_complete(self) -> None:
+        if self._answer and not self._answer.done():
+            self._answer.set_result(b"".join(self._pieces))
+
+    async def ask(self, request: bytes) -> bytes:
+        """The answer's body; raises ``RequestFailed`` and ``ConnectionError``."""
+        self._answer, self._pieces = asyncio.get_running_loop().create_future(), []
+        self._parser = httptools.HttpResponseParser(_Pieces(self))
+        assert self._transport  # noqa: S101  made by ``connections``
+        self._transport.write(request)
+        body = await self._answer
+        if self._parser.get_status_code() != 200 or b'"error":' in body:
+            raise RequestFailed(f"{self._parser.get_status_code()}: {body[:300].decode(errors='replace')}")
+        return body
+
+    def take(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self.on_body(piece)
+
+    def close(self) -> None:
+        if self._transport:
+            self._transport.close()
+
+
+class _Pieces:
+    """What the parser calls back."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.on_body, self.on_message_complete = connection.take, connection.on_message_complete
+
+
+@asynccontextmanager
+async def open_connections(port: int, count: int) -> AsyncIterator[list[Connection]]:
+    async with AsyncExitStack() as stack:
+        opened: list[Connection] = []
+        for _ in range(count):
+            _, connection = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
+            stack.callback(connection.close)
+            opened.append(connection)
+        yield opened
+
+
+async def time_requests(connections: list[Connection], requests: Iterator[bytes], seconds: float) -> list[float]:
+    """Ask on all connections at once for so long; the milliseconds of each answer."""
+    until, took = perf_counter() + seconds, list[float]()
+
+    async def ask_on(connection: Connection) -> None:
+        while (began := perf_counter()) < until:
+            await connection.ask(next(requests))
+            took.append((perf_counter() - began) * 1000)
+
+    async with asyncio.TaskGroup() as group:
+        for connection in connections:
+            group.create_task(ask_on(connection))
+    return took

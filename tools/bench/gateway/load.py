@@ -1,0 +1,217 @@
+"""The gateway beside the official SDK's own in-memory server: both under the same load, in turns, in one run."""
+
+import asyncio
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from itertools import count
+from time import perf_counter
+from typing import NamedTuple
+
+from shared.domain.exact_json import Json, JsonObject, loads_object, plain
+from tools.bench.gateway.client import Connection, encode_request, open_connections, time_requests
+from tools.bench.gateway.servers import Server, serving_both, work_off
+
+CONNECTIONS = 8
+_STREAMS, _STATUSES = 16, 100
+_TIMES_AS_MANY, _P99_SHARE = 2.0, 0.25
+_WARM_SECONDS = 0.3
+
+
+class Plan(NamedTuple):
+    """``rounds`` of ``seconds`` each for either server, in turns; ``open_streams`` are held by the gateway."""
+
+    rounds: int = 5
+    seconds: float = 2.0
+    open_streams: int = 1000
+
+
+class Rates(NamedTuple):
+    """Of one kind of request: requests a second (median of the rounds), p99 of all answers, CPU of the server each."""
+
+    a_second: float
+    p50_ms: float
+    p99_ms: float
+    cpu_ms: float
+
+
+class Streaming(NamedTuple):
+    """Events a second over several streams at once (median of the rounds), and CPU of the server each."""
+
+    a_second: float
+    cpu_ms: float
+
+
+class Beside(NamedTuple):
+    ours: Rates
+    sdk: Rates
+
+
+class OpenStreams(NamedTuple):
+    """``cpu_percent``: of one core, while nothing happens in them."""
+
+    streams: int
+    memory_mb: float
+    cpu_percent: float
+
+
+class GatewayFigures(NamedTuple):
+    get_task: Beside
+    accept: Beside
+    ours_streaming: Streaming
+    sdk_streaming: Streaming
+    held: OpenStreams
+
+    @property
+    def missed(self) -> list[str]:
+        """A sentence for each target that was not met."""
+        found = list[str]()
+        for name, (ours, sdk) in (("GetTask", self.get_task), ("accept", self.accept)):
+            times, share = ours.a_second / sdk.a_second, ours.p99_ms / sdk.p99_ms
+            if times < _TIMES_AS_MANY:
+                found.append(f"{name}: {times:.2f} times the SDK's requests a second, target at least {_TIMES_AS_MANY}")
+            if share > _P99_SHARE:
+                found.append(f"{name}: p99 is {share:.2f} of the SDK's, target at most {_P99_SHARE}")
+        return found
+
+    def as_json(self) -> JsonObject:
+        def figures(row: NamedTuple) -> Json:
+            return {name: plain(round(value, 3)) for name, value in row._asdict().items()}
+
+        return {
+            "get_task": {"ours": figures(self.get_task.ours), "sdk": figures(self.get_task.sdk)},
+            "accept": {"ours": figures(self.accept.ours), "sdk": figures(self.accept.sdk)},
+            "stream_events": {"ours": figures(self.ours_streaming), "sdk": figures(self.sdk_streaming)},
+            "open_streams": figures(self.held),
+            "missed": list(self.missed),
+        }
+
+
+async def measure_gateway(plan: Plan) -> GatewayFigures:
+    async with serving_both() as (ours, sdk):
+        tasks = {server: await _ended_task(server) for server in (ours, sdk)}
+        get_task = await _play_both(ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]})))
+        accept = await _play_both(ours, sdk, plan, lambda _: (_message() for _ in count()))
+        streaming = await _streaming(ours, sdk, plan.rounds)
+        return GatewayFigures(get_task, accept, *streaming, await _hold_streams(ours, plan.open_streams))
+
+
+def _rpc(method: str, params: JsonObject) -> bytes:
+    return encode_request(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
+
+
+_NAMES = count()
+
+
+def _message(text: str = "hello", *, method: str = "SendMessage") -> bytes:
+    """A new task, whose answer is not waited for."""
+    message: Json = {"messageId": f"m{next(_NAMES)}", "role": "ROLE_USER", "parts": [{"text": text}]}
+    return _rpc(method, {"message": message, "configuration": {"returnImmediately": True}})
+
+
+def _repeat(request: bytes) -> Iterator[bytes]:
+    while True:
+        yield request
+
+
+async def _new_task(connection: Connection) -> tuple[str, str]:
+    """The names of a new task and of its session."""
+    result = loads_object((await connection.ask(_message())).decode())["result"]
+    task = result["task"] if isinstance(result, dict) else None
+    if not isinstance(task, dict):
+        raise LookupError(f"no task was made: {result}")
+    return str(task["id"]), str(task["contextId"])
+
+
+async def _ended_task(server: Server) -> str:
+    async with open_connections(server.port, 1) as [connection]:
+        task_id, session_id = await _new_task(connection)
+        if server.redis:
+            await work_off(server.redis, session_id)
+        while b"TASK_STATE_COMPLETED" not in await connection.ask(_rpc("GetTask", {"id": task_id})):
+            pass
+    return task_id
+
+
+async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]) -> Beside:
+    took: dict[Server, list[list[float]]] = {ours: [], sdk: []}
+    cpu = dict.fromkeys((ours, sdk), 0.0)
+    for _ in range(plan.rounds):
+        for server in (ours, sdk):
+            async with open_connections(server.port, CONNECTIONS) as connections:
+                await time_requests(connections, requests(server), _WARM_SECONDS)
+                before = server.cpu_ms()
+                took[server].append(await time_requests(connections, requests(server), plan.seconds))
+                cpu[server] += server.cpu_ms() - before
+    return Beside(*(_rates(took[server], cpu[server], plan.seconds) for server in (ours, sdk)))
+
+
+def _rates(rounds: list[list[float]], cpu_ms: float, seconds: float) -> Rates:
+    every = [value for one in rounds for value in one]
+    cuts = statistics.quantiles(every, n=100)
+    a_second = statistics.median(len(one) / seconds for one in rounds)
+    return Rates(a_second, cuts[49], cuts[98], cpu_ms / len(every))
+
+
+async def _streaming(ours: Server, sdk: Server, rounds: int) -> tuple[Streaming, Streaming]:
+    """Streams of many statuses: ours are followed from their start while an executor's stand-in publishes."""
+    found: dict[Server, list[float]] = {ours: [], sdk: []}
+    cpu = dict.fromkeys((ours, sdk), 0.0)
+    for _ in range(rounds):
+        for server in (ours, sdk):
+            before = server.cpu_ms()
+            found[server].append(await _stream_round(server))
+            cpu[server] += server.cpu_ms() - before
+    events = rounds * _STREAMS * _STATUSES
+    return (
+        Streaming(statistics.median(found[ours]), cpu[ours] / events),
+        Streaming(statistics.median(found[sdk]), cpu[sdk] / events),
+    )
+
+
+async def _stream_round(server: Server) -> float:
+    """Events a second, from the first that anybody gets to the last."""
+    arrived, all_follow = list[float](), asyncio.Event()
+
+    def note(piece: bytes) -> None:
+        arrived.extend([perf_counter()] * piece.count(b"data: "))
+        if len(arrived) >= _STREAMS:  # each has its task as it stands
+            all_follow.set()
+
+    async with open_connections(server.port, _STREAMS) as connections:
+        sessions = list[str]()
+        if server.redis:
+            made = [await _new_task(connection) for connection in connections]
+            requests = [_rpc("SubscribeToTask", {"id": task_id}) for task_id, _ in made]
+            sessions = [session_id for _, session_id in made]
+        else:
+            requests = [_message(f"stream {_STATUSES}", method="SendStreamingMessage") for _ in connections]
+        for connection in connections:
+            connection.on_body = note
+        async with asyncio.TaskGroup() as group:
+            for connection, request in zip(connections, requests, strict=True):
+                group.create_task(connection.ask(request))
+            if server.redis:
+                await all_follow.wait()
+                arrived.clear()
+                for session_id in sessions:
+                    group.create_task(work_off(server.redis, session_id, _STATUSES))
+    return len(arrived) / (max(arrived) - min(arrived))
+
+
+async def _hold_streams(server: Server, streams: int) -> OpenStreams:
+    before = server.memory_mb()
+    async with open_connections(server.port, streams) as connections, asyncio.TaskGroup() as group:
+        opened = asyncio.Semaphore(0)
+        task_id, session_id = await _new_task(connections[0])
+        for connection in connections:
+            connection.on_body = lambda _: opened.release()
+            group.create_task(connection.ask(_rpc("SubscribeToTask", {"id": task_id})))
+        for _ in connections:
+            await opened.acquire()
+        memory, cpu, began = server.memory_mb() - before, server.cpu_ms(), perf_counter()
+        await asyncio.sleep(3)
+        spent = (server.cpu_ms() - cpu) / (perf_counter() - began) / 10
+        if server.redis:
+            await work_off(server.redis, session_id)
+    return OpenStreams(streams, memory, spent)
