@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.executor.ports.models import ModelReply, ModelRequest, StopReason
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import as_list, is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.domain.words import FsmState, Strategy, TaskState
 from tests.doubles.scripted_model import json_reply, text_reply
@@ -46,7 +46,8 @@ _CALLS = st.lists(st.tuples(_TOOLS, _ARGUMENTS), min_size=1, max_size=4)
 _JSON = st.sampled_from([{"agrees": False, "problems": [{"part": 1, "why": "no"}]}, {"agrees": True}, [], {}]).map(
     plain
 )
-_TEXTS = st.sampled_from(["", "done", '["C-1"]', '["C-1","C-2"]', "```json\n[1]\n```", "- a\n- b", "[", "not done"])
+_BY_LINES = "- a\n- b"
+_TEXTS = st.sampled_from(["", "done", '["C-1"]', '["C-1","C-2"]', "```json\n[1]\n```", _BY_LINES, "[", "not done"])
 _STOPS: st.SearchStrategy[StopReason] = st.sampled_from(["end_turn", "tool_use", "max_tokens", "pause_turn"])
 _REPLIES = st.one_of(
     st.builds(calls_reply, _CALLS, st.integers(50, 60), _TEXTS),
@@ -119,5 +120,7 @@ def _wrote_only_what_was_let_through(stage: Stage) -> None:
 
 
 def _said_by_the_model(stage: Stage, answer: str) -> bool:
-    """To the byte, somewhere in what the model said; nothing of ours is in it."""
-    return any(dumps(answer)[1:-1] in step.data_json for step in stage.turns.steps.values() if step.kind == "model")
+    """To the byte, somewhere in what the model said, or the list that it wrote by lines; nothing of ours is in it."""
+    ways = (answer, *(text for text in (_BY_LINES,) if as_list(text) == answer))
+    replies = [step.data_json for step in stage.turns.steps.values() if step.kind == "model"]
+    return any(dumps(way)[1:-1] in reply for way in ways for reply in replies)
