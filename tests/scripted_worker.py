@@ -104,7 +104,7 @@ class ConformanceWorker(ScriptedWorker):
         if work.record.state.is_terminal:  # it was canceled before its message was begun
             await store.finish(TurnEnd(record=work.record, session=SessionState()))
             return
-        await store.publish(work.record.model_copy(update={"state": TaskState.WORKING}), _sayings(work, script))
+        await store.append([], _sayings(work, script), work.record.model_copy(update={"state": TaskState.WORKING}))
         canceled = script.slow and await _canceled_meanwhile(store, self._slow)
         state = TaskState.CANCELED if canceled else script.state
         await store.finish(TurnEnd(record=_ended(work, script, state), session=SessionState()))

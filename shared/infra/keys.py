@@ -79,6 +79,7 @@ SESSION_KINDS = (
         "empty",
         "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance; 'turn id:error' -> what broke it; "
         "'turn id:waits' -> a signal that waits while its tenant is stopped; "
+        "'turn id:of' -> what the names of its task's keys begin with; "
         "'now' -> fence and turn",
     ),
     KeyKind(

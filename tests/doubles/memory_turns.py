@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import (
+    NOTHING,
     HandedOver,
     JournalEntry,
     LeaseLost,
@@ -14,6 +15,7 @@ from services.executor.ports.turns import (
     SessionState,
     TurnEnd,
     TurnStore,
+    Unstored,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -72,42 +74,42 @@ class MemoryTurns(TurnStore):
             raise LeaseLost(self.record.session_id)
         return Pulse(self.now(), self.cancel, self.stopped)
 
-    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        await self._write()
-        for entry in entries:
-            self.steps.setdefault(entry.key, entry)
-        self.events += events
-        return await self._pulse()
+    async def append(
+        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> Pulse:
+        return await self._keep(Unstored(tuple(entries), tuple(events), record))
 
-    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        if self.halted:
-            raise HandedOver(self.record.session_id)
-        return await self.append(entries, events)
-
-    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
-        await self._write()
-        self.record = record
-        self.events += events
-        return await self._pulse()
-
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:  # no lease here
-        await self._write()
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+        pulse = await self._pulse()
+        if pulse.stops:
+            return pulse._replace(held=True)
         known = self.writes.get(entry.key)
         if known is not None and known.status not in SENDABLE:
             raise LedgerConflict(entry.key)
-        self.writes[entry.key] = entry
-        return await self._pulse()
+        return await self._keep(beside, entry)
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
-        await self._write()
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+        await self._pulse()
         if entry.key not in self.writes or self.writes[entry.key].status is not before:
             raise LedgerConflict(entry.key)
-        self.writes[entry.key] = entry
-        self.events += events
+        return await self._keep(beside, entry)
+
+    async def _keep(self, batch: Unstored, write: LedgerEntry | None = None) -> Pulse:
+        await self._write()
+        self._keep_steps(batch.entries)
+        self.events += batch.events
+        self.record = batch.record or self.record
+        if write is not None:
+            self.writes[write.key] = write
         return await self._pulse()
+
+    def _keep_steps(self, entries: Sequence[JournalEntry]) -> None:
+        for entry in entries:
+            self.steps.setdefault(entry.key, entry)
 
     async def finish(self, end: TurnEnd) -> None:
         await self._write()
+        self._keep_steps(end.entries)
         self.record = end.record
         self.remembered = self.remembered if end.session is None else end.session
         self.events += end.events

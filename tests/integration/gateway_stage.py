@@ -89,11 +89,8 @@ class ScriptedWorker:
 
     async def _work_off(self, tenant: str, session_id: str) -> None:
         lease = await self._sessions.claim(tenant, session_id)
-        while lease:
-            while work := await self._sessions.next(lease):
-                await self._play(lease, work)
-            if await self._sessions.release(lease):
-                return
+        while lease and (work := await self._sessions.next(lease)):
+            await self._play(lease, work)
 
     async def _begun(self, work: Work) -> None:
         async with self._news:

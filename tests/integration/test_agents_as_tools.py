@@ -292,9 +292,7 @@ async def test_another_gateway_of_ours_is_an_agent_like_any_other() -> None:
 async def _work_off(redis: Redis, store: TaskStore, stage: AgentStage, record: TaskRecord, owner: str) -> TaskRecord:
     """Every turn that waits in the session, by one executor that then lets the session go."""
     sessions = sessions_of(redis, owner)
-    lease = await sessions.claim("acme", "s1")
-    assert lease is not None
-    while not await sessions.release(lease):
+    while (lease := await sessions.claim("acme", "s1")) is not None:
         taken = await begin_next(sessions, lease)
         await stage.worker.run(taken.work, taken.store)
     now = await store.record(record.tenant, record.task_id)

@@ -63,7 +63,7 @@ async def test_an_operator_sees_what_the_tenant_spent_and_what_is_set_aside(redi
         _, before = await _tenant(url, "show")
         day = datetime.now(UTC).date().isoformat()
         spend = RedisSpend(state)
-        await spend.settle("default", day, Charge("a", 120, 1_500_000), reserved=False)
+        await spend.settle("default", day, [Charge("a", 120, 1_500_000)])
         await spend.reserve("default", day, Charge("b", 30, 250_000), DayCaps())
         _, after = await _tenant(url, "show")
     await state.aclose()

@@ -12,7 +12,7 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.heartbeat import Heart
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.heartbeat_thread import beats_in_thread
-from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.sessions import Beat, Lease, Work
 from services.executor.ports.turns import TurnStore
 from shared.infra.keys import partition_keys_of
 from shared.infra.redis import connect
@@ -101,9 +101,9 @@ class CountsBeats:
     def __init__(self) -> None:
         self.beats = 0
 
-    async def extend_all(self, leases: object) -> tuple[Lease, ...]:
+    async def extend_all(self, leases: object) -> Beat:
         self.beats += 1
-        return ()
+        return Beat()
 
 
 async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:

@@ -66,7 +66,7 @@ async def spoken(
     metadata = {"process_type": "expense_approval", "strategy": "fsm", "states": ["DECOMPOSE", "COMPLETE"]}
     record = end.record.model_copy(update={"metadata": metadata})
     await begun.store.finish(end._replace(record=record, session=MEMORY))
-    assert await sessions.release(begun.lease)
+    assert await sessions.next(begun.lease) is None
     return begun
 
 
@@ -169,7 +169,7 @@ async def test_what_was_said_since_it_was_read_is_not_lost(
     await accepted(task_store, "s1", "more")
     begun = await begin(sessions)
     await begun.store.finish(an_end(begun.work)._replace(session=MEMORY._replace(summary="newer")))
-    await sessions.release(begun.lease)
+    assert await sessions.next(begun.lease) is None
     assert not await idle.evict(taken, found.mark)
     assert "newer" in str(await memory_in_redis(redis))
 
@@ -213,7 +213,6 @@ async def test_a_turn_that_is_given_up_leaves_what_the_archive_holds_as_it_is(
     begun = await begin(sessions)
     await begun.store.finish(await give_up(begun.work, begun.store, 5))
     assert await sessions.next(begun.lease) is None
-    await sessions.release(begun.lease)
     ended = await task_store.record("acme", record.task_id)
     assert ended is not None
     assert ended.state is TaskState.FAILED

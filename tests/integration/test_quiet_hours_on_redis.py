@@ -14,7 +14,7 @@ from shared.infra.keys import partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_turn
-from tests.integration.state_stage import accepted, begin_next, sessions_of
+from tests.integration.state_stage import accepted, sessions_of
 from tests.unit.executor.stage import APPROVE, TASK, Stage
 
 _KEYS = partition_keys_of("acme", "s1")
@@ -43,9 +43,8 @@ async def _work_off(redis: Redis, stage: Stage, owner: str) -> None:
     sessions = sessions_of(redis, owner)
     lease = await sessions.claim("acme", "s1")
     assert lease is not None
-    while not await sessions.release(lease):
-        taken = await begin_next(sessions, lease)
-        await stage.worker.run(taken.work, taken.store)
+    while work := await sessions.next(lease):
+        await stage.worker.run(work, sessions.turn_store(lease, work))
 
 
 async def _rest(redis: Redis, store: TaskStore, stage: Stage) -> TaskRecord:

@@ -58,7 +58,7 @@ async def test_every_step_of_a_turn_touches_one_slot(cluster: Redis) -> None:
         record = await accepted(store)
         begun = await begin(sessions_of(cluster, "one"))
         await begun.store.append([JournalEntry("k1", "note", "{}")], [NOTE])
-        await begun.store.publish(begun.work.record, [NOTE])
+        await begun.store.append([], [NOTE], begun.work.record)
         await begun.store.open_write(an_entry(), 1.0)
         await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)
         await begun.store.finish(an_end(begun.work))
@@ -80,7 +80,7 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
         sessions = sessions_of(cluster, "one")
         leases = [await sessions.claim("acme", f"s{number}") for number in range(8)]
         kept = [lease for lease in leases if lease is not None]
-        assert await sessions.extend_all(kept) == []
+        assert (await sessions.extend_all(kept)).lost == ()
         assert len(kept) == 8
         async with asyncio.timeout(PATIENCE):
             late = await accepted(store, "late")

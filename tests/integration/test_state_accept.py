@@ -28,7 +28,7 @@ def sessions(redis: Redis) -> RedisSessions:
 async def _end(sessions: RedisSessions, session_id: str, state: TaskState = TaskState.COMPLETED) -> None:
     begun = await begin(sessions, session_id)
     await begun.store.finish(an_end(begun.work, state))
-    assert await sessions.release(begun.lease)
+    assert await sessions.next(begun.lease) is None
 
 
 async def test_an_accepted_task_is_found_by_its_id(store: TaskStore) -> None:

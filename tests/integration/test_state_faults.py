@@ -89,11 +89,11 @@ async def test_a_claim_whose_reply_was_lost_is_taken_up_by_the_same_process_at_o
     mended = Mended()
     await _worked_off(redis, mended)
     assert (unheard is not None, await _state(task_store, record)) == (True, TaskState.COMPLETED)
-    assert mended.counts[Fault.NOT_RUNNING] == 1
+    assert mended.counts[Fault.OWNER_GONE] == 1
 
 
 @pytest.mark.promise("state.faults_mended")
-async def test_a_claim_that_began_nothing_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
+async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     dead = await sessions_of(redis, "two").claim("acme", "s1")
     assert dead is not None
@@ -102,7 +102,7 @@ async def test_a_claim_that_began_nothing_is_taken_over_and_counted(redis: Redis
     await Reaper(RedisUpkeep(redis), wakes, mended).tick()
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
-    assert [fault for fault, number in mended.counts.items() if number] == [Fault.NOT_RUNNING]
+    assert [fault for fault, number in mended.counts.items() if number] == [Fault.OWNER_GONE]
 
 
 @pytest.mark.promise("state.faults_mended")
@@ -162,7 +162,7 @@ async def test_an_overdue_timer_is_fired_and_counted_for_the_whole_installation(
     begun = await begin(one)
     due = Timer(NOON - timedelta(days=365), "a1")
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
-    assert await one.release(begun.lease)
+    assert await one.next(begun.lease) is None
     reaper = Reaper(RedisUpkeep(redis), HeardWakes(), Mended())
     for _ in range(2):
         await reaper.tick()
@@ -176,7 +176,7 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
     seconds, micros = await redis.time()
     due = Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1")
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
-    assert await one.release(begun.lease)
+    assert await one.next(begun.lease) is None
     mended, wakes = Mended(), HeardWakes()
     await Reaper(RedisUpkeep(redis), wakes, mended).tick()
     assert (wakes.heard, sum(mended.counts.values())) == ([("acme", "s1")], 0)

@@ -192,7 +192,7 @@ async def test_a_turn_is_cancelled_when_its_lease_is_lost(redis: Redis, task_sto
         lease = await _steal(redis)
         await _all_ended(runner)
     assert worker.cancelled == 1
-    assert await sessions_of(redis, "two").extend_all([lease]) == []
+    assert (await sessions_of(redis, "two").extend_all([lease])).lost == ()
 
 
 async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, task_store: TaskStore) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.core.turn.heartbeat import Heart
 from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
 from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
@@ -33,7 +34,7 @@ STEP = JournalEntry("k1", "note", "{}")
 WRITES: dict[str, Callable[[Begun], Awaitable[object]]] = {
     "pulse": lambda begun: begun.store.pulse(),
     "append": lambda begun: begun.store.append([STEP], [NOTE]),
-    "publish": lambda begun: begun.store.publish(begun.work.record, [NOTE]),
+    "publish": lambda begun: begun.store.append([], [NOTE], begun.work.record),
     "open_write": lambda begun: begun.store.open_write(an_entry(), 1.0),
     "settle_write": lambda begun: begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING),
     "finish": lambda begun: begun.store.finish(an_end(begun.work)),
@@ -80,7 +81,7 @@ async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: 
     begun = await begin(sessions_of(redis, "one"))
     assert begun.work.record.task_id == record.task_id
     await begun.store.finish(an_end(begun.work))
-    assert await sessions_of(redis, "one").release(begun.lease)
+    assert await sessions_of(redis, "one").next(begun.lease) is None
 
 
 async def test_nothing_is_claimed_where_nothing_waits(redis: Redis) -> None:
@@ -101,7 +102,7 @@ async def test_a_late_heartbeat_keeps_a_lease_that_nobody_took(redis: Redis, tas
     one = sessions_of(redis, "one")
     begun = await begin(one)
     await break_lease(redis, begun.lease)
-    assert await one.extend_all([begun.lease]) == []
+    assert (await one.extend_all([begun.lease])).lost == ()
     assert await sessions_of(redis, "two").claim("acme", "s1") is None
 
 
@@ -121,14 +122,14 @@ async def test_a_fenced_off_owner_can_write_nothing(redis: Redis, task_store: Ta
 
 
 @pytest.mark.promise("state.fenced")
-@pytest.mark.parametrize("act", ["next", "release", "abandon"])
+@pytest.mark.parametrize("act", ["next", "abandon"])
 async def test_a_fenced_off_owner_cannot_act_on_the_session(redis: Redis, task_store: TaskStore, act: str) -> None:
     await accepted(task_store)
     one = sessions_of(redis, "one")
     old = await begin(one)
     await break_lease(redis, old.lease)
     new = await begin(sessions_of(redis, "two"))
-    acts = {"next": one.next, "release": one.release, "abandon": one.abandon}
+    acts = {"next": one.next, "abandon": one.abandon}
     with pytest.raises(LeaseLost):
         await acts[act](old.lease)
     await new.store.pulse()
@@ -145,7 +146,7 @@ async def test_a_heartbeat_tells_which_leases_are_lost_and_keeps_the_others(
         held.append((await begin(one, f"s{number}")).lease)
     await break_lease(redis, held[3])
     await begin(sessions_of(redis, "two"), "s3")
-    assert await one.extend_all(held) == [held[3]]
+    assert (await one.extend_all(held)).lost == (held[3],)
 
 
 @pytest.mark.promise("state.order")
@@ -179,10 +180,9 @@ async def test_a_session_with_work_is_not_released(redis: Redis, task_store: Tas
     begun = await begin(one)
     await task_store.accept(record, a_turn(record), dedupe=None)
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED))
-    assert not await one.release(begun.lease)
     further = await begin_next(one, begun.lease)
     await further.store.finish(an_end(further.work))
-    assert await one.release(begun.lease)
+    assert await one.next(begun.lease) is None
 
 
 async def test_an_abandoned_session_can_be_taken_at_once(redis: Redis, task_store: TaskStore) -> None:
@@ -327,7 +327,7 @@ async def test_an_ended_task_stays_as_it_ended(redis: Redis, task_store: TaskSto
     assert stored is not None
     assert stored.state is TaskState.CANCELED
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
-    assert await one.release(begun.lease)
+    assert await one.next(begun.lease) is None
 
 
 async def test_a_session_remembers_its_turns(redis: Redis, task_store: TaskStore) -> None:
@@ -344,8 +344,8 @@ async def test_a_published_record_is_what_clients_see(redis: Redis, task_store: 
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
     working = record.model_copy(update={"state": TaskState.WORKING})
-    await begun.store.publish(working, [NOTE])
-    await begun.store.publish(working.model_copy(update={"reason": "still"}), [])
+    await begun.store.append([], [NOTE], working)
+    await begun.store.append([], [], working.model_copy(update={"reason": "still"}))
     assert await task_store.record("acme", record.task_id) == working.model_copy(update={"reason": "still"})
 
 
@@ -355,7 +355,7 @@ async def test_a_waiting_task_leaves_a_timer_and_holds_no_lease(redis: Redis, ta
     begun = await begin(one)
     timer = Timer(NOON + timedelta(hours=1), "a1")
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=timer))
-    assert await one.release(begun.lease)
+    assert await one.next(begun.lease) is None
     keys = partition_keys_of("acme", "s1")
     assert await redis.zscore(keys.timers, f"acme:s1:{begun.work.turn.task_id}:a1") == timer.due.timestamp() * 1000
     assert [await redis.exists(name) for name in (keys.leased, keys.waiting)] == [0, 0]
@@ -371,3 +371,42 @@ async def test_the_outcome_is_what_the_learner_will_read(redis: Redis, task_stor
     header, case = digest_of(told)
     assert row == {"id": f"{end.record.task_id}:1", "o": told.model_dump_json(), "h": header, "c": case}
     assert header
+
+
+@pytest.mark.promise("state.release_empty")
+@pytest.mark.parametrize("more", [True, False])
+async def test_a_turns_end_gives_the_lease_back_only_if_no_other_turn_waits(
+    redis: Redis, task_store: TaskStore, more: bool
+) -> None:
+    record = await accepted(task_store)
+    one = sessions_of(redis, "one")
+    lease = await one.claim("acme", "s1")
+    assert lease is not None
+    work, held = await one.next(lease), Heart(5.0).held_lease(lease)
+    assert work is not None
+    if more:
+        await task_store.accept(record, a_turn(record), dedupe=None)
+    await one.turn_store(lease, work, held).finish(an_end(work, TaskState.INPUT_REQUIRED))
+    assert held.released is not more
+    assert (await one.extend_all([lease])).lost == (() if more else (lease,))
+
+
+@pytest.mark.promise("state.release_empty")
+async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis: Redis, task_store: TaskStore) -> None:
+    """A signal that waits in its session is told by the heartbeat; the turn then hears what it is."""
+    record = await accepted(task_store)
+    one, heart = sessions_of(redis, "one"), Heart(0.06)
+    lease = await one.claim("acme", "s1")
+    assert lease is not None
+    work = await one.next(lease)
+    assert work is not None
+    store, watching = one.turn_store(lease, work, heart.held_lease(lease)), asyncio.ensure_future(heart.watch(lease))
+    cancel = a_turn(record, TurnKind.CANCEL)
+    assert await task_store.signal("acme", "s1", cancel)
+    beating = asyncio.ensure_future(heart.beat(one))
+    async with asyncio.timeout(10):
+        while (pulse := await store.pulse()).cancel is None:
+            await asyncio.sleep(0.01)
+    for task in (watching, beating):
+        task.cancel()
+    assert pulse.cancel == cancel

@@ -56,7 +56,7 @@ async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> Begun:
     one = sessions_of(redis, "one")
     begun = await begin(one)
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
-    assert await one.release(begun.lease)
+    assert await one.next(begun.lease) is None
     return begun
 
 
@@ -109,7 +109,7 @@ async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_sto
     assert (fired.work.turn.kind, fired.work.turn.task_id) == (TurnKind.DEADLINE, begun.work.turn.task_id)
     assert fired.work.turn.data == {"subject": "a1"}
     await fired.store.finish(an_end(fired.work))
-    assert await two.release(fired.lease)
+    assert await two.next(fired.lease) is None
 
 
 async def test_a_timer_that_is_not_due_stays(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:
@@ -126,7 +126,7 @@ async def test_the_timer_of_an_ended_task_just_goes(
     two = sessions_of(redis, "two")
     cancel = await begin(two)
     await cancel.store.finish(an_end(cancel.work, TaskState.CANCELED))
-    assert await two.release(cancel.lease)
+    assert await two.next(cancel.lease) is None
     await reaper.tick()
     assert wakes.heard == []
     assert await two.claim("acme", "s1") is None

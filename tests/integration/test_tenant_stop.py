@@ -24,7 +24,7 @@ pytestmark = pytest.mark.promise("tenant.stop")
 
 
 class StoppedThrice(RunsTurns):
-    """Its tenant is stopped as it begins, three times; it looks at its pulse as a worker does before each call."""
+    """Its tenant is stopped as it begins, three times; it hears of it as it stores something."""
 
     def __init__(self, stops: TenantStops) -> None:
         self._stops = stops
@@ -34,7 +34,7 @@ class StoppedThrice(RunsTurns):
         self.attempts.append(work.attempts)
         if len(self.attempts) <= 3:
             await self._stops.stop("acme", "repairs")
-        pulse = await store.pulse()
+        pulse = await store.append([])
         if pulse.stopped is not None:
             raise TenantStopped(pulse.stopped)
         await store.finish(an_end(work))
@@ -128,7 +128,6 @@ async def test_a_cancel_passes_what_waits_for_its_stopped_tenant(redis: Redis, t
     assert begun.work.turn.kind is TurnKind.CANCEL
     await begun.store.finish(an_end(begun.work, TaskState.WORKING))
     assert await one.next(begun.lease) is None
-    assert await one.release(begun.lease)
     assert await one.claim("acme", "s1") is None
     await stops.resume("acme")
     assert (await begin(one)).work.turn.kind is TurnKind.DECISION

@@ -8,7 +8,15 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, SessionState, TurnEnd, TurnStore
+from services.executor.ports.turns import (
+    JournalEntry,
+    LeaseLost,
+    LedgerConflict,
+    SessionState,
+    TurnEnd,
+    TurnStore,
+    Unstored,
+)
 from shared.contracts.approval import Approval
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Turn, TurnKind
@@ -96,11 +104,23 @@ async def test_every_answer_tells_of_a_cancel(stage: Stage) -> None:
     told = [
         await stage.store.pulse(),
         await stage.store.append([FIRST]),
-        await stage.store.publish(stage.work.record, []),
+        await stage.store.append([], [], stage.work.record),
         await stage.store.open_write(an_entry(), 1.0),
-        await stage.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING),
     ]
     assert [pulse.cancel for pulse in told] == [cancel] * len(told)
+
+
+async def test_no_intent_is_stored_where_a_cancel_waits(stage: Stage) -> None:
+    """What was to be stored beside it is not stored either; a write that was sent is settled all the same."""
+    sent = an_entry().model_copy(update={"key": "sent"})
+    await stage.store.open_write(sent, 1.0)
+    await stage.cancel()
+    held = await stage.store.open_write(an_entry(), 1.0, Unstored((FIRST,)))
+    settled = await stage.store.settle_write(
+        sent.model_copy(update={"status": WriteStatus.SENT}), WriteStatus.SENDING, Unstored((SECOND,))
+    )
+    assert (held.held, settled.held, list(await stage.store.ledger())) == (True, False, ["sent"])
+    assert await stage.store.journal() == (SECOND,)
 
 
 async def test_a_write_is_opened_once(stage: Stage) -> None:
@@ -155,7 +175,7 @@ async def test_whoever_is_fenced_off_can_write_nothing(stage: Stage, write: str)
     writes: dict[str, Callable[[], Awaitable[object]]] = {
         "pulse": stage.store.pulse,
         "append": lambda: stage.store.append([FIRST]),
-        "publish": lambda: stage.store.publish(stage.work.record, []),
+        "publish": lambda: stage.store.append([], [], stage.work.record),
         "open_write": lambda: stage.store.open_write(an_entry(), 1.0),
         "settle_write": lambda: stage.store.settle_write(an_entry(), WriteStatus.SENT),
         "finish": lambda: stage.store.finish(an_end(stage.work)),

@@ -73,20 +73,22 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
 def _leave_intents_unflushed() -> None:
     """An intent is kept in the process's memory, and stored with what came of its call."""
     from services.executor.adapters.redis_turns import RedisTurnStore
-    from services.executor.ports.turns import Pulse
+    from services.executor.ports.turns import Pulse, Unstored
     from shared.contracts.ledger import LedgerEntry
 
     stored, settled = RedisTurnStore._open, RedisTurnStore._settle
-    kept: dict[str, tuple[LedgerEntry, float]] = {}
+    kept: dict[str, tuple[LedgerEntry, float, Unstored]] = {}
 
-    async def _open(self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float) -> tuple[Pulse, bool]:
-        kept[entry.key] = (entry, hold_seconds)
+    async def _open(
+        self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float, beside: Unstored
+    ) -> tuple[Pulse, bool]:
+        kept[entry.key] = (entry, hold_seconds, beside)
         return await self.pulse(), True
 
-    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, events: Sequence[object] = ()) -> Pulse:
+    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, beside: Unstored) -> Pulse:
         if entry.key in kept:
             await stored(self, *kept.pop(entry.key))
-        return await settled(self, entry, before, events)  # type: ignore[arg-type]
+        return await settled(self, entry, before, beside)  # type: ignore[arg-type]
 
     RedisTurnStore._open = _open  # type: ignore[method-assign]
     RedisTurnStore._settle = _settle  # type: ignore[method-assign]
@@ -94,49 +96,18 @@ def _leave_intents_unflushed() -> None:
 
 def _check_no_fence() -> None:
     """An executor that was frozen beyond its lease works on by the ledger as it knows it, over what others store."""
-    _keep_the_ledger_in_memory()
     own = "if held[1] == owner and held[2] == fence then"
     _change_scripts(
         {
             "": {"return held[1] == owner and held[2] == fence": "return true"},
             "extend": {own: "if true then"},
-            "open_write": {"then return {'conflict'} end": "then known = false end"},
-            "settle_write": {
-                "if not known or string.match(known, '^[^\\n]*') ~= before then return {'conflict'} end": ""
+            "append": {
+                "then return {'conflict'} end": "then stored = false end",
+                "~= known) then": "~= known) and false then",
             },
             "finish": {"if known[1] ~= version then return {'conflict'} end": ""},
         }
     )
-
-
-def _keep_the_ledger_in_memory() -> None:
-    from services.executor.adapters.redis_turns import RedisTurnStore
-    from services.executor.ports.turns import JournalEntry, Pulse
-    from shared.contracts.ledger import LedgerEntry
-
-    journal, ledger = RedisTurnStore.journal, RedisTurnStore.ledger
-    stored, settled = RedisTurnStore._open, RedisTurnStore._settle
-    known: dict[int, dict[str, LedgerEntry]] = {}
-
-    async def read_journal(self: RedisTurnStore) -> tuple[JournalEntry, ...]:
-        known[id(self)] = dict(await ledger(self))
-        return await journal(self)
-
-    async def read_ledger(self: RedisTurnStore) -> Mapping[str, LedgerEntry]:
-        return known[id(self)] if id(self) in known else await ledger(self)
-
-    async def _open(self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float) -> tuple[Pulse, bool]:
-        known.setdefault(id(self), {})[entry.key] = entry
-        return await stored(self, entry, hold_seconds)
-
-    async def _settle(self: RedisTurnStore, entry: LedgerEntry, *more: object) -> Pulse:
-        known.setdefault(id(self), {})[entry.key] = entry
-        return await settled(self, entry, *more)  # type: ignore[arg-type]
-
-    RedisTurnStore.journal = read_journal  # type: ignore[method-assign]
-    RedisTurnStore.ledger = read_ledger  # type: ignore[method-assign]
-    RedisTurnStore._open = _open  # type: ignore[method-assign]
-    RedisTurnStore._settle = _settle  # type: ignore[method-assign, assignment]
 
 
 def _acknowledge_before_the_effect() -> None:

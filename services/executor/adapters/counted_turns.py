@@ -14,6 +14,7 @@ from services.executor.core.dossier.endings import TenantStopped
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import (
+    NOTHING,
     HandedOver,
     JournalEntry,
     LeaseLost,
@@ -21,6 +22,7 @@ from services.executor.ports.turns import (
     SessionState,
     TurnEnd,
     TurnStore,
+    Unstored,
 )
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
@@ -98,24 +100,18 @@ class CountedStore(TurnStore):
         return await self._store.pulse()
 
     @override
-    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        return self._count_events(await self._store.append(entries, events), events)
+    async def append(
+        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> Pulse:
+        return self._count_events(await self._store.append(entries, events, record), events)
 
     @override
-    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        return self._count_events(await self._store.append_ahead(entries, events), events)
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+        return self._count_events(await self._store.open_write(entry, hold_seconds, beside), beside.events)
 
     @override
-    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
-        return self._count_events(await self._store.publish(record, events), events)
-
-    @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
-        return await self._store.open_write(entry, hold_seconds)
-
-    @override
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
-        pulse = self._count_events(await self._store.settle_write(entry, before, events), events)
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+        pulse = self._count_events(await self._store.settle_write(entry, before, beside), beside.events)
         if _stays(entry):
             self._meter.add(names.WRITES, proof=entry.status.value)
         if before in DOUBTS and entry.status not in DOUBTS:

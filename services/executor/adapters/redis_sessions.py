@@ -10,8 +10,8 @@ from typing import cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_turns import RedisTurnStore
-from services.executor.ports.sessions import Fault, Lease, Sessions, UnreadableTurn, Work
+from services.executor.adapters.redis_turns import STOPPED_MS, Opening, RedisTurnStore
+from services.executor.ports.sessions import Beat, Fault, HeldLease, Lease, Sessions, UnreadableTurn, Work
 from services.executor.ports.turns import LeaseLost, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
@@ -27,7 +27,6 @@ _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decide
 _TASK_ID = re.compile(r'"task_id":\s*"([^"\\]+)"')
 _AT_ONCE = 500  # leases extended in one step
 _ERROR = 1000  # characters of what broke a turn
-_STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
 
 
 class RedisSessions(Sessions):
@@ -43,55 +42,61 @@ class RedisSessions(Sessions):
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
         self._halted = False
+        self._claimed: dict[Lease, list[Reply]] = {}  # turns that claims have begun, until they are asked for
 
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
-        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
-        names += [keys.stopped_key(tenant, session_id), session.session, session.open, partition.idle]
-        member = keys.pack(keys.Member(tenant, session_id))
-        arguments: list[Argument] = [self._owner, self._lease_ms, member, Fault.NOT_RUNNING, Fault.OWNER_GONE]
-        arguments += [_STOPPED_MS, keys.SESSION_RETENTION_SECONDS]
-        match await self._scripts.run("claim", names, arguments):
-            case [int(fence), str(mended)]:
-                return Lease(tenant, session_id, fence, self._owner, Fault(mended) if mended else None)
-            case _:
-                return None
+        reply = await self._claim(tenant, session_id, "")
+        if reply is None:
+            return None
+        lease = Lease(tenant, session_id, int(str(reply[0])), self._owner, Fault(str(reply[1])) if reply[1] else None)
+        self._claimed[lease] = reply
+        return lease
 
-    async def extend_all(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+    async def next(self, lease: Lease) -> Work | None:
+        reply = self._claimed.pop(lease, None) or await self._claim(lease.tenant, lease.session_id, str(lease.fence))
+        return None if reply is None else await self._begun_work(lease, reply)
+
+    async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
+        """The next turn with all that is stored of its task; None, and no lease, where there is nothing to begin."""
+        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+        names = [session.lease, session.inbox, session.signals, session.turns, session.begun, partition.waiting]
+        names += [partition.leased, session.session, session.open, partition.idle]
+        names.append(keys.stopped_key(tenant, session_id))
+        member = keys.pack(keys.Member(tenant, session_id))
+        arguments: list[Argument] = [self._owner, fence, self._lease_ms, member, Fault.OWNER_GONE]
+        arguments += [STOPPED_MS, keys.SESSION_RETENTION_SECONDS]
+        reply = await self._scripts.run("claim", names, arguments)
+        if reply == ["lost"]:
+            raise LeaseLost(session_id)
+        return reply if isinstance(reply, list) else None
+
+    async def _begun_work(self, lease: Lease, reply: list[Reply]) -> Work:
+        """Raises ``UnreadableTurn``."""
+        _, _, stored, attempts, waited, problem, turn_id, task, memory, pulse = reply
+        turn = None
+        try:
+            turn = Turn.model_validate_json(str(stored))
+            opening = Opening(cast("list[Reply]", task), cast("list[str]", memory), cast("list[str]", pulse))
+            json, version = opening.record or await self._record(lease, turn)
+            record = TaskRecord.model_validate_json(json)
+        except ValidationError as error:
+            about = (str(turn_id), str(stored), int(str(attempts)), turn)
+            raise await self._unreadable(error, *about) from error
+        begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
+        return Work(turn, record, *begun, opening)
+
+    async def extend_all(self, leases: Sequence[Lease]) -> Beat:
         chunks = list(_chunks(leases))
         calls = [self._extending(partition, chunk) for partition, chunk in chunks]
         replies = await self._scripts.run_many("extend", calls) if calls else []
-        pairs = zip(chunks, cast("list[list[int]]", replies), strict=True)
-        return [chunk[place - 1] for (_, chunk), places in pairs for place in places]
+        pairs = tuple(zip(chunks, cast("list[list[list[int]]]", replies), strict=True))
+        lost, called = (tuple(chunk[place - 1] for (_, chunk), told in pairs for place in told[n]) for n in (0, 1))
+        return Beat(lost, called)
 
     def _extending(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
-        names = [partition, *(_keys_of(lease)[0].lease for lease in leases)]
+        names = [partition, *(name for lease in leases for name in _beat_keys(lease))]
         rows: list[Argument] = [part for lease in leases for part in (lease.fence, _member(lease))]
         return names, [self._owner, self._lease_ms, *rows]
-
-    async def next(self, lease: Lease) -> Work | None:
-        session, _ = _keys_of(lease)
-        names = [session.lease, session.inbox, session.signals, session.turns, session.begun]
-        names.append(keys.stopped_key(lease.tenant, lease.session_id))
-        match await self._run_fenced("next", lease, names, []):
-            case ["ok", str(stored), int(attempts), waited, str(problem), str(turn_id)]:
-                turn = None
-                try:
-                    turn = Turn.model_validate_json(stored)
-                    work = await self._work(lease, turn, attempts, int(str(waited)))
-                except ValidationError as error:
-                    raise await self._unreadable(error, turn_id, stored, attempts, turn) from error
-                return work._replace(last_error=problem)
-            case _:
-                return None
-
-    async def release(self, lease: Lease) -> bool:
-        session, partition = _keys_of(lease)
-        names = [session.lease, session.inbox, session.signals, session.session, session.open, partition.leased]
-        names += [session.begun, partition.waiting, keys.stopped_key(lease.tenant, lease.session_id), partition.idle]
-        arguments: list[Argument] = [_member(lease), keys.SESSION_RETENTION_SECONDS, _STOPPED_MS]
-        reply = await self._run_fenced("release", lease, names, arguments)
-        return reply[0] == "ok"
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         session, partition = _keys_of(lease)
@@ -99,6 +104,7 @@ class RedisSessions(Sessions):
         names += [session.session, session.open, partition.idle]
         arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
         arguments.append(keys.SESSION_RETENTION_SECONDS)
+        self._claimed.pop(lease, None)
         await self._run_fenced("abandon", lease, names, arguments)
 
     async def bury(self, lease: Lease, letter: DeadTurn) -> None:
@@ -144,15 +150,17 @@ class RedisSessions(Sessions):
         if problem := self._scripts.lineage.blind:
             raise StoreUnavailable(str(problem))
 
-    def turn_store(self, lease: Lease, work: Work) -> TurnStore:
-        return RedisTurnStore(
-            self._scripts, lease, work, self._lease_ms, halted=lambda: self._halted, archive=self._archive
-        )
+    def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
+        return RedisTurnStore(self._scripts, lease, work, self._lease_ms, self._is_halted, held, self._archive)
 
-    async def _work(self, lease: Lease, turn: Turn, attempts: int, waited_us: int) -> Work:
+    def _is_halted(self) -> bool:
+        return self._halted
+
+    async def _record(self, lease: Lease, turn: Turn) -> tuple[str, str]:
+        """The record and its version, of a turn that a gateway accepted which does not name its task's keys yet."""
         name = keys.task_keys(lease.tenant, lease.session_id, turn.task_id).record
         json, version = cast(list[str], await self._scripts.command("HMGET", name, "json", "version"))
-        return Work(turn, TaskRecord.model_validate_json(json), attempts, waited_us, int(version))
+        return json, version
 
     async def _run_fenced(self, script: str, lease: Lease, names: list[str], arguments: list[Argument]) -> list[Reply]:
         reply = await self._scripts.run(script, names, [lease.owner, lease.fence, *arguments])
@@ -168,6 +176,11 @@ def _asked_key(lease: Lease) -> str:
 def _keys_of(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:
     tenant, session_id = lease.tenant, lease.session_id
     return keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+
+
+def _beat_keys(lease: Lease) -> tuple[str, str, str]:
+    session = keys.session_keys(lease.tenant, lease.session_id)
+    return session.lease, session.signals, keys.stopped_key(lease.tenant, lease.session_id)
 
 
 def _chunks(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:

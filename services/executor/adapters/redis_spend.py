@@ -1,11 +1,13 @@
 """What tenants spend by day, on Redis (``DailySpend``)."""
 
+from collections.abc import Sequence
+
 from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.spend import Charge, DailySpend, DayCaps
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Argument, Reply, Scripts
 
 _ANY = -1  # no cap
 
@@ -15,12 +17,18 @@ class RedisSpend(DailySpend):
         self._scripts = Scripts(redis)
 
     @override
-    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps) -> bool:
+    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
         limits = [_ANY if cap is None else cap for cap in (caps.tokens, caps.nanos)]
-        arguments: list[Argument] = [charge.name, charge.tokens, charge.nanos, *limits, keys.SPEND_SECONDS]
-        return await self._scripts.run("reserve_spend", [keys.spend_key(tenant, day)], arguments) == 1
+        wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
+        return await self._spend(tenant, day, [*wanted, *_rows(over)]) == 1
 
     @override
-    async def settle(self, tenant: str, day: str, charge: Charge, *, reserved: bool) -> None:
-        arguments: list[Argument] = [charge.name, charge.tokens, charge.nanos, int(reserved), keys.SPEND_SECONDS]
-        await self._scripts.run("settle_spend", [keys.spend_key(tenant, day)], arguments)
+    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+        await self._spend(tenant, day, [_ANY, _ANY, "", 0, 0, *_rows(charges)])
+
+    async def _spend(self, tenant: str, day: str, arguments: Sequence[Argument]) -> Reply:
+        return await self._scripts.run("spend", [keys.spend_key(tenant, day)], [keys.SPEND_SECONDS, *arguments])
+
+
+def _rows(charges: Sequence[Charge]) -> list[Argument]:
+    return [part for charge in charges for part in (*charge[:3], int(charge.reserved))]

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from time import monotonic
+from typing import NamedTuple, cast
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters.redis_idle import restored
 from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, mark_unconfirmed
 from services.executor.ports.idle import IdleSession
-from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.sessions import HeldLease, Lease, Work
 from services.executor.ports.turns import (
+    NOTHING,
     HandedOver,
     JournalEntry,
     LeaseLost,
@@ -19,6 +21,7 @@ from services.executor.ports.turns import (
     SessionState,
     TurnEnd,
     TurnStore,
+    Unstored,
 )
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.digest import NO_DIGEST, digest_of
@@ -27,13 +30,42 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.partition import partition_of
 from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Argument, Reply, Scripts
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
+STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
+_NO_WRITE: tuple[Argument, ...] = ("", "", "", "", "", 0, "", 0)
 _SENDABLE = f" {' '.join(SENDABLE)} "
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
+
+
+class Opening(NamedTuple):
+    """What the claim of a turn read with it: ``task`` is empty for a turn that does not name its task's keys."""
+
+    task: list[Reply]
+    memory: list[str]
+    pulse: list[str]
+
+    @property
+    def record(self) -> tuple[str, str] | None:
+        """The record and its version."""
+        return (str(self.task[0]), str(self.task[1])) if self.task else None
+
+    @property
+    def approval(self) -> str:
+        return str(self.task[2])
+
+    @property
+    def journal(self) -> list[tuple[str, dict[str, str]]]:
+        rows = cast("list[tuple[str, list[str]]]", self.task[3])
+        return [(name, dict(zip(values[::2], values[1::2], strict=True))) for name, values in rows]
+
+    @property
+    def ledger(self) -> dict[str, str]:
+        flat = cast("list[str]", self.task[4])
+        return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
 class RedisTurnStore(TurnStore):
@@ -46,9 +78,19 @@ class RedisTurnStore(TurnStore):
         work: Work,
         lease_ms: int,
         halted: Callable[[], bool] = lambda: False,
+        held: HeldLease | None = None,
         archive: Archive | None = None,
     ) -> None:
+        """``held``: the lease's heartbeat; without one the store is asked each time, and the lease is never given back
+        with a turn's end.
+        """
         self._archive = archive
+        self._held = held
+        self._heard: tuple[Pulse, float] | None = None  # what the store said last, and when by the process's clock
+        self._ledger: dict[str, LedgerEntry] | None = None  # nobody but the lease's owner writes it
+        opening = work.opening if isinstance(work.opening, Opening) else None
+        self._opening = opening  # until this turn stores anything of its task
+        self._memory = opening.memory if opening is not None else None
         self._restored: SessionState | None = None  # what the archive gave, which one turn asks for more than once
         self._halted = halted
         self._lease_ms = lease_ms
@@ -61,9 +103,14 @@ class RedisTurnStore(TurnStore):
         self._task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
         self._partition = keys.partition_keys_of(lease.tenant, lease.session_id)
         self._member = keys.pack(keys.Member(lease.tenant, lease.session_id))
+        if opening is not None:
+            self._pulse(opening.pulse)
 
     async def journal(self) -> tuple[JournalEntry, ...]:
-        rows = cast("list[tuple[str, dict[str, str]]]", await self._read("XRANGE", self._task.journal, "-", "+"))
+        if (opening := self._opening) is not None and opening.task:
+            rows = opening.journal
+        else:
+            rows = cast("list[tuple[str, dict[str, str]]]", await self._read("XRANGE", self._task.journal, "-", "+"))
         steps: dict[str, JournalEntry] = {}
         for _, row in rows:  # a step that was stored twice counts as it was stored first
             steps.setdefault(row["key"], JournalEntry(row["key"], row["kind"], row["data"]))
@@ -71,19 +118,28 @@ class RedisTurnStore(TurnStore):
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
         """In the order in which they were sent; a Redis hash keeps none."""
-        rows = cast(dict[str, str], await self._read("HGETALL", self._task.ledger))
-        known = {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in rows.items()}
-        return dict(sorted(known.items(), key=lambda entry: _sending_order(entry[1])))
+        if self._ledger is None:
+            self._ledger = await self._read_ledger()
+        return dict(sorted(self._ledger.items(), key=lambda entry: _sending_order(entry[1])))
+
+    async def _read_ledger(self) -> dict[str, LedgerEntry]:
+        if (opening := self._opening) is not None and opening.task:
+            rows = opening.ledger
+        else:
+            rows = cast(dict[str, str], await self._read("HGETALL", self._task.ledger))
+        return {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in rows.items()}
 
     async def approval(self) -> Approval | None:
+        if (opening := self._opening) is not None and opening.task:
+            return Approval.model_validate_json(opening.approval) if opening.approval else None
         latest = await self._read("HGET", self._task.approvals, "latest")
         if latest is None:
             return None
         return Approval.model_validate_json(str(await self._read("HGET", self._task.approvals, str(latest))))
 
     async def session(self) -> SessionState:
-        found = await self._read("HMGET", self._session.session, "state", "evicted", "owner")
-        state, evicted, owner = cast("list[str | None]", found)
+        found = self._memory or await self._read("HMGET", self._session.session, "state", "evicted", "owner")
+        state, evicted, owner = (value or None for value in cast("list[str | None]", found))
         if state is not None:
             return _SESSION.validate_json(state)
         if evicted is None:
@@ -96,31 +152,27 @@ class RedisTurnStore(TurnStore):
     async def pulse(self) -> Pulse:
         if self._halted():
             raise HandedOver(self._lease.session_id)
-        return await self._write("pulse", [], [])
+        if self._heard is None or self._held is None or self._held.has_news():
+            return await self._store(NOTHING)
+        pulse, at = self._heard
+        return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - at))
 
-    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        steps = [part for entry in entries for part in entry]
-        names = [self._task.journal, self._task.events]
-        return await self._write("append", names, [keys.EVENTS_KEPT, len(entries), *steps, *_lines(events)])
+    async def append(
+        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> Pulse:
+        return await self._store(Unstored(tuple(entries), tuple(events), record))
 
-    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        if self._halted():
-            raise HandedOver(self._lease.session_id)
-        return await self.append(entries, events)
-
-    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
-        arguments: list[Argument] = [keys.EVENTS_KEPT, self._version, record.model_dump_json(), record.state.value]
-        pulse = await self._write("publish", [self._task.record, self._task.events], [*arguments, *_lines(events)])
-        self._version += 1
-        return pulse
-
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
         if reason := self._intents.blind:
             raise StoreUnavailable(reason)
         if self._intents.may_have_been_sent(entry):
-            await self._open(in_doubt(entry), hold_seconds)
+            pulse, _ = await self._open(in_doubt(entry), hold_seconds, beside)
+            if pulse.held:
+                return pulse
             raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
-        pulse, confirmed = await self._open(entry, hold_seconds)
+        pulse, confirmed = await self._open(entry, hold_seconds, beside)
+        if pulse.held:
+            return pulse
         await self._check_server_again(entry)
         self._intents.note_opened(entry)
         if not confirmed:
@@ -132,55 +184,107 @@ class RedisTurnStore(TurnStore):
         """Look again once the intent is stored: the server may have been replaced while it was."""
         if reason := self._intents.blind:
             await self._settle(
-                entry.model_copy(update={"status": WriteStatus.UNSENT, "note": reason}), entry.status, ()
+                entry.model_copy(update={"status": WriteStatus.UNSENT, "note": reason}), entry.status, NOTHING
             )
             raise StoreUnavailable(reason)
         if self._intents.may_have_been_sent(entry):
-            await self._settle(in_doubt(entry), entry.status, ())
+            await self._settle(in_doubt(entry), entry.status, NOTHING)
             raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
 
-    async def _open(self, entry: LedgerEntry, hold_seconds: float) -> tuple[Pulse, bool]:
-        """Store the intent; whether as many replicas have it as must."""
-        arguments: list[Argument] = [entry.key, entry.status.value, entry.model_dump_json(), int(hold_seconds * 1000)]
-        names = [self._task.ledger, self._partition.leased]
-        arguments += [self._member, _SENDABLE]
-        if not self._intents.to_confirm:
-            return await self._write("open_write", names, arguments), True
-        words = self._fenced_arguments(names, arguments)
-        reply, confirmed = await self._scripts.run_confirmed("open_write", *words, self._intents.to_confirm)
-        return self._pulse(cast(list[str], reply)), confirmed
+    async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored) -> tuple[Pulse, bool]:
+        """Store the intent; whether as many replicas have it as must. Where the pulse stops the task, nothing is."""
+        hold = int(hold_seconds * 1000)
+        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.model_dump_json(), hold]
+        pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 0])
+        if pulse.held and not pulse.stops:  # what waits there is about another task
+            pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 1])
+        if not pulse.held:
+            self._note_entry(entry)
+        return pulse, confirmed
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
         try:
-            return await self._settle(entry, before, events)
+            return await self._settle(entry, before, beside)
         except LedgerConflict:
             if not self._intents.was_lost(entry):
                 raise
-        return await self._settle_lost(entry, events)
+        return await self._settle_lost(entry, beside)
 
-    async def _settle_lost(self, entry: LedgerEntry, events: Sequence[TaskEvent]) -> Pulse:
+    async def _settle_lost(self, entry: LedgerEntry, beside: Unstored) -> Pulse:
         """Store what became of a write whose intent, or last status, a failover lost: this turn knows it."""
-        known = (await self.ledger()).get(entry.key)
+        known = (await self._read_ledger()).get(entry.key)
         if known is None or known.status in SENDABLE:
-            await self._open(entry.model_copy(update={"status": WriteStatus.SENDING}), 0.0)
+            await self._open_anew(entry.model_copy(update={"status": WriteStatus.SENDING}))
         status = WriteStatus.SENDING if known is None or known.status in SENDABLE else known.status
-        return await self._settle(entry, status, events)
+        return await self._settle(entry, status, beside)
 
-    async def _settle(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent]) -> Pulse:
-        arguments: list[Argument] = [entry.key, before.value, entry.status.value, entry.model_dump_json()]
-        arguments += [self._member, self._lease_ms]
-        names = [self._task.ledger, self._task.events, self._partition.leased]
-        return await self._write("settle_write", names, [keys.EVENTS_KEPT, *arguments, *_lines(events)])
+    async def _open_anew(self, entry: LedgerEntry) -> None:
+        """Store an intent whose request has left."""
+        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.model_dump_json(), 0]
+        await self._store_confirmed(NOTHING, [*write, self._member, 1])
+
+    async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored) -> Pulse:
+        write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, entry.model_dump_json()]
+        pulse = await self._store(beside, [*write, self._lease_ms, self._member, 1])
+        self._note_entry(entry)
+        return pulse
+
+    def _note_entry(self, entry: LedgerEntry) -> None:
+        if self._ledger is not None:
+            self._ledger[entry.key] = entry
+
+    async def _store(self, batch: Unstored, write: Sequence[Argument] = _NO_WRITE) -> Pulse:
+        """One step of the turn: see ``append.lua``."""
+        pulse = self._pulse(cast(list[str], await self._scripts.run("append", *self._step(batch, write))))
+        self._version += batch.record is not None
+        if batch != NOTHING or write is not _NO_WRITE:
+            self._opening = None
+        return pulse
+
+    async def _store_confirmed(self, batch: Unstored, write: Sequence[Argument]) -> tuple[Pulse, bool]:
+        """The same for an intent, and whether as many replicas have it as must."""
+        words, replicas = self._step(batch, write), self._intents.to_confirm
+        if replicas:
+            reply, confirmed = await self._scripts.run_confirmed("append", *words, replicas)
+        else:
+            reply, confirmed = await self._scripts.run("append", *words), True
+        pulse = self._pulse(cast(list[str], reply))
+        self._version += batch.record is not None and not pulse.held
+        self._opening = None
+        return pulse, confirmed
+
+    def _step(self, batch: Unstored, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
+        record = batch.record
+        stored = [self._version, record.model_dump_json(), record.state.value] if record else ["", "", ""]
+        steps = [part for entry in batch.entries for part in entry]
+        names = [self._task.journal, self._task.events, self._task.record, self._task.ledger]
+        names += [self._partition.leased, self._session.begun]
+        arguments = [keys.EVENTS_KEPT, *stored, *write, len(batch.entries), *steps, *_lines(batch.events)]
+        return self._fenced_arguments(names, arguments)
 
     async def finish(self, end: TurnEnd) -> None:
         names = [self._session.inbox, self._session.begun, self._session.session, self._session.open]
-        names += [self._task.record, self._task.events, self._task.approvals]
+        names += [self._task.record, self._task.events, self._task.approvals, self._task.journal]
         names += [self._partition.timers, self._partition.outcomes, self._partition.unarchived]
         partition = partition_of(self._lease.tenant, self._lease.session_id)
         names += [keys.asked_key(partition, self._lease.tenant), self._partition.notices]
-        await self._write("finish", names, self._ending(end))
+        names += [self._partition.waiting, self._partition.leased, self._partition.idle]
+        if self._held is None:
+            await self._finish(names, end, release=False)
+            return
+        with self._held.letting_go():
+            self._held.released = await self._finish(names, end, release=True)
 
-    def _ending(self, end: TurnEnd) -> list[Argument]:
+    async def _finish(self, names: Sequence[str], end: TurnEnd, *, release: bool) -> bool:
+        """Whether the lease was given back in the same step."""
+        words = self._fenced_arguments(names, self._ending(end, release=release))
+        reply = cast(list[str], await self._scripts.run("finish", *words))
+        self._opening = self._memory = None
+        if reply[0] != "ok":
+            self._pulse(reply)
+        return reply[-1] == "released"
+
+    def _ending(self, end: TurnEnd, *, release: bool) -> list[Argument]:
         record, turn = end.record, self._work.turn
         said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if end.timer is not None:
@@ -205,6 +309,12 @@ class RedisTurnStore(TurnStore):
             "\n".join(self._notice_members(end)),
             *(digest_of(end.outcome) if end.outcome else NO_DIGEST),
             record.traceparent or "",
+            len(end.entries),
+            int(release),
+            self._member,
+            STOPPED_MS,
+            keys.SESSION_RETENTION_SECONDS,
+            *(part for entry in end.entries for part in entry),
             *_lines((*end.events, done)),
         ]
 
@@ -228,10 +338,6 @@ class RedisTurnStore(TurnStore):
             outcome.model_dump_json() if outcome else "",
         ]
 
-    async def _write(self, script: str, names: Sequence[str], arguments: Sequence[Argument]) -> Pulse:
-        reply = await self._scripts.run(script, *self._fenced_arguments(names, arguments))
-        return self._pulse(cast(list[str], reply))
-
     def _fenced_arguments(
         self, names: Sequence[str], arguments: Sequence[Argument]
     ) -> tuple[list[str], list[Argument]]:
@@ -242,10 +348,11 @@ class RedisTurnStore(TurnStore):
 
     def _pulse(self, reply: list[str]) -> Pulse:
         match reply:
-            case ["ok", now, stopped, *signals]:
-                return Pulse(_EPOCH + timedelta(microseconds=int(now)), self._cancel(signals), stopped or None)
-            case ["ok", now]:
-                return Pulse(_EPOCH + timedelta(microseconds=int(now)))
+            case ["ok" | "held" as word, now, stopped, *signals]:
+                at = _EPOCH + timedelta(microseconds=int(now))
+                pulse = Pulse(at, self._cancel(signals), stopped or None)
+                self._heard = pulse, monotonic()
+                return pulse._replace(held=word == "held")
             case ["lost"]:
                 raise LeaseLost(self._lease.session_id)
             case _:

@@ -1,6 +1,7 @@
 """Sessions and their leases: the runner's side."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -15,8 +16,7 @@ class Fault(StrEnum):
     """What upkeep finds and mends; each is counted."""
 
     NOT_WOKEN = "accepted_not_woken"  # work waited, and stood in no queue
-    NOT_RUNNING = "claimed_not_running"  # a lease under which no turn was ever begun
-    OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent
+    OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent or never heard of it
     NOT_OWNED = "running_not_owned"  # a turn ran on here although its lease was gone
     OUTCOME_MISSING = "outcome_not_emitted"  # a task had ended, and the learner was not told
     TIMER_OVERDUE = "timer_overdue"  # a deadline had passed for a while, and its turn was not there yet
@@ -46,6 +46,7 @@ class Work(NamedTuple):
     waited_us: int = 0
     version: int = 0
     last_error: str = ""
+    opening: object = None  # what the store read with the turn, for its own use
 
 
 class UnreadableTurn(Exception):
@@ -63,29 +64,49 @@ class UnreadableTurn(Exception):
         self.turn = turn
 
 
+class HeldLease(Protocol):
+    """A lease and its heartbeat, as the store of its turn sees them."""
+
+    released: bool  # the lease was given back with the turn's end
+
+    def has_news(self) -> bool:
+        """Whether the last heartbeat called the lease; if not, what the store said last still holds."""
+        ...
+
+    def letting_go(self) -> AbstractContextManager[None]:
+        """Inside, the lease may be given back, and its heartbeat does not miss it."""
+        ...
+
+
+class Beat(NamedTuple):
+    """What one heartbeat heard: leases that are lost, and those whose turn has to ask the store what is wanted of it,
+    because a signal waits in its session or its tenant is stopped.
+    """
+
+    lost: tuple[Lease, ...] = ()
+    called: tuple[Lease, ...] = ()
+
+
 class ExtendsLeases(Protocol):
-    async def extend_all(self, leases: Sequence[Lease]) -> Sequence[Lease]:
-        """The heartbeat of all of them in one round trip; those that are lost. May raise ``StoreUnavailable``."""
+    async def extend_all(self, leases: Sequence[Lease]) -> Beat:
+        """The heartbeat of all of them in one round trip. May raise ``StoreUnavailable``."""
         ...
 
 
 class Sessions(ExtendsLeases, Protocol):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
-        """The session's lease, or None if another owner holds it or nothing waits there.
+        """The session's lease, or None if another owner holds it or nothing waits there. Its next turn is begun.
 
         Do not claim what this process holds: a living lease of its own is one whose claim it never heard of.
         """
         ...
 
     async def next(self, lease: Lease) -> Work | None:
-        """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished.
+        """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished; after a
+        claim, the turn that it began. None where there is nothing to begin: then the lease is given back.
 
         While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn``.
         """
-        ...
-
-    async def release(self, lease: Lease) -> bool:
-        """Give the lease back; False, and nothing is released, if something waits there that ``next`` would begin."""
         ...
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
@@ -112,7 +133,9 @@ class Sessions(ExtendsLeases, Protocol):
         """From now on every turn of this process is stopped at its next pulse, by ``HandedOver``."""
         ...
 
-    def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...
+    def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
+        """``held``: then the turn's end gives the lease back in the same step, unless another turn waits there."""
+        ...
 
 
 class Openings(NamedTuple):

@@ -1,14 +1,18 @@
 """What model calls cost a tenant."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
 class Charge(NamedTuple):
-    """Fresh tokens and nano-dollars of one call; ``name`` is unique in the tenant."""
+    """Fresh tokens and nano-dollars of one call; ``name`` is unique in the tenant. ``reserved``: the most that it may
+    cost was set aside before it was made.
+    """
 
     name: str
     tokens: int
     nanos: int
+    reserved: bool = False
 
 
 class DayCaps(NamedTuple):
@@ -21,10 +25,13 @@ class DayCaps(NamedTuple):
 class DailySpend(Protocol):
     """What each tenant spends by day, over all executors. Both may raise ``StoreUnavailable``."""
 
-    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps) -> bool:
-        """Set the charge aside if it fits under the caps, with all that is spent and set aside; repeat it freely."""
+    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
+        """Set the charge aside if it fits under the caps, with all that is spent and set aside; repeat it freely.
+
+        ``over`` is settled in the same step, before that.
+        """
         ...
 
-    async def settle(self, tenant: str, day: str, charge: Charge, *, reserved: bool) -> None:
-        """Count what the call did cost. ``reserved``: in place of what was set aside, and only if it still is."""
+    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+        """Count what calls did cost: a reserved one in place of what was set aside, and only if it still is."""
         ...

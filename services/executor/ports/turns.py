@@ -33,12 +33,29 @@ class JournalEntry(NamedTuple):
     data_json: str
 
 
+class Unstored(NamedTuple):
+    """What waits to be stored with a turn's next step: finished steps, events, and the record as it now is."""
+
+    entries: tuple[JournalEntry, ...] = ()
+    events: tuple[TaskEvent, ...] = ()
+    record: TaskRecord | None = None
+
+
+NOTHING = Unstored()
+
+
 class Pulse(NamedTuple):
     """What the store says each time it is asked: Redis time, and whether somebody wants the task, or all, to stop."""
 
     now: datetime
     cancel: Turn | None = None
     stopped: str | None = None  # why the tenant is stopped, if it is
+    held: bool = False  # an intent was not stored, because one of these says so
+
+    @property
+    def stops(self) -> bool:
+        """Whether the task is not to go on."""
+        return self.cancel is not None or self.stopped is not None
 
 
 class SessionCall(NamedTuple):
@@ -84,6 +101,7 @@ class TurnEnd(NamedTuple):
     record: TaskRecord
     session: SessionState | None
     events: tuple[TaskEvent, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()  # the last steps of the journal
     approval: Approval | None = None
     timer: Timer | None = None
     outcome: TaskOutcome | None = None  # set exactly when the task ended
@@ -111,32 +129,28 @@ class TurnStore(Protocol):
         ...
 
     async def pulse(self) -> Pulse:
-        """Read the control key and check the lease: asked before every call to a model or a tool. Writes nothing.
+        """The time, and whether somebody wants the task to stop, as far as it is known here: asked before every call to
+        a model or a tool. Each answer of the store tells it anew; so does the lease's heartbeat. Writes nothing.
 
         Raises ``HandedOver`` once ``Sessions.halt`` was called: the turn stops between two steps.
         """
         ...
 
-    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        """Append finished steps and publish events, in one step."""
+    async def append(
+        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> Pulse:
+        """Append finished steps, publish events, and store the record as it now is, in one step."""
         ...
 
-    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
-        """``append`` in place of ``pulse``: what must be stored before a call is made."""
-        return await self.append(entries, events)
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+        """Store a ``SENDING`` entry before its call, with what waits to be stored, and stretch the lease over the call.
 
-    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
-        """Store the record as it now is and publish events, in one step."""
-        ...
-
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
-        """Store a ``SENDING`` entry before its call and stretch the lease over the call.
-
-        Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise.
+        Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise. Where somebody
+        wants the task to stop, nothing is stored, and the pulse says ``held``.
         """
         ...
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
         """Replace an entry whose status is ``before``; ``LedgerConflict`` if it is not."""
         ...
 

@@ -36,8 +36,8 @@ class RedisPurse(Purse):
             return False
         tokens, money = (record.tokens_per_day, record.dollars_per_day) if record else (None, None)
         caps = (_ANY if tokens is None else tokens, _ANY if money is None else int(Decimal(money) * NANO))
-        arguments = (_name(todo), _tokens(most), most.nanos, *caps, keys.SPEND_SECONDS)
-        return await self._scripts.run("reserve_spend", [_day(todo, record, now)], arguments) == 1
+        arguments = (keys.SPEND_SECONDS, *caps, _name(todo), _tokens(most), most.nanos)
+        return await self._scripts.run("spend", [_day(todo, record, now)], arguments) == 1
 
     @override
     async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
@@ -47,8 +47,8 @@ class RedisPurse(Purse):
         except ValueError:  # it could be read when this was set aside
             record = None
         day = _day(todo, record, now)
-        arguments = (_name(todo), _tokens(cost), cost.nanos, 1, keys.SPEND_SECONDS)
-        await self._scripts.run("settle_spend", [day], arguments)
+        arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _name(todo), _tokens(cost), cost.nanos, 1)
+        await self._scripts.run("spend", [day], arguments)
 
     async def _record(self, tenant: str) -> TenantRecord | None:
         number = await self._records.latest(tenant)

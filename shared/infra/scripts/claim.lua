@@ -1,36 +1,65 @@
--- Take the session's lease if it is free or over and something waits there; the fence grows with every owner.
--- A living lease of the caller's own is one whose claim it never heard of: it is taken under a new fence.
--- Replies with the fence and what the claim put right: the words are those of the port.
--- While the tenant is stopped only cancels are taken; all else is looked at much later.
-local lease, inbox, signals, begun, waiting, leased, stopped, session, open, idle = unpack(KEYS)
-local owner, lease_ms, member, not_running, owner_gone, stopped_ms, retention = unpack(ARGV)
+-- Begin a session's next turn, and say everything that is stored of its task: signals go first; while the tenant is
+-- stopped, only cancels are begun. The turn stays queued until it is finished.
+-- Without a fence the session's lease is taken, if it is free or over; the fence grows with every owner. A living lease
+-- of the caller's own is one whose claim it never heard of: it is taken under a new fence. ``owner_gone`` is said of a
+-- claim that put right that an owner was lost. With a fence the lease is the caller's, and was kept after a turn.
+-- Where nothing is to be begun the lease is given back in the same step, so no turn falls between (I6). What waits for a
+-- stopped tenant to go on is looked at much later, or when the stop ends.
+local lease, inbox, signals, turns, begun, waiting, leased, session, open, idle, stopped = unpack(KEYS)
+local owner, fence, lease_ms, member, owner_gone, stopped_ms, retention = unpack(ARGV)
 
 local now = now_ms()
 local held = redis.call('HMGET', lease, 'owner', 'until', 'fence')
 local lives = held[2] and tonumber(held[2]) > now
-if lives and again and held[1] == owner then return {tonumber(held[3]), ''} end
-if lives and held[1] ~= owner then return false end
-if redis.call('LLEN', inbox) + redis.call('LLEN', signals) == 0 then
-  redis.call('HDEL', lease, 'owner', 'until')
+if fence == '' then
+  if lives and held[1] ~= owner then return false end
+  if lives and again then fence = held[3] end
+elseif not holds(lease, owner, fence) then
+  if again and not held[1] then return false end
+  return {'lost'}
+end
+
+local turn_id, turn
+repeat
+  turn_id = next_turn(signals, inbox, begun, stopped)
+  turn = turn_id and redis.call('HGET', turns, turn_id)
+  if turn_id and not turn then -- an id whose turn is done: left standing, it would hold up the session for good
+    redis.call('LREM', signals, 1, turn_id)
+    redis.call('LREM', inbox, 1, turn_id)
+  end
+until turn or not turn_id
+if not turn then
   redis.call('ZREM', waiting, member)
-  redis.call('ZREM', leased, member)
-  -- Its last owner may have died between its last turn and its release.
-  leaves_in_time(open, session, lease, retention, idle, member)
+  give_back(lease, inbox, signals, waiting, leased, session, open, idle, member, stopped_ms, retention)
   return false
 end
-if stop_reason(stopped) ~= '' and not urgent(signals, begun) then
-  redis.call('HDEL', lease, 'owner', 'until')
-  redis.call('ZREM', leased, member)
-  redis.call('ZADD', waiting, looked_at_in(stopped_ms), member)
-  return false
-end
+
 local mended = ''
-if held[1] then
-  local ran = held[3] == string.match(redis.call('HGET', begun, 'now') or '', '^%d+')
-  mended = ran and owner_gone or not_running
+if fence == '' then
+  if held[1] then mended = owner_gone end
+  fence = int(redis.call('HINCRBY', lease, 'fence', 1))
+  redis.call('HSET', lease, 'owner', owner, 'until', int(now + lease_ms))
+  redis.call('ZREM', waiting, member)
+  redis.call('ZADD', leased, int(now + lease_ms), member)
 end
-local fence = redis.call('HINCRBY', lease, 'fence', 1)
-redis.call('HSET', lease, 'owner', owner, 'until', int(now + lease_ms))
-redis.call('ZREM', waiting, member)
-redis.call('ZADD', leased, int(now + lease_ms), member)
-return {fence, mended}
+local repeated = again and redis.call('HGET', begun, 'now') == fence .. ' ' .. turn_id
+local attempts = redis.call('HINCRBY', begun, turn_id, repeated and 0 or 1)
+redis.call('HSET', begun, 'now', fence .. ' ' .. turn_id)
+local known = redis.call('HMGET', begun, turn_id .. ':at', turn_id .. ':error', turn_id .. ':of')
+local waited = now_us() - tonumber(known[1] or now_us())
+local memory = redis.call('HMGET', session, 'state', 'evicted', 'owner')
+
+-- ``of`` begins the names of the task's keys, which lie in the session's slot.
+local task = {}
+if known[3] then
+  local record = redis.call('HMGET', known[3] .. 'record', 'json', 'version')
+  local approvals = known[3] .. 'approvals'
+  local latest = redis.call('HGET', approvals, 'latest')
+  local approval = latest and redis.call('HGET', approvals, latest) or ''
+  local journal, ledger = redis.call('XRANGE', known[3] .. 'journal', '-', '+'), redis.call('HGETALL', known[3] .. 'ledger')
+  task = {record[1] or '', record[2] or '', approval, journal, ledger}
+end
+return {
+  fence, mended, turn, attempts, int(waited), known[2] or '', turn_id, task,
+  {memory[1] or '', memory[2] or '', memory[3] or ''}, pulse(signals, turns),
+}

@@ -1,17 +1,34 @@
 -- End one turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue.
 -- A repeated finish changes nothing. An ended task stays as it ended; the turn leaves all the same.
+-- ``release``: the lease is given back in the same step, unless another turn is to be begun.
 local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
-local record, events, approvals, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 15)
+local record, events, approvals, journal, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 16)
+local waiting, leased, idle = unpack(KEYS, 17, 19)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
-local settled_id, settled, deadline, seconds, told, header, case, trace = unpack(ARGV, 19, 26)
+local settled_id, settled, deadline, seconds, told, header, case, trace, steps = unpack(ARGV, 19, 27)
+local release, mine, stopped_ms, retention = unpack(ARGV, 28, 31)
 
-if not holds(lease, owner, fence) then return {'lost'} end
-if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok', int(now_us())} end
+local function ended_turn()
+  if release == '0' or next_turn(signals, inbox, begun, KEYS[#KEYS]) then return {'ok', 'kept'} end
+  give_back(lease, inbox, signals, waiting, leased, session, open, idle, mine, stopped_ms, retention)
+  return {'ok', 'released'}
+end
+
+local is_stored = redis.call('HEXISTS', turns, turn_id) == 0
+if not holds(lease, owner, fence) then
+  local held = redis.call('HMGET', lease, 'owner', 'fence')
+  local released = again and is_stored and not held[1] and held[2] == fence
+  return released and {'ok', 'released'} or {'lost'}
+end
+if is_stored then return ended_turn() end
 local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
 if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   enlist(record, state, ended)
+  for i = 32, 31 + 3 * steps, 3 do
+    redis.call('XADD', journal, '*', 'key', ARGV[i], 'kind', ARGV[i + 1], 'data', ARGV[i + 2])
+  end
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended)
   redis.call('HSET', session, 'last', task_id)
   if memory ~= '' then
@@ -48,11 +65,11 @@ if known[2] == '0' then
     redis.call('HSET', record, 'outcome', event_id)
   end
 end
-emit(events, kept, 27, #ARGV)
+emit(events, kept, 32 + 3 * steps, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)
-redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', 'now')
+redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', turn_id .. ':of', 'now')
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)
   -- Until it is archived nothing of it expires; afterwards a late turn's events must not stay for good.
@@ -62,4 +79,4 @@ if redis.call('HGET', record, 'ended') == '1' then
     redis.call('EXPIRE', events, detail)
   end
 end
-return {'ok', int(now_us())}
+return ended_turn()

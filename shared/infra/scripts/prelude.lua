@@ -92,16 +92,33 @@ local function leaves_in_time(open, session, lease, retention, idle, member)
   end
 end
 
--- Whether a session has nothing to do: no open task, so no approval, timer or doubt; no turn, and nobody who runs one.
-local function rests(open, inbox, signals, lease)
-  local work = redis.call('SCARD', open) + redis.call('LLEN', inbox) + redis.call('LLEN', signals)
-  return work == 0 and redis.call('HEXISTS', lease, 'owner') == 0
-end
-
 -- When a waiting session is to be looked at again, as a score of the set of those that wait. The half says that this
 -- was meant: whoever is due then was not forgotten by anybody.
 local function looked_at_in(ms)
   return int(now_ms() + tonumber(ms)) .. '.5'
+end
+
+-- The turn that is to be begun next: signals first; while the tenant is stopped, only cancels.
+local function next_turn(signals, inbox, begun, stopped)
+  if stop_reason(stopped) ~= '' then return urgent(signals, begun) end
+  return redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
+end
+
+-- Give a lease back under which nothing is to be begun now.
+local function give_back(lease, inbox, signals, waiting, leased, session, open, idle, member, stopped_ms, retention)
+  redis.call('HDEL', lease, 'owner', 'until')
+  redis.call('ZREM', leased, member)
+  if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then
+    redis.call('ZADD', waiting, looked_at_in(stopped_ms), member)
+  else
+    leaves_in_time(open, session, lease, retention, idle, member)
+  end
+end
+
+-- Whether a session has nothing to do: no open task, so no approval, timer or doubt; no turn, and nobody who runs one.
+local function rests(open, inbox, signals, lease)
+  local work = redis.call('SCARD', open) + redis.call('LLEN', inbox) + redis.call('LLEN', signals)
+  return work == 0 and redis.call('HEXISTS', lease, 'owner') == 0
 end
 
 -- A session with work is in exactly one of the two sets: waiting, or leased.

@@ -5,7 +5,7 @@ local turn_id, turn, member, waits = unpack(ARGV)
 
 if redis.call('HGET', record, 'ended') ~= '0' then return 0 end
 if redis.call('HSETNX', turns, turn_id, turn) == 1 then
-  redis.call('HSET', begun, turn_id .. ':at', int(now_us()))
+  redis.call('HSET', begun, turn_id .. ':at', int(now_us()), turn_id .. ':of', string.sub(record, 1, -#'record' - 1))
   if waits == '1' then redis.call('HSET', begun, turn_id .. ':waits', '1') end
   redis.call('RPUSH', signals, turn_id)
 end

@@ -18,7 +18,8 @@ async def begin(store: TurnStore, template: Template) -> None:
     """Leave what a worker leaves that has named the task's process and then died."""
     journal = Journal(store, (), (await store.pulse()).now, 60)
     named = {"process_type": template.process_type, "by": "model", "template": template.model_dump(mode="json")}
-    await journal.add("talk:process", "note", json.dumps(named))
+    journal.add("talk:process", "note", json.dumps(named))
+    await journal.flush()
 
 
 async def begun_as(template: Template, *calls: Call, text: str = TASK) -> Stage:

@@ -317,7 +317,9 @@ async def _round_trip(run: Run) -> AsyncIterator[str]:
     if progress is None:
         return
     store = MemoryTurns(run.record)
-    await Checkpoints(Journal(store, (), store.now(), 60), ()).save(progress)
+    journal = Journal(store, (), store.now(), 60)
+    Checkpoints(journal, ()).save(progress)
+    await journal.flush()
     if latest(store.steps.values()) != progress:
         yield "the checkpoint is another one"
     if type(progress).model_validate_json(progress.model_dump_json()) != progress:

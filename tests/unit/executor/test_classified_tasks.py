@@ -107,7 +107,7 @@ async def test_a_classified_task_is_replayed_without_asking_anybody() -> None:
 
 
 @pytest.mark.promise("prime.classify_resumed")
-@pytest.mark.parametrize("die_before", range(1, 12))
+@pytest.mark.parametrize("die_before", range(1, 9))
 async def test_a_task_keeps_its_process_whenever_its_worker_dies(die_before: int) -> None:
     """Once the first reply is stored, another one changes nothing."""
     stage = stage_of("expense_approval")

@@ -159,7 +159,7 @@ async def test_a_process_that_dies_between_confirmations_counts_each_once() -> N
         asked = stage.turns.approvals[-1]
         assert asked.confirmation is not None
         assert (asked.confirmation.number, asked.status) == (number + 1, ApprovalStatus.WAITING)
-        assert await run_with_deaths(stage, decision("approve", turn_id=f"yes-{number}")) > 3
+        assert await run_with_deaths(stage, decision("approve", turn_id=f"yes-{number}")) > 0
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert len(stage.turns.approvals) == 5
     assert (await replayed(stage)).difference == ""

@@ -223,7 +223,7 @@ async def test_a_run_with_a_made_tool_is_replayed_with_no_sandbox_and_no_model(s
 
 
 @pytest.mark.promise("made.replayable")
-@pytest.mark.parametrize("die_before", range(7, 31))
+@pytest.mark.parametrize("die_before", range(3, 11))
 async def test_a_worker_that_dies_on_the_way_pays_for_no_tool_twice(stage: MadeStage, die_before: int) -> None:
     """Wherever it dies, another one comes to the same value by the same code, and the run can be replayed."""
     stage.turns.die_before = die_before

@@ -155,7 +155,7 @@ async def test_a_process_of_another_tenant_is_not_seen() -> None:
 
 
 @pytest.mark.promise("synthesis.replayed")
-@pytest.mark.parametrize("die_before", [None, *range(1, 12)])
+@pytest.mark.parametrize("die_before", [None, *range(1, 9)])
 async def test_a_task_of_a_synthesized_process_is_resumed_and_replayed(die_before: int | None) -> None:
     """Nobody is asked in the replay, and what was kept meanwhile does not matter."""
     stage = _made_up()

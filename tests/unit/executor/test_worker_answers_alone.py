@@ -6,11 +6,17 @@ from shared.domain.words import FsmState, TaskState
 from tests.doubles.memory_turns import Died
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
+from tests.unit.executor.test_reflect_improves import BETTER, WEAK, doubtful
+
+
+def _stage() -> Stage:
+    """A change whose answer says too little: the improvement is asked for once everything is called."""
+    return doubtful(WEAK, BETTER)
 
 
 async def _died(step: int) -> Stage:
     """A stage whose process was killed before that write of its store."""
-    stage = Stage()
+    stage = _stage()
     stage.turns.die_before = step
     with pytest.raises(Died):
         await stage.run()
@@ -24,7 +30,7 @@ def _stands_at_the_end(stage: Stage) -> bool:
 
 
 async def _undisturbed() -> Stage:
-    whole = Stage()
+    whole = _stage()
     await whole.run()
     return whole
 

@@ -1,5 +1,7 @@
 """A task whose budget is spent, and a task whose tenant is stopped."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from services.executor.core.budget.budget import Ceilings
@@ -24,17 +26,19 @@ class MemorySpend(DailySpend):
         self.calls = 0
         self.aside: dict[str, int] = {}
 
-    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps) -> bool:
+    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
+        await self.settle(tenant, day, over)
         fits = caps.tokens is None or self.spent + sum(self.aside.values()) + charge.tokens <= caps.tokens
         if fits:
             self.aside[charge.name] = charge.tokens
         return fits
 
-    async def settle(self, tenant: str, day: str, charge: Charge, *, reserved: bool) -> None:
-        if reserved and self.aside.pop(charge.name, None) is None:
-            return
-        self.spent += charge.tokens
-        self.calls += 1
+    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+        for charge in charges:
+            if charge.reserved and self.aside.pop(charge.name, None) is None:
+                continue
+            self.spent += charge.tokens
+            self.calls += 1
 
 
 @pytest.mark.promise("budget.task")

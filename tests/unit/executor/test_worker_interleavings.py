@@ -37,11 +37,10 @@ async def _waiting() -> Stage:
 @pytest.mark.promise("I7.approval_over_two_turns")
 async def test_a_yes_counts_although_the_worker_died_over_a_message_before_it() -> None:
     stage = await _waiting()
-    stage.turns.die_before = stage.turns.stored + 1  # the task is published as working by then
+    stage.turns.die_before = stage.turns.stored
     with pytest.raises(Died):
         await stage.run(message("any news?", "turn-m"))
     stage.turns.die_before = None
-    assert stage.turns.record.state is TaskState.WORKING
     record = await stage.run(decision("approve"))
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 

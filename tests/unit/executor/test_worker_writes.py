@@ -6,7 +6,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
-from services.executor.ports.turns import Pulse
+from services.executor.ports.turns import NOTHING, Pulse, Unstored
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -216,8 +216,8 @@ class FreezingTurns(MemoryTurns):
     opened = 0
 
     @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
-        pulse = await super().open_write(entry, hold_seconds)
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+        pulse = await super().open_write(entry, hold_seconds, beside)
         self.opened += 1
         if self.opened == 1:
             time.sleep(0.6)  # noqa: ASYNC251  # nothing else may run meanwhile

@@ -56,9 +56,17 @@ def turns() -> MemoryTurns:
     return MemoryTurns(TaskRecord.model_validate({**base, **times, "request": request}))
 
 
-def opened(store: MemoryTurns) -> Checkpoints:
-    entries = tuple(store.steps.values())
-    return Checkpoints(Journal(store, entries, datetime.now(UTC), 60.0), entries)
+class Opened:
+    """Checkpoints over a journal that is flushed after each."""
+
+    def __init__(self, store: MemoryTurns) -> None:
+        entries = tuple(store.steps.values())
+        self._journal = Journal(store, entries, datetime.now(UTC), 60.0)
+        self._checkpoints = Checkpoints(self._journal, entries)
+
+    async def save(self, progress: Progress, label: str = "entered") -> None:
+        self._checkpoints.save(progress, label)
+        await self._journal.flush()
 
 
 @pytest.mark.promise("I5.paid_once")
@@ -66,10 +74,10 @@ def opened(store: MemoryTurns) -> Checkpoints:
 async def test_the_last_checkpoint_is_read_back_as_it_was(walk: list[Progress]) -> None:
     """By a process that was there from the start, and by one that takes over at each step."""
     kept, handed = turns(), turns()
-    steady = opened(kept)
+    steady = Opened(kept)
     for number, progress in enumerate(walk):
         await steady.save(progress, f"at{number}")
-        await opened(handed).save(progress, f"at{number}")
+        await Opened(handed).save(progress, f"at{number}")
 
     assert latest(kept.steps.values()) == latest(handed.steps.values()) == walk[-1]
 
@@ -79,8 +87,8 @@ async def test_an_unchanged_list_of_facts_is_stored_once() -> None:
     start = Progress(path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
     knowing = start.update_dossier(facts=(fact({"a": 1}),))
 
-    await opened(store).save(knowing)
-    await opened(store).save(knowing.move_to(FsmState.ASSESS).update_dossier(answer="found"))
+    await Opened(store).save(knowing)
+    await Opened(store).save(knowing.move_to(FsmState.ASSESS).update_dossier(answer="found"))
 
     _, second = (loads_object(entry.data_json) for entry in store.steps.values())
     assert set(second) == {"visited", "dossier.answer"}
@@ -91,7 +99,7 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
     start = Progress(path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
     rule = {"rule_id": "r", "policy_id": "p", "action": "block", "reason": "x"}
     for number, said in enumerate((True, 1)):
-        await opened(store).save(
+        await Opened(store).save(
             start.update_dossier(verdict=verdict(triggered_rules=[{**rule, "values": {"a": said}}])), str(number)
         )
 

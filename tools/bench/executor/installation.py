@@ -62,7 +62,6 @@ class BenchInstallation:
             raise LookupError(session_id)
         while work := await self._sessions.next(lease):
             await self._worker.run(work, self._sessions.turn_store(lease, work))
-        await self._sessions.release(lease)
 
     async def archive(self) -> None:
         """Bring to the archive what has ended."""

@@ -8,7 +8,7 @@ from services.executor.core.dossier.dossier import Dossier, Fact, Progress
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import turn_end
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import JournalEntry, TurnStore
+from services.executor.ports.turns import JournalEntry, TurnStore, Unstored
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict
@@ -43,8 +43,8 @@ class TypicalWorker:
         session = await store.session()
         at, plan = pulse.now, _plan(work.turn.task_id)
         started = work.record.model_copy(update={"state": TaskState.WORKING, "started_at": at, "updated_at": at})
-        await store.publish(started, [_event("phase", at)])
-        await store.append(*_steps(at))  # together: what is left of a journal does not depend on it
+        entries, events = _steps(at)
+        await store.append(entries, [_event("phase", at), *events], started)  # what is left does not depend on when
         for call in plan.calls:
             await _write(store, plan, call, at)
         writes = tuple((await store.ledger()).values())
@@ -82,7 +82,7 @@ def _event(kind: str, at: datetime) -> TaskEvent:
 async def _write(store: TurnStore, plan: WritePlan, call: PlannedCall, at: datetime) -> None:
     entry = _entry(plan, call, at)
     await store.open_write(entry, 11.0)
-    told = [_event("write", at)] * _TELLS_OF_A_WRITE
+    told = Unstored(events=(_event("write", at),) * _TELLS_OF_A_WRITE)
     sent = entry.model_copy(update={"status": WriteStatus.SENT, "result_json": dumps(dict(_RECORD))})
     await store.settle_write(sent, WriteStatus.SENDING, told)
     note = "read back: department=Operations, email=kim.example@company.example, name=Kim Example, title=Clerk"

@@ -107,8 +107,7 @@ async def work_off(redis: Redis, session_id: str, statuses: int = 0) -> None:
     told = [TaskEvent(kind="state", at=now, data={"state": f"S{number}"}) for number in range(statuses)]
     record = work.record
     if told:
-        await store.publish(record, told)
+        await store.append((), told, record)
     done = (*record.turns_done, work.turn.turn_id)
     ended = record.model_copy(update={"state": TaskState.COMPLETED, "answer": "done: hello", "turns_done": done})
     await store.finish(TurnEnd(record=ended, session=SessionState()))
-    await sessions.release(lease)

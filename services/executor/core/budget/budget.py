@@ -6,7 +6,7 @@ may have been billed.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -18,6 +18,7 @@ from services.executor.core.budget.tariff import NANO, CallCost, Price, Size, Ta
 from services.executor.core.budget.thrift import FEWEST, longest_answer
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, RunEnds
+from services.executor.ports.spend import Charge
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import JsonObject
@@ -73,7 +74,8 @@ class Settlement(NamedTuple):
     """What a call did cost, and in which of the tenant's days; ``name`` is its reservation's.
 
     ``cheaper``: it was made on a lower tier than its state's. ``doubt``: why an estimate counts in place of what the
-    endpoint reported.
+    endpoint reported. ``reserved``: whether it was set aside in the tenant's day too; None in replies that were stored
+    by a release that counted each call at once.
     """
 
     name: str
@@ -81,12 +83,18 @@ class Settlement(NamedTuple):
     day: str
     cheaper: bool = False
     doubt: str = ""
+    reserved: bool | None = None
+
+    def charge(self, task_id: str) -> Charge:
+        """The same for the tenant's day."""
+        return Charge(f"{task_id}:{self.name}", self.amount.tokens, self.amount.nanos, bool(self.reserved))
 
     def as_json(self) -> JsonObject:
         of_amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
         cheaper: JsonObject = {"cheaper": True} if self.cheaper else {}
         doubt: JsonObject = {"doubt": self.doubt} if self.doubt else {}
-        return {"name": self.name, **of_amount, "day": self.day, **cheaper, **doubt}
+        reserved: JsonObject = {} if self.reserved is None else {"reserved": self.reserved}
+        return {"name": self.name, **of_amount, "day": self.day, **cheaper, **doubt, **reserved}
 
 
 class BudgetSpent(RunEnds):
@@ -108,6 +116,7 @@ class TaskSpending:
         self.spent = CallCost()
         self.calls = 0
         self.cheaper_calls = 0  # made on a lower tier than their state's, because little was left
+        self.uncounted: list[Settlement] = []  # of calls that were answered in this run, for the tenant's day
         self._open: dict[str, CallCost] = {}
         self._reserved = 0
         for entry in entries:
@@ -159,6 +168,10 @@ class TaskSpending:
 
     def settle(self, settlement: Settlement) -> None:
         """The call of that reservation was answered, and cost so much."""
+        self.uncounted.append(settlement)
+        self._count(settlement)
+
+    def _count(self, settlement: Settlement) -> None:
         self._open.pop(settlement.name, None)
         self.spent += settlement.amount
         self.calls += 1
@@ -206,7 +219,7 @@ class TaskSpending:
         elif entry.kind == RELEASED:
             self.release(entry.data_json)
         elif entry.kind == "model" and (told := settlement_in(entry.data_json)) is not None:
-            self.settle(told)
+            self._count(told)
 
 
 def settlement_in(reply: str) -> Settlement | None:
@@ -216,7 +229,17 @@ def settlement_in(reply: str) -> Settlement | None:
         return None
     amount = CallCost(spent["tokens"], spent["nanos"])
     cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
-    return Settlement(spent["name"], amount, spent["day"], cheaper, doubt)
+    return Settlement(spent["name"], amount, spent["day"], cheaper, doubt, spent.get("reserved"))
+
+
+def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
+    """What the calls of a turn's earlier attempts did cost: the tenant's day hears of them when the turn has ended."""
+    began = False
+    for entry in entries:
+        began = began or entry.key.startswith(f"turn:{turn_id}#")
+        told = settlement_in(entry.data_json) if began and entry.kind == "model" else None
+        if told is not None and told.reserved is not None:
+            yield told
 
 
 def ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:

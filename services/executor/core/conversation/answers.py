@@ -191,7 +191,7 @@ class AnswerChecks:
             if problem and name not in self._told:
                 self._told.add(name)
                 self._ctx.journal.tell("note", answer_problem=problem)
-                await self._ctx.journal.add(f"{key}:answer", "note", f"{name}: {problem}")
+                self._ctx.journal.add(f"{key}:answer", "note", f"{name}: {problem}")
                 return problem
         if not (reply.text.strip() or writes):
             raise Failed("the model gave no usable answer: it was empty", "model")

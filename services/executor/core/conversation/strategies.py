@@ -185,7 +185,7 @@ class TwoDrafts(OneReply):
             if isinstance(error, Failed) and error.part != "model":
                 raise
             self._ctx.journal.goes_on()
-            await self._ctx.journal.add(f"{key}:away", "note", error.reason)
+            self._ctx.journal.add(f"{key}:away", "note", error.reason)
             return None
         self.extra_calls += 1
         return None if reply.stop_reason == "max_tokens" else reply

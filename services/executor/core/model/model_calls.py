@@ -105,7 +105,6 @@ async def ask(
 
     asked = request_digest(request)
     stored = await ctx.journal.run_step(key, "model", call, asked, payment.reserve)
-    await payment.settle(stored)
     return _unpack_reply(stored)
 
 
@@ -228,7 +227,7 @@ async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply
 
 async def _heed_a_cancel(ctx: TurnContext) -> None:
     try:
-        await ctx.journal.check()
+        await ctx.journal.look()
     except StoreUnavailable:  # the lease's heartbeat decides how long that may last
         return
     except (TenantStopped, HandedOver):  # the reply is paid for: it is stored, and the next call is not made

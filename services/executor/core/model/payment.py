@@ -11,7 +11,6 @@ from services.executor.core.budget.budget import (
     Reservation,
     Settlement,
     dollars,
-    settlement_in,
 )
 from services.executor.core.budget.tariff import NANO, bill_reply, size_of
 from services.executor.core.dossier.endings import RunEnds, TenantStopped
@@ -30,7 +29,9 @@ class Day(NamedTuple):
 
 
 class Payment:
-    """Of one call: ``reserve`` before it, ``cost`` when its reply is there, ``settle`` when that is stored."""
+    """Of one call: ``reserve`` before it, ``cost`` when its reply is there. The day hears of it with a later call, or
+    when the turn has ended.
+    """
 
     def __init__(
         self,
@@ -63,13 +64,13 @@ class Payment:
         price = self._ceilings.tariff.of_tier(self._request.tier)
         output, spending = self._request.max_tokens, self._ctx.journal.spending
         self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._purse)
-        if self._caps and not await self._ctx.ports.daily.reserve(*self._day, self._charge(), self._caps):
+        if self._caps and not await self._reserve_in_day(self._caps):
             spending.release(self._reserved.name)
             raise BudgetSpent(_day_is_spent(self._caps, self._day))
         try:
             await self._ctx.journal.reserve(self._reserved)
         except (RunEnds, TenantStopped, HandedOver):  # the call is not made
-            await self._ctx.journal.release(self._reserved)
+            self._ctx.journal.release(self._reserved)
             await self._give_back()
             raise
 
@@ -77,23 +78,22 @@ class Payment:
         """What the reply did cost; counted from now on."""
         price = self._ceilings.tariff.price_of(reply.asked or reply.model)
         amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
-        settlement = Settlement(self._reserved.name, amount, self._day.date, self._cheaper, doubt)
+        settlement = Settlement(
+            self._reserved.name, amount, self._day.date, self._cheaper, doubt, self._caps is not None
+        )
         self._ctx.journal.spending.settle(settlement)
         return settlement
 
-    async def settle(self, stored: str) -> None:
-        """Count the stored reply for the tenant's day. One that an earlier run stored was counted then, unless that
-        run died in between: with a cap, its reservation tells.
-        """
-        told = settlement_in(stored)
-        if told is not None and (self._caps or self._reservation):
-            charge = Charge(f"{self._ctx.record.task_id}:{told.name}", told.amount.tokens, told.amount.nanos)
-            await self._ctx.ports.daily.settle(self._day.tenant, told.day, charge, reserved=self._caps is not None)
+    async def _reserve_in_day(self, caps: DayCaps) -> bool:
+        """The calls of this day and run whose replies are stored are told in the same step."""
+        counted = self._ctx.journal.take_counted(self._day.date)
+        over = [settlement.charge(self._ctx.record.task_id) for settlement in counted]
+        return await self._ctx.ports.daily.reserve(*self._day, self._charge(), caps, over)
 
     async def _give_back(self) -> None:
         if self._caps:
-            nothing = self._charge()._replace(tokens=0, nanos=0)
-            await self._ctx.ports.daily.settle(*self._day, nothing, reserved=True)
+            nothing = self._charge()._replace(tokens=0, nanos=0, reserved=True)
+            await self._ctx.ports.daily.settle(*self._day, [nothing])
 
     def _charge(self) -> Charge:
         amount = self._reserved.amount

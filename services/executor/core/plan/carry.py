@@ -178,7 +178,7 @@ async def enter_state(
     ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
 ) -> Progress:
     moved = progress.move_to(state)
-    await ctx.checkpoints.save(moved, verdicts=verdicts)
+    ctx.checkpoints.save(moved, verdicts=verdicts)
     return moved
 
 

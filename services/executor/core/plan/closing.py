@@ -148,7 +148,7 @@ class Closing:
         closed = ClosedPlan.model_validate_json(await self._ctx.journal.run_step(self._key, "note", decide))
         if closed.refused:
             judged = progress.update_dossier(plan=closed.plan, verdict=closed.verdict).move_to(FsmState.POLICY_CHECK)
-            await self._ctx.checkpoints.save(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
+            self._ctx.checkpoints.save(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
             raise Rejected(closed.refused)
         return closed
 

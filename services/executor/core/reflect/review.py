@@ -298,7 +298,7 @@ async def _optional(ctx: TurnContext, key: str, put: Callable[[], Awaitable[str]
     stored = ctx.journal.get(key)
     if stored is None:
         stored = dumps(await _try_question(ctx, put))
-        await ctx.journal.add(key, "note", stored)
+        ctx.journal.add(key, "note", stored)
     known = loads_object(stored)
     problem = known.get("problem")
     return str(known.get("text", "")), None if problem is None else str(problem)

@@ -23,7 +23,7 @@ from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
-from services.executor.ports.turns import JournalEntry, Pulse, SessionState, TurnEnd, TurnStore
+from services.executor.ports.turns import NOTHING, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore, Unstored
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -80,7 +80,7 @@ class ReplayJournal(Journal):
         return decide() if known is None else known
 
     @override
-    async def add_together(self, *entries: JournalEntry) -> None:
+    def add_together(self, *entries: JournalEntry) -> None:
         for key, kind, data in entries:
             self._course.compare(key, kind, data)
             if writes_begin(key):
@@ -129,22 +129,20 @@ class ReplayStore(TurnStore):
         return Pulse(self._course.attempt.begun.began)
 
     @override
-    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+    async def append(
+        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> Pulse:
+        self.record = record or self.record
         return await self.pulse()
 
     @override
-    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
-        self.record = record
-        return await self.pulse()
-
-    @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
         if not self._course.ledger.show(entry.key):
             raise self._course.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
         return await self.pulse()
 
     @override
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
         self._course.ledger.show(entry.key)
         return await self.pulse()
 

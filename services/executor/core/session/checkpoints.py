@@ -17,7 +17,12 @@ class Checkpoints:
         self._journal = journal
         self._stored = _overlaid(entries)
 
-    async def save(
+    @property
+    def latest(self) -> Progress | None:
+        """The progress as it was saved last; None before the first."""
+        return _progress(self._stored) if self._stored else None
+
+    def save(
         self,
         progress: Progress,
         label: str = "entered",
@@ -34,7 +39,7 @@ class Checkpoints:
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:
             self._journal.tell("verdict", **verdict)
-        await self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, dumps(changed)), *beside)
+        self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, dumps(changed)), *beside)
         self._stored = fields
 
     def _holds(self, name: str, value: Json) -> bool:

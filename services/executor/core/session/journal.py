@@ -1,22 +1,33 @@
 """The journal of one task: every paid or binding step once, whoever runs it and however often (I5)."""
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.budget import RELEASED, RESERVED, Reservation, TaskSpending
+from services.executor.core.budget.budget import (
+    RELEASED,
+    RESERVED,
+    Reservation,
+    Settlement,
+    TaskSpending,
+    settlement_in,
+)
 from services.executor.core.dossier.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
-from services.executor.ports.turns import JournalEntry, Pulse, TurnStore
-from shared.contracts.task import TaskEvent
+from services.executor.ports.turns import JournalEntry, Pulse, TurnStore, Unstored
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import HIDDEN, without_marks
+from shared.domain.words import WriteStatus
 
 CHECKPOINT = "checkpoint"
+NOTE = "note"  # what was worked out here
 TURN = "turn"  # an attempt at a turn began
 ENDED_AT = (
     "ended at "  # begins the name of an input: how a step ended that gave nothing, whether the run went on or not
@@ -51,7 +62,12 @@ class Bounds(NamedTuple):
 
 
 class Journal:
-    """Finished steps by key. A step that is there is answered from memory and not done again."""
+    """Finished steps by key. A step that is there is answered from memory and not done again.
+
+    What is added waits until something is stored anyway, and is stored with it in one step: the reservation of the next
+    model call, an intent and its settlement, the turn's end. Only a model's reply, which was paid for, and the state
+    are stored before anything else is asked of anybody.
+    """
 
     def __init__(
         self,
@@ -68,6 +84,8 @@ class Journal:
         self._size = 0
         self._inputs = 0
         self._waiting: list[JournalEntry] = []
+        self._record: TaskRecord | None = None
+        self._storing = asyncio.Lock()
         self._events: list[TaskEvent] = []
         self._now = now
         self._began = now
@@ -117,10 +135,15 @@ class Journal:
         self.hidden.update(values)
         HIDDEN.set(self.hidden)
 
-    def take_events(self) -> tuple[TaskEvent, ...]:
-        """Events not published yet; they count as published from now on."""
-        events, self._events = tuple(self._events), []
-        return events
+    def take_unstored(self) -> Unstored:
+        """What waits to be stored; it counts as stored from now on."""
+        batch = Unstored(tuple(self._waiting), tuple(self._events), self._record)
+        self._waiting, self._events, self._record = [], [], None
+        return batch
+
+    def keep_record(self, record: TaskRecord) -> None:
+        """Store the task's record with the next step."""
+        self._record = record
 
     def record_input(self, name: str, data: str) -> None:
         """What the world gave this run, for whoever replays it; stored with the next step, and only if it is new."""
@@ -143,9 +166,9 @@ class Journal:
         asked: str = "",  # noqa: ARG002  # a replay looks at it
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
-        """The step's result: from the journal if it was finished before, else done now and stored before it is used.
+        """The step's result: from the journal if it was finished before, else done now.
 
-        ``before`` asks the store whether the step may be taken, in place of ``check``.
+        ``before`` asks whether the step may be taken, in place of ``check``; a note asks nobody, and only ``look``s.
 
         ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
         """
@@ -153,7 +176,7 @@ class Journal:
         if known is not None:
             return known
         try:
-            result = await self._do_step(key, step, before or self.check)
+            result = await self._do_step(key, step, before or (self.look if kind == NOTE else self.check))
         except RunEnds as ending:
             self.stopped_at = self.stopped_at or key
             self.record_input(f"{ENDED_AT}{key}", ending_note(ending, self._began))
@@ -161,7 +184,7 @@ class Journal:
         except PolicyUnavailable as error:
             self.record_input(f"unavailable:{key}", str(error))
             raise
-        await self.add(key, kind, result)
+        self.add(key, kind, result)
         return result
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
@@ -172,39 +195,70 @@ class Journal:
             self._wait(JournalEntry(key, "note", known))
         return known
 
-    async def add(self, key: str, kind: str, data: str) -> None:
-        await self.add_together(JournalEntry(key, kind, data))
+    def add(self, key: str, kind: str, data: str) -> None:
+        self.add_together(JournalEntry(key, kind, data))
 
-    async def add_together(self, *entries: JournalEntry) -> None:
-        """Store all of them or none."""
+    def add_together(self, *entries: JournalEntry) -> None:
+        """Finished steps; all of them are stored with what is stored next, or none."""
         for entry in entries:
-            self._know(entry)
-        waiting, self._waiting = self._waiting, []
-        await self._append([*waiting, *entries])
+            self._wait(entry)
 
     async def reserve(self, reservation: Reservation) -> None:
-        """Store what is set aside for a model call; raises what ``check`` raises."""
-        waiting, self._waiting = self._waiting, []
-        self._know(reservation.entry)
-        self.check_pulse(await self._store.append_ahead([*waiting, reservation.entry], self.take_events()))
+        """Store what is set aside for a model call; raises what ``look`` raises."""
+        self._wait(reservation.entry)
+        await self.look()
+        async with self._storing:
+            pulse = await self._store.append(*self.take_unstored())
+        self.check_pulse(pulse)
 
-    async def release(self, reservation: Reservation) -> None:
+    def take_counted(self, day: str) -> tuple[Settlement, ...]:
+        """What calls of that day did cost whose replies are stored; they count as told from now on."""
+        waiting = {settlement_in(entry.data_json) for entry in self._waiting if entry.kind == "model"}
+        told = tuple(one for one in self.spending.uncounted if one.day == day and one not in waiting)
+        self.spending.uncounted = [one for one in self.spending.uncounted if one not in told]
+        return told
+
+    def release(self, reservation: Reservation) -> None:
         """What was set aside for a call that was never made is free again."""
         self.spending.release(reservation.name)
-        await self.add(f"released:{reservation.name}", RELEASED, reservation.name)
+        if reservation.entry in self._waiting:
+            self._waiting.remove(reservation.entry)
+        else:
+            self.add(f"released:{reservation.name}", RELEASED, reservation.name)
 
     async def flush(self) -> None:
-        """Store what waits to be stored with the next step, if there is to be none."""
+        """Store what waits, if there is no further step with which it would be."""
         if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            await self._append(waiting)
+            self.note_time(await self._store.append(*self.take_unstored()))
+
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
+        """Store the intent of a write and all that was found before it; where somebody wants the task to stop, raises
+        what ``look`` raises, and the intent is not stored.
+        """
+        batch = self.take_unstored()
+        pulse = await self._store.open_write(entry, hold_seconds, batch)
+        if pulse.held:
+            self._put_back(batch)
+            self.check_pulse(pulse)
+        self.note_time(pulse)
+
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus) -> None:
+        """Store what became of a write."""
+        self.note_time(await self._store.settle_write(entry, before, self.take_unstored()))
 
     def goes_on(self) -> None:
         """A step ended, and the run does without it: that is not where the run ends."""
         self.stopped_at = None
 
     async def check(self) -> None:
-        """Ask the store whether this run may go on: raises ``Canceled``, ``Failed`` or ``LeaseLost``."""
+        """``look`` before something is asked of anybody; a reply that was paid for is stored first, and the state."""
+        async with self._storing:  # what another step is just storing may be what this one rests on
+            if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
+                self.note_time(await self._store.append(*self.take_unstored()))
+        await self.look()
+
+    async def look(self) -> None:
+        """Whether this run may go on: raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver``."""
         self.check_pulse(await self._store.pulse())
 
     def check_pulse(self, pulse: Pulse) -> None:
@@ -253,5 +307,7 @@ class Journal:
         else:
             self._steps.setdefault(entry.key, entry.data_json)
 
-    async def _append(self, entries: Sequence[JournalEntry]) -> None:
-        self.note_time(await self._store.append(entries, self.take_events()))
+    def _put_back(self, batch: Unstored) -> None:
+        self._waiting = [*batch.entries, *self._waiting]
+        self._events = [*batch.events, *self._events]
+        self._record = self._record or batch.record

@@ -43,7 +43,7 @@ async def with_next(ctx: TurnContext, told: Reviewed) -> Reviewed:
     stored = ctx.journal.get(key)
     if stored is None:
         stored = dumps(await _ask_model(ctx, progress, writes))
-        await ctx.journal.add(key, "note", stored)
+        ctx.journal.add(key, "note", stored)
     said = loads_object(stored)
     proposed = Proposed.model_validate({name: value for name, value in said.items() if value is not None})
     note = limit_proposal(proposed, writes)

@@ -56,7 +56,7 @@ async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, acc
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
     status = "escalated" if _goes_on(decided, turn) else decided.status.value
     journal.tell("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
-    await journal.add(_key(turn), "approval", decided.model_dump_json())
+    journal.add(_key(turn), "approval", decided.model_dump_json())
     return decided
 
 

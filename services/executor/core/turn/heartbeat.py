@@ -7,8 +7,9 @@ from time import monotonic
 from typing import NoReturn, TypeAlias
 
 import structlog
+from typing_extensions import override
 
-from services.executor.ports.sessions import ExtendsLeases, Lease
+from services.executor.ports.sessions import Beat, ExtendsLeases, HeldLease, Lease
 from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
 
@@ -30,6 +31,12 @@ class Heart:
         self._held: dict[Lease, asyncio.Future[None]] = {}
         self._going: set[Lease] = set()
         self._alive_at = monotonic()
+        self._called: frozenset[Lease] = frozenset()
+        self._beat_at = monotonic()
+
+    def has_news(self, lease: Lease) -> bool:
+        """Whether the store has to be asked what is wanted of the lease's turn: the last beat said so, or is old."""
+        return lease in self._called or monotonic() - self._beat_at > self._lease_seconds
 
     async def watch(self, lease: Lease) -> None:
         """Have the lease extended for as long as this is awaited; raises ``LeaseLost`` when it is gone."""
@@ -39,15 +46,14 @@ class Heart:
             await lost
         finally:
             del self._held[lease]
-
-    @contextmanager
-    def letting_go(self, lease: Lease) -> Iterator[None]:
-        """Inside, the lease is given back, so that it is gone is no news to whoever watches it."""
-        self._going.add(lease)
-        try:
-            yield
-        finally:
             self._going.discard(lease)
+
+    def held_lease(self, lease: Lease) -> "WatchedLease":
+        return WatchedLease(self, lease)
+
+    def let_go(self, lease: Lease, *, going: bool = True) -> None:
+        """The lease is given back: that it is gone is no news to whoever watches it."""
+        (self._going.add if going else self._going.discard)(lease)
 
     async def note_life(self) -> NoReturn:
         """Runs in the event loop of the sessions until it is cancelled; as long as it does, that loop is not hung."""
@@ -67,25 +73,26 @@ class Heart:
 
     async def _extend_leases(self, leases: ExtendsLeases) -> bool:
         """Extend every lease there is; False if the store did not answer in time."""
-        held = tuple(self._held)
+        began, held = monotonic(), tuple(self._held)
         try:
             async with asyncio.timeout(self._lease_seconds):
-                lost = await self._lost_leases(leases, held)
+                beat = await self._extend_held(leases, held)
         except TimeoutError:
             self._tell(held)
             return False
-        self._tell(lost)
+        self._beat_at, self._called = began, frozenset(beat.called)
+        self._tell(beat.lost)
         return True
 
-    async def _lost_leases(self, leases: ExtendsLeases, held: tuple[Lease, ...]) -> tuple[Lease, ...]:
-        """Extend, trying again while the store does not answer: the caller bounds it. Those that are lost."""
+    async def _extend_held(self, leases: ExtendsLeases, held: tuple[Lease, ...]) -> Beat:
+        """Extend, trying again while the store does not answer: the caller bounds it."""
         while held:
             try:
-                return tuple(await leases.extend_all(held))
+                return await leases.extend_all(held)
             except StoreUnavailable as error:
                 log.warning("heartbeat_missed", sessions=len(held), error=str(error))
                 await asyncio.sleep(self._lease_seconds / 20)
-        return ()
+        return Beat()
 
     def _tell(self, leases: tuple[Lease, ...]) -> None:
         for lease in leases:
@@ -97,6 +104,28 @@ class Heart:
         """In the loop of the sessions: a lease that is being given back there has not been lost."""
         if not watched.done() and lease not in self._going:
             watched.set_exception(LeaseLost(lease.session_id))
+
+
+class WatchedLease(HeldLease):
+    """One lease under a heart's watch."""
+
+    def __init__(self, heart: Heart, lease: Lease) -> None:
+        self._heart = heart
+        self._lease = lease
+        self.released = False
+
+    @override
+    def has_news(self) -> bool:
+        return self._heart.has_news(self._lease)
+
+    @override
+    @contextmanager
+    def letting_go(self) -> Iterator[None]:
+        self._heart.let_go(self._lease)
+        try:
+            yield
+        finally:
+            self._heart.let_go(self._lease, going=self.released)
 
 
 Beats: TypeAlias = Callable[[Heart], Coroutine[None, None, NoReturn]]

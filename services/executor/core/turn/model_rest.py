@@ -19,5 +19,5 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
     if until is None:
         return None
     ctx.journal.goes_on()
-    await ctx.journal.add(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
+    ctx.journal.add(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
     return Rest(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")

@@ -50,7 +50,7 @@ async def answer(store: TurnStore, journal: Journal, turn: Turn, accepted: datet
     if came is not None and _is_over(entry, came):
         raise GivenUp(f"no operator said in time what became of a write. {brief([entry])}")
     word = _word(turn, doubts, journal.now)
-    await _record(store, journal, entry, word)
+    await _record(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
         raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
     if remaining := open_doubts((await store.ledger()).values()):
@@ -93,14 +93,14 @@ def _word(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> Resolved:
     )
 
 
-async def _record(store: TurnStore, journal: Journal, entry: LedgerEntry, word: Resolved) -> None:
+async def _record(journal: Journal, entry: LedgerEntry, word: Resolved) -> None:
     status = _BECOMES.get(word.resolution, entry.status)
     note = f"{_describe_resolution(word)}; before: {entry.note}"
     again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
     resolutions = (*entry.resolutions, word)
     settled = again.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
     journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
-    journal.note_time(await store.settle_write(settled, entry.status, journal.take_events()))
+    await journal.settle_write(settled, entry.status)
 
 
 def _describe_resolution(word: Resolved) -> str:

@@ -11,7 +11,17 @@ from services.executor.core.turn.fair_share import FreeSlots
 from services.executor.core.turn.heartbeat import Beats, Heart
 from services.executor.core.turn.mended import Mended
 from services.executor.core.turn.unreadable import unread_letter, unread_outcome
-from services.executor.ports.sessions import Fault, Lease, Openings, Sessions, SessionSlots, UnreadableTurn, Wakes, Work
+from services.executor.ports.sessions import (
+    Fault,
+    HeldLease,
+    Lease,
+    Openings,
+    Sessions,
+    SessionSlots,
+    UnreadableTurn,
+    Wakes,
+    Work,
+)
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -247,18 +257,19 @@ class Runner:
             raise lost
 
     async def _work_off(self, lease: Lease) -> None:
+        held = self._heart.held_lease(lease)
         while True:
             if self._stopping.is_set():
                 return await self._give_back(lease, 0.0, handed_over=True)
             try:
-                work = await self._sessions.next(lease)
+                with held.letting_go():
+                    work = await self._sessions.next(lease)
+                    held.released = work is None
             except UnreadableTurn as unread:
                 if await self._unread(lease, unread):
                     continue
                 return None
-            if work is None and await self._release_lease(lease):
-                return None
-            if work is not None and not await self._turn(lease, work):
+            if work is None or not await self._turn(lease, work, held) or held.released:
                 return None
 
     async def _unread(self, lease: Lease, unread: UnreadableTurn) -> bool:
@@ -272,13 +283,9 @@ class Runner:
         await self._sessions.bury_unread(lease, unread_letter(*about), unread_outcome(*about))
         return True
 
-    async def _release_lease(self, lease: Lease) -> bool:
-        with self._heart.letting_go(lease):
-            return await self._sessions.release(lease)
-
-    async def _turn(self, lease: Lease, work: Work) -> bool:
+    async def _turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:
         """One turn; False if the session was given back for a later attempt."""
-        store = self._sessions.turn_store(lease, work)
+        store = self._sessions.turn_store(lease, work, held)
         try:
             await self._attempt.carry_out(lease, work, store)
         except (LeaseLost, asyncio.CancelledError):
@@ -318,7 +325,7 @@ class Runner:
         said = f"{type(error).__name__}: {error}" if error else ""
         self._leaving |= self._running & {cast("asyncio.Task[None]", asyncio.current_task())}
         try:
-            with self._heart.letting_go(lease):
+            with self._heart.held_lease(lease).letting_go():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
                     await self._wakes.wake_first(lease.tenant, lease.session_id)

@@ -11,7 +11,6 @@ from services.executor.core.dossier.doubts import brief, deadline, open_doubts
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.prime.prime import Opened
 from services.executor.core.reflect.outcome import Ended
-from services.executor.core.session.checkpoints import latest
 from services.executor.core.session.context import TurnContext
 from services.executor.core.turn.decisions import StillWaiting
 from services.executor.core.write.quiet_hours import Rest
@@ -27,7 +26,7 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
     progress = _add_worked_time(progress, ctx)
-    await ctx.checkpoints.save(progress, f"asked:{ctx.turn.turn_id}")
+    ctx.checkpoints.save(progress, f"asked:{ctx.turn.turn_id}")
     approval = approval_gate.ask(
         plan,
         verdict,
@@ -51,16 +50,16 @@ def _question(approval: Approval) -> dict[str, JsonValue]:
 
 async def goes_on_waiting(opened: Opened, waiting: StillWaiting) -> Ended:
     """The same question as before, with why the turn did not answer it."""
-    return _waiting(waiting.approval, latest(await opened.store.journal()), waiting.note)
+    return _waiting(waiting.approval, opened.checkpoints.latest, waiting.note)
 
 
 async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
     """The question to an operator, with what is known; the time that was worked is kept, waiting costs none."""
     ledger = tuple((await opened.store.ledger()).values())
-    progress = latest(await opened.store.journal())
+    progress = opened.checkpoints.latest
     if progress is not None:
         progress = _add_worked_time(progress, opened)
-        await opened.checkpoints.save(progress, f"doubt:{opened.work.turn.turn_id}")
+        opened.checkpoints.save(progress, f"doubt:{opened.work.turn.turn_id}")
     doubts = open_doubts(ledger)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
     reason = "; ".join(
@@ -74,10 +73,10 @@ async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
 
 async def waits_for_reply(opened: Opened, entry: LedgerEntry) -> Ended:
     """The question of a remote agent to whoever asked for the task; the next message answers it."""
-    progress = latest(await opened.store.journal())
+    progress = opened.checkpoints.latest
     if progress is not None:
         progress = _add_worked_time(progress, opened)
-        await opened.checkpoints.save(progress, f"question:{opened.work.turn.turn_id}")
+        opened.checkpoints.save(progress, f"question:{opened.work.turn.turn_id}")
     question = entry.agent.question if entry.agent else ""
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
@@ -90,7 +89,7 @@ async def waits_for_reply(opened: Opened, entry: LedgerEntry) -> Ended:
 async def rests(ctx: TurnContext, progress: Progress, rest: Rest) -> Ended:
     """The task goes on by itself when the time has come; until then nobody holds it."""
     progress = _add_worked_time(progress, ctx)
-    await ctx.checkpoints.save(progress, f"rests:{ctx.turn.turn_id}")
+    ctx.checkpoints.save(progress, f"rests:{ctx.turn.turn_id}")
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = tuple((await ctx.store.ledger()).values())
     return Ended(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)

@@ -92,7 +92,7 @@ async def _carry_out(conversation: Conversation, closed: PlanClosed) -> dict[str
     why = _why_outdated(ctx, carried, closed.plan) if isinstance(carried, Outdated) else ""
     conversation.progress = carried.progress if isinstance(carried, Outdated) else carried
     outcomes = await outcomes_of(ctx, closed.plan, why)
-    await ctx.checkpoints.save(
+    ctx.checkpoints.save(
         conversation.progress, f"carried{closed.plan.round}", (JournalEntry(key, "note", dumps(outcomes)),)
     )
     return outcomes
@@ -132,8 +132,8 @@ async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress 
         ctx.journal.goes_on()
         ctx.journal.tell("note", orchestrator=name.value, not_available=failed.reason)
         made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
-        await ctx.journal.add(reads_key(name.value), "note", dumps(made))
-        await ctx.journal.add(key, "note", failed.reason)
+        ctx.journal.add(reads_key(name.value), "note", dumps(made))
+        ctx.journal.add(key, "note", failed.reason)
     return pass_over(progress, failed.reason)
 
 

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import TypeAlias
+
+import structlog
 
 from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.authorize.consent import apply_approval, ended_approval, is_let_through, waits_for
 from services.executor.core.authorize.escalation import answer_with_escalation
-from services.executor.core.budget.budget import BudgetSpent, ending, known_so_far
+from services.executor.core.budget.budget import BudgetSpent, Settlement, ending, known_so_far, settlements_of_turn
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
 from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
@@ -42,7 +46,7 @@ from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
 from services.executor.core.write.skills import AgentAsks
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import JournalEntry, TurnStore
+from services.executor.ports.turns import JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain import span_names as names
@@ -50,8 +54,12 @@ from shared.domain.answer import is_exact_match
 from shared.domain.marks import marked
 from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
+from shared.ports.store import StoreUnavailable
 
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
+
+
+log = structlog.get_logger()
 
 
 class Worker:
@@ -88,8 +96,27 @@ class Worker:
         journal.hide(marked(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
-        ended, now_asked = await self._end_turn(opened, known, approval)
-        return await self._reflect(opened, ended, now_asked, approval)
+        try:
+            ended, now_asked = await self._end_turn(opened, known, approval)
+            await self._reflect(opened, ended, now_asked, approval)
+            await self._count_spending(work, entries, journal.spending.uncounted)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except Exception:  # whoever tries again finds what was paid for
+            await journal.flush()
+            raise
+
+    async def _count_spending(
+        self, work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()
+    ) -> None:
+        """Tell the tenant's days what a turn that has ended did cost, its earlier attempts included."""
+        settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
+        try:
+            for day, ones in groupby(settlements, key=attrgetter("day")):
+                charges = [one.charge(work.record.task_id) for one in ones]
+                await self._ports.daily.settle(work.record.tenant, day, charges)
+        except StoreUnavailable as error:  # the turn itself is stored
+            log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
     async def settle(self, work: Work, store: TurnStore) -> None:
         """Settle by reading what is open in the ledger of a turn that is given up; nothing else of it is done.
@@ -97,6 +124,7 @@ class Worker:
         Any error may come of it: what broke the turn may break this too.
         """
         entries, pulse = await run_together(store.journal(), store.pulse())
+        await self._count_spending(work, entries)
         journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
         journal.hide(marked(work.record.request.text))
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
@@ -108,7 +136,7 @@ class Worker:
         """How the turn ends, whichever way it does, and the approval as it stands then."""
         ctx: TurnContext | None = None
         try:
-            await _begin(opened)
+            _begin(opened)
             if known is None:
                 refuse_protected(opened.work.record.request.text)
             await _past_the_doubts(opened)
@@ -169,19 +197,20 @@ class Worker:
         """Store what the turn leaves. ``before``: the task's approval as the turn found it."""
         if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
-        await opened.journal.flush()
         session = own_memory(await opened.store.session(), opened.work.record)
         session = compress_session(session, opened.journal, opened.work.turn)
         ended = ended._replace(spend=opened.journal.spending.as_json(self._limits.ceilings))
         now = opened.journal.now
-        events = opened.journal.take_events()
+        entries, events, _ = opened.journal.take_unstored()
         hidden, rules = opened.journal.hidden, self._limits.answers
         end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
         written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
         over = ended_approval(before, _decided_approval(opened), approval, written)
         tell_end(self._ports.tracer.here(), ended)
         with self._ports.tracer.span(names.STORE):
-            await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
+            await opened.store.finish(
+                end._replace(entries=entries, settled=over, notices=notices(before, approval, over))
+            )
 
 
 async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) -> bool:
@@ -204,13 +233,12 @@ async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
     return not (open_doubts(ledger) or resolutions.is_heeded(work.turn, ledger))
 
 
-async def _begin(opened: Opened) -> None:
+def _begin(opened: Opened) -> None:
     """Say that the task is worked on."""
     opened.journal.tell("phase", phase=Phase.PRIME.value)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
-    pulse = await opened.store.publish(record.model_copy(update=update), opened.journal.take_events())
-    opened.journal.note_time(pulse)
+    opened.journal.keep_record(record.model_copy(update=update))
 
 
 async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
@@ -219,12 +247,13 @@ async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
     told = without_marks({"state": record.state.value, "reason": record.reason}, opened.journal.hidden)
     status = TaskEvent(kind="status", at=record.updated_at, data=told)
-    await opened.store.publish(record, (*opened.journal.take_events(), status))
+    entries, events, _ = opened.journal.take_unstored()
+    await opened.store.append(entries, (*events, status), record)
 
 
 async def _begin_progress(ctx: TurnContext) -> Progress:
     progress = first_progress(ctx)
-    await ctx.checkpoints.save(progress)
+    ctx.checkpoints.save(progress)
     return progress
 
 
@@ -245,7 +274,7 @@ async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval
     accepted = acceptance_time(opened.work, opened.journal)
     decided = await decisions.answer(opened.journal, opened.work.turn, asked, accepted)
     passed = apply_approval(known, decided)
-    await opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
+    opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
     return passed
 
 
@@ -287,8 +316,8 @@ async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
 
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
     """The truth about a run that ended before its answer: the reason, and what took hold until then."""
-    journal, ledger = await run_together(opened.store.journal(), opened.store.ledger())
-    writes, progress, answer = tuple(ledger.values()), latest(journal), early.reason
+    writes = tuple((await opened.store.ledger()).values())
+    progress, answer = opened.checkpoints.latest, early.reason
     if isinstance(early, BudgetSpent):
         early = ending(early, progress, writes)
         answer = known_so_far(early.reason, progress) if early.partial else early.reason

@@ -56,7 +56,7 @@ def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
 async def leave_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
     """Store that the plan goes on without the call, so that no later attempt makes it out of its order."""
     ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
-    await ctx.journal.add(_key(plan, call), "note", why)
+    ctx.journal.add(_key(plan, call), "note", why)
 
 
 def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:

@@ -67,5 +67,5 @@ async def _quiet_end(ctx: TurnContext, progress: Progress) -> datetime | None:
         hours = ctx.tenant.quiet_hours
         end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone)) if hours else None
         known = end.isoformat() if end else ""
-        await ctx.journal.add(key, "note", known)
+        ctx.journal.add(key, "note", known)
     return datetime.fromisoformat(known) if known else None

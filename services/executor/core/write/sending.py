@@ -80,7 +80,7 @@ async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], A
     ``still_allowed`` is asked right before: what was read for the proof may have taken its time.
     """
     for pause in (*_CONNECT_PAUSES, None):
-        await ctx.journal.check()
+        await ctx.journal.look()
         await still_allowed()
         opening = asyncio.get_running_loop().time()
         entry = await _open(ctx, sending)
@@ -132,6 +132,8 @@ async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, kn
     """What is read before the call; a resend under our key keeps what was read before the first sending."""
     if known is not None and under_our_key(known) and known.before_json is not None:
         return known.before_json
+    if call.read_back is not None:
+        await ctx.journal.check()  # the plan and its state are stored before anything is asked for it
     return dumps(await read_state_before(ctx, plan, call))
 
 
@@ -156,5 +158,5 @@ async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
         agent=known.agent if known else None,
     )
     entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
-    ctx.journal.note_time(await ctx.store.open_write(entry, hold))
+    await ctx.journal.open_write(entry, hold)
     return entry

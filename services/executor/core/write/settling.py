@@ -126,7 +126,7 @@ async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: 
 
 async def settle(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
     """Store what is known of a write now. A doubt or question is given the time until which somebody may speak."""
-    return await _store_entry(ctx.store, ctx.journal, entry, status, note, ctx.tenant.approval_hours)
+    return await _store_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
 async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
@@ -136,7 +136,7 @@ async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
         if status is not None:
             await wait_until_closed(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
-            await _store_entry(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
+            await _store_entry(journal, entry, status, note, TenantRecord(id="").approval_hours)
 
 
 def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
@@ -179,14 +179,14 @@ def _before_resend(entry: LedgerEntry) -> str:
 
 
 async def _store_entry(
-    store: TurnStore, journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
+    journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
 ) -> LedgerEntry:
     update: dict[str, object] = {"status": status, "note": note}
     if status in (*DOUBTS, WriteStatus.ASKED):
         update |= {"doubted_at": journal.now, "decide_by": journal.now + timedelta(hours=hours)}
     settled = entry.model_copy(update=update)
     journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
-    journal.note_time(await store.settle_write(settled, entry.status, journal.take_events()))
+    await journal.settle_write(settled, entry.status)
     return settled
 
 
