@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, loads_object, plain
-from tools.bench.gateway.client import Connection, encode_request, open_connections, time_requests
+from tools.bench.gateway.client import OpenConnection, encode_request, open_connections, time_requests
 from tools.bench.gateway.servers import Server, serving_both, work_off
 
 CONNECTIONS = 8
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
     open_streams: int = 1000
 
 
-class Rates(NamedTuple):
+class RequestRates(NamedTuple):
     """Of one kind of request: requests a second (median of the rounds), p99 of all answers, CPU of the server each."""
 
     a_second: float
@@ -43,8 +43,8 @@ class Streaming(NamedTuple):
 
 
 class Beside(NamedTuple):
-    ours: Rates
-    sdk: Rates
+    ours: RequestRates
+    sdk: RequestRates
 
 
 class OpenStreams(NamedTuple):
@@ -90,8 +90,8 @@ class GatewayFigures(NamedTuple):
 async def measure_gateway(plan: Plan) -> GatewayFigures:
     async with serving_both() as (ours, sdk):
         tasks = {server: await _ended_task(server) for server in (ours, sdk)}
-        get_task = await _beside(ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]})))
-        accept = await _beside(ours, sdk, plan, lambda _: (_message() for _ in count()))
+        get_task = await _compare(ours, sdk, plan, lambda server: _repeat(_rpc("GetTask", {"id": tasks[server]})))
+        accept = await _compare(ours, sdk, plan, lambda _: (_message() for _ in count()))
         streaming = await _streaming(ours, sdk, plan.rounds)
         return GatewayFigures(get_task, accept, *streaming, await _hold_streams(ours, plan.open_streams))
 
@@ -114,7 +114,7 @@ def _repeat(request: bytes) -> Iterator[bytes]:
         yield request
 
 
-async def _new_task(connection: Connection) -> tuple[str, str]:
+async def _new_task(connection: OpenConnection) -> tuple[str, str]:
     """The names of a new task and of its session."""
     result = loads_object((await connection.ask(_message())).decode())["result"]
     task = result["task"] if isinstance(result, dict) else None
@@ -133,7 +133,7 @@ async def _ended_task(server: Server) -> str:
     return task_id
 
 
-async def _beside(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]) -> Beside:
+async def _compare(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]) -> Beside:
     took: dict[Server, list[list[float]]] = {ours: [], sdk: []}
     cpu = dict.fromkeys((ours, sdk), 0.0)
     for _ in range(plan.rounds):
@@ -146,11 +146,11 @@ async def _beside(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Ser
     return Beside(*(_rates(took[server], cpu[server], plan.seconds) for server in (ours, sdk)))
 
 
-def _rates(rounds: list[list[float]], cpu_ms: float, seconds: float) -> Rates:
+def _rates(rounds: list[list[float]], cpu_ms: float, seconds: float) -> RequestRates:
     every = [value for one in rounds for value in one]
     cuts = statistics.quantiles(every, n=100)
     a_second = statistics.median(len(one) / seconds for one in rounds)
-    return Rates(a_second, cuts[49], cuts[98], cpu_ms / len(every))
+    return RequestRates(a_second, cuts[49], cuts[98], cpu_ms / len(every))
 
 
 async def _streaming(ours: Server, sdk: Server, rounds: int) -> tuple[Streaming, Streaming]:
