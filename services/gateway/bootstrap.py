@@ -12,8 +12,9 @@ from starlette.types import Lifespan
 
 from services.gateway.a2a.card import TenantBook
 from services.gateway.a2a.faults import speak_plainly
+from services.gateway.a2a.jsonrpc import RpcFirst
 from services.gateway.a2a.profile import Face
-from services.gateway.a2a.routes import Backing, a2a_routes
+from services.gateway.a2a.routes import Backing, a2a_bindings
 from services.gateway.a2a.tenant_path import TenantPath
 from services.gateway.edge.drain import Drain
 from services.gateway.edge.leaving import Leaving
@@ -101,9 +102,11 @@ def create_app(
     desk, identity = parts.desk, parts.identity
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     speak_plainly(app)
+    bindings = a2a_bindings(parts, face)
+    app.add_middleware(RpcFirst, endpoint=bindings.rpc)
     app.add_middleware(TenantPath)
     app.add_middleware(Door, identity=identity, watch=watch)
-    app.include_router(a2a_routes(parts, face))
+    app.include_router(bindings.routes)
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
     app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())

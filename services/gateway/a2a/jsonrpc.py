@@ -11,9 +11,11 @@ from google.protobuf.message import Message
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.legacy import LegacyAct, LegacyMethods
-from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer
+from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
 from services.gateway.a2a.streams import RpcEnvelope, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, Wording
@@ -31,6 +33,7 @@ from services.gateway.edge.replies import (
     fault_error,
     fault_reply,
     rpc_body,
+    rpc_result,
     says_1,
     version_of,
 )
@@ -146,6 +149,8 @@ class JsonRpcEndpoint:
                 return sse(stream, shape, RpcEnvelope(call.call_id, detailed))
             case PendingAnswer():
                 return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT)
+            case WrittenJson(result):
+                return Response(rpc_result(call.call_id, result), media_type=_JSON)
             case _:
                 return Response(rpc_body(call.call_id, result=answer), media_type=_JSON)
 
@@ -153,6 +158,21 @@ class JsonRpcEndpoint:
         """Whether an error says its reason beside its code, as 1.0 has it."""
         method = self._methods.get(call.method)
         return method.wording is NEW if method else says_1(request)
+
+
+class RpcFirst:
+    """Middleware, the innermost: ``POST /`` is answered without a way past the routes of everything else."""
+
+    def __init__(self, app: ASGIApp, endpoint: JsonRpcEndpoint) -> None:
+        self._app, self._endpoint = app, endpoint
+        self._route = Route("/", endpoint.__call__, methods=["POST"])  # what requests are counted under
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "POST":
+            return await self._app(scope, receive, send)
+        scope["route"] = self._route
+        response = await self._endpoint(Request(scope, receive))
+        return await response(scope, receive, send)
 
 
 async def _await_answer(call: Call, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:

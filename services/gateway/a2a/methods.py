@@ -5,13 +5,14 @@ All raise ``Refusal`` and ``StoreUnavailable``. What is not offered is refused b
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from services.gateway.a2a.card import ExtendedCard
 from services.gateway.a2a.profile import Abilities
 from services.gateway.a2a.views import Shape, Shown, Wording, reply_view, shape_of, task_view
+from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
 from services.gateway.features.identity.model import Caller, Identity
@@ -57,7 +58,13 @@ class StreamAnswer(NamedTuple):
     shape: Shape
 
 
-Answer = JsonValue | PendingAnswer | StreamAnswer
+class WrittenJson(NamedTuple):
+    """An answer that is JSON already."""
+
+    result: bytes
+
+
+Answer = JsonValue | PendingAnswer | StreamAnswer | WrittenJson
 Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
 
 
@@ -76,12 +83,15 @@ class A2aParts(NamedTuple):
 class A2aMethods:
     def __init__(self, parts: A2aParts) -> None:
         self._parts, self._notice, self._streams = parts, parts.notice, Streams(parts.desk)
+        self._written = WrittenTasks(parts.notice)
 
     async def send(self, call: MethodCall, wording: Wording) -> Answer:
-        """SendMessage: one message; its answer is the task once its turn is over."""
+        """SendMessage: one message; its answer is the task once its turn is over, or at once if nobody waits."""
         params, caller = call.params, self.caller(call)
         options = send_options(params, wording.dialect)
         ticket = await self._parts.desk.submit(read_message(params, wording.dialect), caller)
+        if ticket.is_reply or not options.wait:
+            return cast(JsonValue, await self._answer(ticket, options, wording))
         accepted = partial(self._view_accepted, ticket, options, wording)
         return PendingAnswer(partial(self._answer, ticket, options, wording), accepted)
 
@@ -105,7 +115,7 @@ class A2aMethods:
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
         length = history_length(call.params, "historyLength", wording.dialect)
         record = await self._whole(await self._parts.desk.read(task_id, caller))
-        return wording.task(task_view(record, self._notice, length))
+        return WrittenJson(self._written.write(record, wording, length))
 
     async def tasks(self, call: MethodCall, wording: Wording) -> Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.a2a.faults import rest_fault, rest_fault_0_3
-from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer
+from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
 from services.gateway.a2a.streams import BARE, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
@@ -156,6 +156,8 @@ def _response(answer: Answer, request: Request, wording: Wording) -> Response:
             return sse(stream, shape, BARE)
         case PendingAnswer():
             return KeptAlive(_await_answer(answer), media_type, JSON_BEAT)
+        case WrittenJson(result):
+            return Response(result, media_type=media_type, headers=_PRIVATE)
         case _:
             return JSONResponse(answer, media_type=media_type, headers=_PRIVATE)
 

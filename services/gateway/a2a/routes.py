@@ -30,7 +30,12 @@ class Backing(NamedTuple):
     book: TenantBook
 
 
-def a2a_routes(backing: Backing, face: Face) -> APIRouter:
+class A2aBindings(NamedTuple):
+    routes: APIRouter
+    rpc: JsonRpcEndpoint
+
+
+def a2a_bindings(backing: Backing, face: Face) -> A2aBindings:
     """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
     desk, identity = backing.desk, backing.identity
     abilities = face.abilities._replace(
@@ -47,4 +52,4 @@ def a2a_routes(backing: Backing, face: Face) -> APIRouter:
     router.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for routes in (card_routes(card, datetime.now(UTC), face.card.usual, face.keys), rest.routes(), own.routes()):
         router.include_router(routes)
-    return router
+    return A2aBindings(router, rpc)

@@ -1,7 +1,7 @@
 """Tasks, updates and webhooks in the words of the protocols."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
@@ -10,7 +10,6 @@ from a2a.compat.v0_3.conversions import to_compat_agent_card, to_compat_stream_r
 from a2a.compat.v0_3.proto_utils import ToProto
 from a2a.types.a2a_pb2 import AgentCard, StreamResponse
 from google.protobuf.json_format import MessageToDict, ParseDict
-from google.protobuf.timestamp_pb2 import Timestamp
 from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
 
@@ -153,9 +152,10 @@ def _metadata(ours: Mapping[str, JsonValue]) -> Shown:
 
 
 def _time(at: datetime) -> str:
-    stamp = Timestamp()
-    stamp.FromDatetime(at)
-    return str(stamp.ToJsonString())
+    """As protobuf writes a timestamp: three or six digits after the second, or none, whichever says it all."""
+    utc = at.replace(tzinfo=None) if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
+    digits = "microseconds" if utc.microsecond % 1000 else "milliseconds" if utc.microsecond else "seconds"
+    return f"{utc.isoformat(timespec=digits)}Z"
 
 
 def _without_empty(**fields: JsonValue) -> Shown:

@@ -159,6 +159,11 @@ def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
     return json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def rpc_result(call_id: CallId, result: bytes) -> bytes:
+    """The same as ``rpc_body`` of a result that has been written as JSON before."""
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(call_id, ensure_ascii=False).encode(), result)
+
+
 def error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
     error: JsonValue = error_of(code, message, reason)
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)

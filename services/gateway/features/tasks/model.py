@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from shared.contracts.task import TaskEvent, TaskRecord
+from shared.ports.tasks import Tasks
 
 
 class Stories(Protocol):
@@ -25,7 +26,16 @@ class Thread(NamedTuple):
 
 
 class Threads(Protocol):
+    """What is remembered of clients' own task ids. All may raise ``StoreUnavailable``."""
+
     async def of(self, tenant: str, client_id: str, fingerprint: str) -> Thread: ...
+
+    async def find(
+        self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
+    ) -> tuple[Thread, TaskRecord | None]:
+        """What is remembered of an id, and the task that it leads to."""
+        thread = await self.of(tenant, client_id, fingerprint)
+        return thread, await tasks.record(tenant, thread.task_id or client_id)
 
     async def points_to(self, tenant: str, client_id: str, task_id: str) -> None: ...
 

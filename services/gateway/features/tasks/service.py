@@ -266,8 +266,8 @@ class TaskDesk:
         return await self._named(own_id(task_id, caller), caller, fingerprint)
 
     async def _named(self, name: str, caller: Caller, fingerprint: str) -> Found:
-        thread = await self._threads.of(caller.tenant, name, fingerprint)
-        return Found(name, thread, await self._tasks.record(caller.tenant, thread.task_id or name))
+        thread, record = await self._threads.find(self._tasks, caller.tenant, name, fingerprint)
+        return Found(name, thread, record)
 
     async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
         match intake:
