@@ -17,9 +17,9 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(redis:
     threads, key = RedisThreads(redis), thread_key("acme", "daily")
     await threads.points_to("acme", "daily", "t9")
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py
-    await threads.answered("acme", "daily", "new", "turn-new")
+    await threads.note_answer("acme", "daily", "new", "turn-new")
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
-    kept = await threads.of("acme", "daily", "new")
+    kept = await threads.thread_of("acme", "daily", "new")
     assert MOST // 2 < noted < MOST
     assert (kept.task_id, kept.answered) == ("t9", "turn-new")
 

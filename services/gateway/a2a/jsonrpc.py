@@ -19,8 +19,8 @@ from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, Pe
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
 from services.gateway.a2a.streams import RpcEnvelope, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, Wording
-from services.gateway.edge.body import BadCall, Call, check_content_type, parse_call, read_body
-from services.gateway.edge.errors import Refusal
+from services.gateway.edge.body import BadCall, RpcCall, check_content_type, parse_call, read_body
+from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import (
     FAILED,
@@ -103,7 +103,7 @@ class JsonRpcEndpoint:
 
     async def __call__(self, request: Request) -> Response:
         """A JSON-RPC call of any of the three protocols."""
-        call = Call(None, "", {})
+        call = RpcCall(None, "", {})
         try:
             check_content_type(request)
             call = parse_call(await read_body(request, self._max_body))
@@ -111,7 +111,7 @@ class JsonRpcEndpoint:
         except BadCall as bad:
             status = _BAD_REQUEST if bad.method in self._legacy.methods else 200
             return fault_reply(bad.call_id, bad, detailed=says_1(request), bad_input_status=status)
-        except (Refusal, StoreUnavailable) as fault:
+        except (GatewayRefusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
         except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
             raise
@@ -119,7 +119,7 @@ class JsonRpcEndpoint:
             log.exception("request_failed", method=call.method)
             return error_reply(call.call_id, INTERNAL_ERROR, FAILED)
 
-    async def _route(self, call: Call, request: Request) -> Response:
+    async def _route(self, call: RpcCall, request: Request) -> Response:
         method, early = self._methods.get(call.method), self._legacy.methods.get(call.method)
         if method:
             check = check_1_0 if method.wording is NEW else check_0_3
@@ -136,13 +136,13 @@ class JsonRpcEndpoint:
         asked = MethodCall(partial(method.read, call.params), let_in(request), last_event_id(request))
         return self._respond(call, request, await method.act(asked, method.wording))
 
-    async def _call_legacy(self, call: Call, request: Request, act: LegacyAct) -> Response:
+    async def _call_legacy(self, call: RpcCall, request: Request, act: LegacyAct) -> Response:
         try:
             return await act(call, request)
-        except (Refusal, StoreUnavailable) as fault:
+        except (GatewayRefusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
 
-    def _respond(self, call: Call, request: Request, answer: Answer) -> Response:
+    def _respond(self, call: RpcCall, request: Request, answer: Answer) -> Response:
         detailed = self._is_detailed(call, request)
         match answer:
             case StreamAnswer(stream, shape):
@@ -154,7 +154,7 @@ class JsonRpcEndpoint:
             case _:
                 return Response(rpc_body(call.call_id, result=answer), media_type=_JSON)
 
-    def _is_detailed(self, call: Call, request: Request) -> bool:
+    def _is_detailed(self, call: RpcCall, request: Request) -> bool:
         """Whether an error says its reason beside its code, as 1.0 has it."""
         method = self._methods.get(call.method)
         return method.wording is NEW if method else says_1(request)
@@ -175,12 +175,12 @@ class RpcFirst:
         return await response(scope, receive, send)
 
 
-async def _await_answer(call: Call, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
+async def _await_answer(call: RpcCall, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
     """The status has gone out: what fails now is told in the body."""
     try:
         body = rpc_body(call.call_id, result=await answer.answer())
     except Exception as fault:  # the outermost edge of a request
-        if not isinstance(fault, Refusal | StoreUnavailable):
+        if not isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.exception("request_failed", method=call.method)
         body = rpc_body(call.call_id, error=fault_error(fault, detailed=detailed))
     yield body

@@ -16,14 +16,14 @@ from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.streams.service import Stream, Streams
-from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.streams.service import Streams, TaskStream
+from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.message import metadata_of, read_message
 from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
-from services.gateway.features.tasks.service import TaskDesk, Ticket
+from services.gateway.features.tasks.service import TaskService, Ticket
 from services.gateway.features.webhooks.config import read_webhook
-from services.gateway.features.webhooks.model import Webhook
-from services.gateway.features.webhooks.service import PushDesk
+from services.gateway.features.webhooks.model import TaskHook
+from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
@@ -54,7 +54,7 @@ class PendingAnswer(NamedTuple):
 class StreamAnswer(NamedTuple):
     """A stream that has been opened, and how its updates are worded."""
 
-    stream: Stream
+    stream: TaskStream
     shape: Shape
 
 
@@ -71,10 +71,10 @@ Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
 class A2aParts(NamedTuple):
     """What the methods stand on."""
 
-    desk: TaskDesk
-    lists: TaskListDesk
+    desk: TaskService
+    lists: TaskListService
     identity: Identity
-    push: PushDesk
+    push: WebhookService
     extended: ExtendedCard
     notice: str
     abilities: Abilities
@@ -156,7 +156,7 @@ class A2aMethods:
         task_id, caller = self._of_webhook(call)
         after = text_at(call.params, "pageToken", "pageToken") or ""
         size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
-        listed = [one.webhook for one in await self._parts.push.listed(task_id, caller)]
+        listed = [one.webhook for one in await self._parts.push.list_webhooks(task_id, caller)]
         page = [one for one in listed if one.config_id > after]
         return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], _next_token(page, size))
 
@@ -210,5 +210,5 @@ class A2aMethods:
         return wording.update({"task": task_view(ticket.record, self._notice, options.history_length)}, False)
 
 
-def _next_token(page: list[Webhook], size: int) -> str:
+def _next_token(page: list[TaskHook], size: int) -> str:
     return page[size - 1].config_id if len(page) > size else ""

@@ -18,7 +18,7 @@ from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_se
 from services.gateway.a2a.streams import BARE, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
 from services.gateway.edge.body import BadCall, check_content_type, read_object
-from services.gateway.edge.errors import Refusal
+from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import check_0_3, check_1_0, media_type_for, version_of
 from services.gateway.features.identity.middleware import let_in
@@ -118,7 +118,7 @@ class A2aRest:
         except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
             raise
         except Exception as fault:  # the outermost edge of a request
-            if not isinstance(fault, BadCall | Refusal | StoreUnavailable):
+            if not isinstance(fault, BadCall | GatewayRefusal | StoreUnavailable):
                 log.exception("request_failed", path=request.url.path)
             return rest_fault_0_3(fault) if path.is_old else rest_fault(fault)
 
@@ -131,10 +131,10 @@ def _params(path: Path, request: Request, body: JsonObject) -> JsonObject:
     """What the path names counts before the query, and the query before the body."""
     schema = path.schema.DESCRIPTOR
     said = path.read(body) if path.read else read_by_schema(body, schema)
-    return {**said, **read_query(request.query_params.multi_items(), schema), **_named(request)}
+    return {**said, **read_query(request.query_params.multi_items(), schema), **_path_params(request)}
 
 
-def _named(request: Request) -> JsonObject:
+def _path_params(request: Request) -> JsonObject:
     task_id, config_id = request.path_params.get("task_id"), request.path_params.get("config_id")
     if "/pushNotificationConfigs" not in request.url.path:
         return {"id": task_id} if task_id else {}

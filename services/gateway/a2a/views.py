@@ -14,18 +14,18 @@ from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
 
 from services.gateway.features.files.model import FILE_ID
-from services.gateway.features.streams.service import Stream, Told
+from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import (
     ArtifactUpdate,
-    Reply,
     Snapshot,
     StatusUpdate,
+    TasklessReply,
     Update,
     legacy_update,
 )
 from services.gateway.features.tasks.views import answer_of, metadata_of
 from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
-from services.gateway.features.webhooks.model import Webhook
+from services.gateway.features.webhooks.model import TaskHook
 from shared.contracts.task import Artifact, File, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
@@ -62,7 +62,7 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
     match update:
         case Snapshot():
             return {"task": _snapshot(update, notice, length)}
-        case Reply(replied):
+        case TasklessReply(replied):
             return {"message": reply_view(replied, notice)}
         case StatusUpdate():
             return {"statusUpdate": _status_update(update, name, record, notice)}
@@ -174,7 +174,7 @@ class Wording(NamedTuple):
     dialect: Dialect
     task: Callable[[Shown], Shown]
     update: Callable[[Shown, bool], Shown]
-    webhook: Callable[[Webhook, str, str], Shown]  # the webhook, its task, and the token if it may be told
+    webhook: Callable[[TaskHook, str, str], Shown]  # the webhook, its task, and the token if it may be told
     webhooks: Callable[[list[JsonValue], str], JsonValue]
     card: Callable[[AgentCard], Shown]
     nothing: JsonValue
@@ -204,16 +204,16 @@ def _old_rest_task(task: Shown) -> Shown:
     return cast(Shown, _old_rest_update({"task": task})["task"])
 
 
-def _new_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+def _new_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     return {**shape_of_1_0(webhook, task_id), **_token(token)}
 
 
-def _old_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+def _old_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_token(token)}
     return {"taskId": task_id, "pushNotificationConfig": config}
 
 
-def _old_rest_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+def _old_rest_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     """With the name that 0.3's REST gives a webhook: the path where it is found."""
     config = _old_webhook(webhook, task_id, token)["pushNotificationConfig"]
     return {"name": f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}", "pushNotificationConfig": config}
@@ -258,18 +258,18 @@ OLD_REST = OLD._replace(
 )
 
 
-Shape: TypeAlias = Callable[[Told], Shown]
+Shape: TypeAlias = Callable[[ToldUpdate], Shown]
 
 
-def shape_of(stream: Stream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
+def shape_of(stream: TaskStream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
     """How the updates of a stream are written in protocols 0.3 and 1.0."""
 
-    def write_update(told: Told) -> Shown:
+    def write_update(told: ToldUpdate) -> Shown:
         final = isinstance(told.update, StatusUpdate) and told.update.final
         return wording.update(update_view(told.update, told.event_id, stream.record, notice, history_length), final)
 
     return write_update
 
 
-def legacy_shape_of(stream: Stream, notice: str) -> Shape:
+def legacy_shape_of(stream: TaskStream, notice: str) -> Shape:
     return lambda told: legacy_update(told.update, stream.shown_id, notice)

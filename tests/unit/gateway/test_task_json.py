@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from services.gateway.a2a.views import NEW, Shown, task_view, update_view
 from services.gateway.a2a.written_tasks import WrittenTasks
-from services.gateway.features.streams.updates import ArtifactUpdate, Reply, Snapshot, StatusUpdate, Update
+from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 
@@ -87,7 +87,7 @@ def test_an_update_is_written_as_the_official_type_writes_it(
 ) -> None:
     updates: dict[str, Update] = {
         "snapshot": Snapshot(record, "1-0" if flag else None),
-        "reply": Reply(record),
+        "reply": TasklessReply(record),
         "status": StatusUpdate(record.state, record.updated_at, text, record=record if flag else None),
         "artifact": ArtifactUpdate(1, artifact, append=flag, last_chunk=not flag),
     }

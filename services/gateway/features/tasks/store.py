@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.features.tasks.guarded_tasks import Backlog
-from services.gateway.features.tasks.listing import Page, Place, TaskLists, Wanted
-from services.gateway.features.tasks.model import Stories, Thread, Threads
+from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
+from services.gateway.features.tasks.model import ClientThreads, Stories, Thread
 from services.gateway.features.tasks.submit import OwnEndpoints
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
@@ -45,7 +45,7 @@ def _thread_of(noted: list[str | None]) -> Thread:
     return Thread(task_id, signalled or "", answered or "")
 
 
-class RedisThreads(Threads):
+class RedisThreads(ClientThreads):
     """Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
@@ -93,7 +93,7 @@ class RedisThreads(Threads):
             self._known.popitem(last=False)
 
     @override
-    async def of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
+    async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
         async with answering():
             asked = self._redis.hmget(thread_key(tenant, client_id), _fields(fingerprint))
             return _thread_of(await cast(Awaitable[list[str | None]], asked))
@@ -101,10 +101,10 @@ class RedisThreads(Threads):
     async def points_to(self, tenant: str, client_id: str, task_id: str) -> None:
         await self._set(tenant, client_id, _TASK, task_id)
 
-    async def signalled(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
+    async def note_signal(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
         await self._set(tenant, client_id, f"signalled:{fingerprint}", turn_id)
 
-    async def answered(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
+    async def note_answer(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
         await self._set(tenant, client_id, f"answered:{fingerprint}", turn_id)
 
     async def _set(self, tenant: str, client_id: str, field: str, value: str) -> None:
@@ -126,7 +126,7 @@ class RedisThreads(Threads):
 
 
 class _Listed(NamedTuple):
-    place: Place
+    place: ListPlace
     member: keys.EndedMember
 
 
@@ -138,7 +138,7 @@ class RedisTaskLists(TaskLists):
         self._scripts = Scripts(redis)
 
     @override
-    async def page(self, wanted: Wanted, size: int, after: Place | None) -> Page:
+    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", _calls(wanted, size + 1, after)))
         rows = sorted((row for reply in replies for row in _rows(reply)), key=lambda row: row.place, reverse=True)
         shown = rows[:size]
@@ -157,13 +157,13 @@ class RedisTaskLists(TaskLists):
         return tuple(TaskRecord.model_validate_json(json) for json in found if json)
 
 
-def _calls(wanted: Wanted, count: int, after: Place | None) -> list[Call]:
+def _calls(wanted: WantedTasks, count: int, after: ListPlace | None) -> list[Call]:
     place = (str(after.micros), after.task) if after else ("", "")
     since = _micros(wanted.since) if wanted.since else "-inf"
     return [([stem + state.value for state in wanted.states], [count, *place, since]) for stem in _stems(wanted)]
 
 
-def _stems(wanted: Wanted) -> Iterable[str]:
+def _stems(wanted: WantedTasks) -> Iterable[str]:
     if wanted.session is not None:
         yield keys.list_stems(partition_of(wanted.tenant, wanted.session), wanted.tenant, "", wanted.session).session
         return
@@ -174,7 +174,7 @@ def _stems(wanted: Wanted) -> Iterable[str]:
 
 def _rows(reply: list[str]) -> Iterable[_Listed]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
-        yield _Listed(Place(int(micros), member), keys.unpack_ended(member))
+        yield _Listed(ListPlace(int(micros), member), keys.unpack_ended(member))
 
 
 def _micros(moment: datetime) -> str:
@@ -186,7 +186,7 @@ class RedisStories(Stories):
         self._scripts = Scripts(redis)
 
     @override
-    async def told(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+    async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
         return [(stream_id, TaskEvent.model_validate_json(fields["e"])) for stream_id, fields in rows]
