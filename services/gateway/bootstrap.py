@@ -12,49 +12,50 @@ from starlette.types import Lifespan
 
 from services.gateway.a2a.card import TenantBook
 from services.gateway.a2a.faults import speak_plainly
-from services.gateway.a2a.profile import Face
-from services.gateway.a2a.routes import Backing, a2a_routes
+from services.gateway.a2a.jsonrpc import RpcFirst
+from services.gateway.a2a.profile import GatewayProfile
+from services.gateway.a2a.routes import Backing, a2a_bindings
 from services.gateway.a2a.tenant_path import TenantPath
 from services.gateway.edge.drain import Drain
 from services.gateway.edge.leaving import Leaving
 from services.gateway.edge.own_pages import OwnPages
-from services.gateway.edge.threshold import Threshold
+from services.gateway.edge.threshold import RequestLimiter
 from services.gateway.features.approvals.routes import ApprovalEndpoints
-from services.gateway.features.approvals.service import ApprovalDesk
+from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import RedisApprovals
 from services.gateway.features.assessments.routes import AssessmentEndpoints
-from services.gateway.features.assessments.service import AssessmentDesk
+from services.gateway.features.assessments.service import AssessmentService
 from services.gateway.features.assessments.store import RedisAssessments
 from services.gateway.features.audit.routes import AuditEndpoints
-from services.gateway.features.audit.service import AuditDesk
+from services.gateway.features.audit.service import AuditService
 from services.gateway.features.audit.store import ArchivedAudit, RedisAudit
-from services.gateway.features.console.context import Desks
+from services.gateway.features.console.context import ConsoleServices
 from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
-from services.gateway.features.dead_letters.service import Clerk
+from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.dead_letters.store import RedisDeadLetters
-from services.gateway.features.identity.api_keys import Fresh, KeyDesk
-from services.gateway.features.identity.middleware import Door, Watch
+from services.gateway.features.identity.api_keys import Fresh, KeyService
+from services.gateway.features.identity.middleware import CallerMiddleware, Watch
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
-from services.gateway.features.learning.model import Statistics
+from services.gateway.features.learning.model import LearningStatistics
 from services.gateway.features.learning.routes import LearningFileEndpoints, rl_status_routes
-from services.gateway.features.learning.service import FileDesk
+from services.gateway.features.learning.service import LearningFileService
 from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
 from services.gateway.features.made_tools.routes import MadeToolEndpoints
-from services.gateway.features.made_tools.service import WorkshopDesk
+from services.gateway.features.made_tools.service import MadeToolService
 from services.gateway.features.made_tools.store import RedisWorkshop
 from services.gateway.features.memory.routes import MemoryEndpoints
-from services.gateway.features.memory.service import MemoryDesk
+from services.gateway.features.memory.service import MemoryService
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
 from services.gateway.features.records.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.features.records.routes import RecordEndpoints
-from services.gateway.features.records.service import Addresses, RecordDesk
+from services.gateway.features.records.service import Addresses, RecordService
 from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, CountedTasks, SheddingTasks, traced_tasks
-from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.readiness import LeavingReadiness, RedisReadiness
 from services.gateway.features.tasks.routes import resolve_routes
-from services.gateway.features.tasks.service import Rules, TaskDesk
+from services.gateway.features.tasks.service import Rules, TaskService
 from services.gateway.features.tasks.store import (
     RedisBacklog,
     RedisStories,
@@ -63,16 +64,16 @@ from services.gateway.features.tasks.store import (
     StoredEndpoints,
 )
 from services.gateway.features.tenants.routes import TenantEndpoints
-from services.gateway.features.tenants.service import TenantDesk
+from services.gateway.features.tenants.service import TenantService
 from services.gateway.features.tenants.store import RedisSpending, RedisTenants
 from services.gateway.features.webhooks.routes import WebhookEndpoints
-from services.gateway.features.webhooks.service import PushDesk
+from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.openapi.document import DescribedApp
 from services.gateway.settings import Settings
 from services.gateway.wiring import (
-    Doorway,
-    MetricsRoom,
-    PushRoom,
+    IdentityWiring,
+    MetricsWiring,
+    WebhookWiring,
     console_routes,
     mcp_side,
     message_files,
@@ -92,18 +93,20 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 def create_app(
     parts: Backing,
-    statistics: Statistics,
-    tenants: TenantDesk,
-    face: Face,
+    statistics: LearningStatistics,
+    tenants: TenantService,
+    face: GatewayProfile,
     lifespan: Lifespan[FastAPI] | None = None,
     watch: Watch | None = None,
 ) -> FastAPI:
     desk, identity = parts.desk, parts.identity
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     speak_plainly(app)
+    bindings = a2a_bindings(parts, face)
+    app.add_middleware(RpcFirst, endpoint=bindings.rpc)
     app.add_middleware(TenantPath)
-    app.add_middleware(Door, identity=identity, watch=watch)
-    app.include_router(a2a_routes(parts, face))
+    app.add_middleware(CallerMiddleware, identity=identity, watch=watch)
+    app.include_router(bindings.routes)
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
     app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
@@ -125,15 +128,15 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     live = Live(state)
     store = traced_tasks(TaskStore(state, live, settings.message_id_window or DEDUPE_SECONDS), tracer)
     keyring = RedisKeyring(state)
-    doorway = Doorway(settings, RedisMeter(state), _now)
+    doorway = IdentityWiring(settings, RedisMeter(state), _now)
     identity = doorway.identity
-    counting = MetricsRoom(settings, state)
+    counting = MetricsWiring(settings, state)
     meter = counting.metrics
-    push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded", meter=meter)
+    push = WebhookWiring(settings, state, live, _now, embedded=settings.profile == "embedded", meter=meter)
     shedding = SheddingTasks(store, RedisBacklog(state), settings.max_waiting_sessions, monotonic)
     tasks = CountedTasks(shedding, meter)
     wakes = BestEffortWakes(ArqWakes(queue))
-    desk = TaskDesk(
+    desk = TaskService(
         tasks=tasks,
         wakes=wakes,
         threads=RedisThreads(state),
@@ -146,8 +149,8 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
         files=message_files(settings),
     )
 
-    lists = TaskListDesk(RedisTaskLists(state))
-    inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
+    lists = TaskListService(RedisTaskLists(state))
+    inbox = ApprovalService(RedisApprovals(state), desk, _now)
     mcp = mcp_side(settings, desk, lists, inbox, identity)
 
     @asynccontextmanager
@@ -160,41 +163,45 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
         await queue.aclose()
 
     readiness = LeavingReadiness(RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis), leaving)
-    face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
+    face = GatewayProfile(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
     face = face._replace(card=settings.card_facts, keys=settings.card_keys)
-    tenants = TenantDesk(RedisTenants(state), _now)
+    tenants = TenantService(RedisTenants(state), _now)
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
     parts = Backing(desk, lists, identity, readiness, book)
     app = create_app(parts, statistics, tenants, face, lifespan, doorway.watch)
     if not settings.ways:
         app.add_middleware(OwnPages, public=settings.card_url)
-    app.add_middleware(Threshold, limits=settings.request_limits)
+    app.add_middleware(RequestLimiter, limits=settings.request_limits)
     app.add_middleware(Drain, leaving=leaving)
     app.add_middleware(CountedApp, meter=meter)
-    clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
+    clerk = DeadLetterService(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
-    app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())
-    workshop = WorkshopDesk(RedisWorkshop(state), _now)
+    app.include_router(KeyEndpoints(KeyService(keyring, fresh), identity, face.max_body).routes())
+    workshop = MadeToolService(RedisWorkshop(state), _now)
     app.include_router(MadeToolEndpoints(workshop, identity, face.max_body).routes())
-    memory = MemoryDesk(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16))
+    memory = MemoryService(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16))
     app.include_router(MemoryEndpoints(memory, identity, face.max_body).routes())
-    app.include_router(LearningFileEndpoints(FileDesk(RedisLearningFiles(state)), identity, face.max_body).routes())
+    app.include_router(
+        LearningFileEndpoints(LearningFileService(RedisLearningFiles(state)), identity, face.max_body).routes()
+    )
     policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), push.urls)
-    records = RecordDesk(RedisTenantRecords(state), policies, addresses, _now)
+    records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
     app.include_router(RecordEndpoints(records, identity, face.max_body).routes())
-    app.include_router(WebhookEndpoints(PushDesk(desk, push.book), identity, face.max_body).routes())
+    app.include_router(WebhookEndpoints(WebhookService(desk, push.book), identity, face.max_body).routes())
     app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
     kept = settings.archive()
     live_tasks = RedisAudit(state, TaskStore(state, live), RedisTaskLists(state))
-    audit = AuditDesk(live_tasks, ArchivedAudit(kept) if kept else None)
+    audit = AuditService(live_tasks, ArchivedAudit(kept) if kept else None)
     app.include_router(AuditEndpoints(audit, identity).routes())
-    measured = AssessmentDesk(RedisAssessments(state))
+    measured = AssessmentService(RedisAssessments(state))
     app.include_router(AssessmentEndpoints(measured, identity, face.max_body).routes())
-    stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
+    stories, webhooks = RedisStories(state), WebhookService(desk, push.book)
     spending = RedisSpending(state)
-    desks = Desks(desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit, measured)
+    desks = ConsoleServices(
+        desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit, measured
+    )
     if mcp:
         app.router.routes.append(mcp.route)
     app.router.routes.extend(console_routes(desks, state, identity, settings, _now))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.gateway.bootstrap import fresh
-from services.gateway.features.identity.api_keys import HasOperator, Made, Wish, key_view, make, operator_of
+from services.gateway.features.identity.api_keys import HasOperator, MadeKey, Wish, key_view, make, operator_of
 from services.gateway.features.identity.store import RedisKeyring
 from shared.domain.words import Role
 from shared.infra.redis import RedisUrl, connect
@@ -20,7 +20,7 @@ FIRST_KEY = "first-key"
 _REFUSED = 1
 
 
-class State(BaseSettings):
+class KeySettings(BaseSettings):
     """``REDIS_URL``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
@@ -32,7 +32,9 @@ def first_key_command(arguments: Sequence[str]) -> int:
     """One line of JSON with the key and its token. 1 if the tenant has an operator, 2 without a usable Redis."""
     options = _options(arguments)
     try:
-        made = asyncio.run(first_key(read_settings(State).redis_url, options.tenant, options.principal, options.again))
+        made = asyncio.run(
+            first_key(read_settings(KeySettings).redis_url, options.tenant, options.principal, options.again)
+        )
     except (CannotStart, StoreUnavailable) as problem:
         return refused(problem)
     except HasOperator as problem:
@@ -42,12 +44,12 @@ def first_key_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> Made:
+async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> MadeKey:
     """An operator's key, made without a gateway. Raises ``HasOperator`` if one has a good key and not ``again``."""
     state = connect(redis_url)
     try:
         keyring, now = RedisKeyring(state), fresh()
-        operator = operator_of(await keyring.of(tenant), now.now)
+        operator = operator_of(await keyring.keys_of(tenant), now.now)
         if operator and not again:
             raise HasOperator(tenant, operator)
         made = make(Wish(principal_id, tuple(Role)), tenant, principal_id, now)

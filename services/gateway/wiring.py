@@ -18,28 +18,28 @@ from starlette.routing import BaseRoute, Mount, Route
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.dispatcher import NoticeLoop
 from services.gateway.features.approvals.notices import Notifier
-from services.gateway.features.approvals.service import ApprovalDesk
+from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import EnvironmentReferences, NoPosts, RedisApprovals, RedisNotices
-from services.gateway.features.console.context import Desks, Glance, Room
-from services.gateway.features.console.pages import Assets, Pages
+from services.gateway.features.console.context import ConsoleContext, ConsoleServices, Glance
+from services.gateway.features.console.pages import ConsoleAssets, Pages
 from services.gateway.features.console.routes import console
 from services.gateway.features.console.sessions import Gate
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop
 from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
-from services.gateway.features.deliveries.service import Courier, CourierRules, Edge
+from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
 from services.gateway.features.deliveries.store import CountedLines, CountedPost, RedisLines
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.key_identity import EitherIdentity, KeyIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import Watch
 from services.gateway.features.identity.model import Identity, RateMeter
-from services.gateway.features.identity.settings import DoorSettings
+from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
 from services.gateway.features.identity.store import RedisSignIns
 from services.gateway.features.identity.throttle import Strictness, networks_in
 from services.gateway.features.identity.tokens import Expected, JwtIdentity
-from services.gateway.features.participation.service import ParticipationDesk, World
-from services.gateway.features.tasks.listing import TaskListDesk
-from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.participation.service import ParticipationService, PermittedWorlds
+from services.gateway.features.tasks.listing import TaskListService
+from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from services.gateway.mcp_server.server import McpSide
 
 
-class MetricsRoom:
+class MetricsWiring:
     def __init__(self, settings: Settings, state: Redis) -> None:
         self.metrics = Metrics("gateway")
         self._page = MetricsPage(self.metrics, (Installation(state),))
@@ -73,10 +73,10 @@ class MetricsRoom:
         return served_beside(metrics_app(self._page), self._host, self._port)
 
 
-class Doorway:
+class IdentityWiring:
     """``identity`` and ``watch``, and what they need running beside the requests."""
 
-    def __init__(self, settings: DoorSettings, meter: RateMeter, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> None:
         self._http = httpx.AsyncClient(trust_env=True)  # a proxy on the way to the issuer is the operator's to name
         patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
@@ -93,7 +93,7 @@ class Doorway:
             if renewing:
                 renewing.cancel()
 
-    def _identity(self, settings: DoorSettings, meter: RateMeter, now: Callable[[], datetime]) -> Identity:
+    def _identity(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> Identity:
         by_key = KeyIdentity(meter, now, settings.allowance)
         if self._keys is None:
             return by_key if "keys" in settings.ways else UnverifiedIdentity()
@@ -105,7 +105,7 @@ class Doorway:
 _NOBODY = NoMeter()
 
 
-class PushRoom:
+class WebhookWiring:
     """``book`` and ``posts`` are None where no webhooks are offered; ``urls`` says in any case where one may lead."""
 
     def __init__(
@@ -139,14 +139,14 @@ class PushRoom:
         async with aclosing(WebhookHttp(Guard(self._reach), rules.timeout, rules.slots)) as post:
             edge = Edge(self._now, random.random)
             lines, counted = CountedLines(self.posts, self._meter), CountedPost(post, self._meter)
-            courier = Courier(lines, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
+            courier = DeliveryService(lines, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
             loop = DeliveryLoop(courier, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
             async with loop.running():
                 yield
 
 
-def _rules(settings: PushSettings) -> CourierRules:
-    return CourierRules(
+def _rules(settings: PushSettings) -> DeliveryRules:
+    return DeliveryRules(
         timeout=settings.push_timeout,
         first_pause=settings.push_first_pause,
         longest_pause=settings.push_longest_pause,
@@ -158,7 +158,7 @@ def _rules(settings: PushSettings) -> CourierRules:
 
 @asynccontextmanager
 async def noticing(
-    push: PushRoom, state: Redis, live: Live, console: str, now: Callable[[], datetime]
+    push: WebhookWiring, state: Redis, live: Live, console: str, now: Callable[[], datetime]
 ) -> AsyncIterator[None]:
     """Tell meanwhile, through the deliveries of webhooks. ``live`` must be open; ``console``: where it is reached."""
     nowhere = NoPosts()
@@ -177,16 +177,16 @@ async def noticing(
 
 def participation(
     settings: Settings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
-) -> ParticipationDesk:
+) -> ParticipationService:
     keys = settings.assessment_keys
-    return ParticipationDesk(
+    return ParticipationService(
         participations=RedisParticipations(state, keys) if keys else None,
         tasks=tasks,
         wakes=wakes,
         lists=RedisTaskLists(state),
         clock=now,
         new_id=lambda: str(uuid4()),
-        world=World(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
+        world=PermittedWorlds(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
     )
 
 
@@ -196,10 +196,10 @@ def message_files(settings: Settings) -> MessageFiles:
 
 
 def console_routes(
-    desks: Desks, state: Redis, identity: Identity, settings: Settings, clock: Callable[[], datetime]
+    desks: ConsoleServices, state: Redis, identity: Identity, settings: Settings, clock: Callable[[], datetime]
 ) -> list[BaseRoute]:
-    assets = Assets()
-    room = Room(
+    assets = ConsoleAssets()
+    room = ConsoleContext(
         desks=desks,
         gate=Gate(identity, RedisSignIns(state)),
         pages=Pages(assets, settings.model_notice, clock),
@@ -211,7 +211,7 @@ def console_routes(
 
 
 def mcp_side(
-    settings: Settings, desk: TaskDesk, lists: TaskListDesk, approvals: ApprovalDesk, identity: Identity
+    settings: Settings, desk: TaskService, lists: TaskListService, approvals: ApprovalService, identity: Identity
 ) -> "McpSide | None":
     """The MCP server, where it is switched on: its SDK is loaded there alone."""
     if not settings.mcp_server:

@@ -31,11 +31,24 @@ def place_of(stream_id: str) -> tuple[int, int]:
     return int(ms), int(seq or 0)
 
 
+def _row_in(message: str) -> Row | None:
+    """The event in a message; None for one of an earlier version, which has its id alone, or of another."""
+    stream_id, _, event = message.partition("\n")
+    try:
+        return Row(stream_id, TaskEvent.model_validate_json(event))
+    except ValueError:  # whoever watches reads it, and is told
+        return None
+
+
 Read = Callable[[str, str], Awaitable[list[Row]]]
 
 
 class Feed:
-    """The newest events of one watched stream. What is new is read by whoever notices first, for all of them."""
+    """The newest events of one watched stream.
+
+    An event comes with the message that tells of it. Where messages may have been missed, or come without their
+    events, what is new is read by whoever notices first, for all who watch.
+    """
 
     def __init__(self, stream: str, live: Live, read: Read) -> None:
         self.watchers = 0
@@ -43,7 +56,8 @@ class Feed:
         self._rows: deque[Row] = deque(maxlen=PAGE)
         self._since = self._until = ""  # the rows are all that lie between these ids
         self._reads = 0
-        self._news = asyncio.Event()
+        self._is_behind = True  # there may be events that were not heard
+        self._bell = asyncio.Event()  # set, and replaced, at each message
         self._lock = asyncio.Lock()
         self._stack = AsyncExitStack()
         self._listens = False
@@ -51,7 +65,7 @@ class Feed:
     async def open(self) -> None:
         async with self._lock:
             if not self._listens:
-                self._news = await self._stack.enter_async_context(self._live.listen(self._stream))
+                await self._stack.enter_async_context(self._live.hearing(self._stream, self._hear))
                 self._listens = True
 
     async def close(self) -> None:
@@ -60,6 +74,7 @@ class Feed:
     async def after(self, stream_id: str) -> list[Row]:
         """The next events after that one, as soon as there are any. Raises ``EventsLost``."""
         while True:
+            bell = self._bell
             await self._read_on(stream_id)
             reads = self._reads
             rows = self._known(stream_id)
@@ -68,14 +83,32 @@ class Feed:
             if rows:
                 return rows
             if reads == self._reads:  # else somebody has read on meanwhile
-                await self._news.wait()
+                await bell.wait()
+
+    def _hear(self, message: str | None) -> None:
+        row = _row_in(message) if message else None
+        if row is None or self._is_behind or not self._until or self._lock.locked():
+            self._is_behind = True
+        elif row.place > place_of(self._until):
+            self._append(row)
+        self._ring()
+
+    def _ring(self) -> None:
+        self._bell.set()
+        self._bell = asyncio.Event()
+
+    def _append(self, row: Row) -> None:
+        if len(self._rows) == PAGE:
+            self._since = self._rows[0].stream_id
+        self._rows.append(row)
+        self._until = row.stream_id
 
     async def _read_on(self, stream_id: str) -> None:
         """Read what is new since the last read, if anything may be."""
         async with self._lock:
             if not self._until:
                 self._begin_at(stream_id)
-            if not self._news.is_set():
+            if not self._is_behind:
                 return
             try:
                 await self._take_page()
@@ -86,23 +119,20 @@ class Feed:
     def _begin_at(self, stream_id: str) -> None:
         self._rows.clear()
         self._since = self._until = stream_id
-        self._news.set()
+        self._is_behind = True
 
     async def _take_page(self) -> None:
-        self._news.clear()
+        self._is_behind = False
         try:
             rows = await self._read(self._stream, self._until)
         except BaseException:
-            self._news.set()  # whoever reads next does it
+            self._is_behind = True
+            self._ring()  # whoever reads next does it
             raise
         self._reads += 1
-        if len(rows) == PAGE:
-            self._news.set()  # there may be more
+        self._is_behind |= len(rows) == PAGE
         for row in rows:
-            if len(self._rows) == PAGE:
-                self._since = self._rows[0].stream_id
-            self._rows.append(row)
-        self._until = rows[-1].stream_id if rows else self._until
+            self._append(row)
 
     def _known(self, stream_id: str) -> list[Row] | None:
         """The rows after that id; None if not all of them are in memory."""

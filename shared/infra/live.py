@@ -1,7 +1,7 @@
 """One subscription a process for everybody who watches tasks."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
@@ -18,11 +18,13 @@ _QUIET_SECONDS = 5.0  # after so long without news the server is asked for a sig
 _CONFIRM_SECONDS = 5.0
 _AGAIN_SECONDS = 0.2
 
+Hear = Callable[[str | None], None]
+
 log = structlog.get_logger()
 
 
 class Live:
-    """Tells listeners that something was published on their channel. Use it as an async context manager.
+    """Tells listeners what is published on their channel. Use it as an async context manager.
 
     A lost connection is made anew and every listener told to look, so nothing is missed.
     """
@@ -31,7 +33,7 @@ class Live:
         self._redis = redis
         self._quiet_seconds = quiet_seconds
         self._pubsub: PubSub = redis.pubsub()
-        self._news: dict[str, set[asyncio.Event]] = {}
+        self._listeners: dict[str, set[Hear]] = {}
         self._confirmed: dict[str, asyncio.Event] = {}
         self._turn = asyncio.Lock()
         self._group = asyncio.TaskGroup()
@@ -54,12 +56,22 @@ class Live:
     async def listen(self, channel: str) -> AsyncIterator[asyncio.Event]:
         """An event that is set whenever something was published; whoever waits clears it before looking."""
         news = asyncio.Event()
-        self._news.setdefault(channel, set()).add(news)
+
+        def notice(_: str | None) -> None:
+            news.set()
+
+        async with self.hearing(channel, notice):
+            yield news
+
+    @asynccontextmanager
+    async def hearing(self, channel: str, hear: Hear) -> AsyncIterator[None]:
+        """``hear`` is called with each message; with None where some may have been missed."""
+        self._listeners.setdefault(channel, set()).add(hear)
         try:
             await self._subscribed(channel)
-            yield news
+            yield
         finally:
-            await self._leave(channel, news)
+            await self._leave(channel, hear)
 
     async def _subscribed(self, channel: str) -> None:
         """Return when the server has confirmed: what is published from now on is heard."""
@@ -77,11 +89,11 @@ class Live:
                 await self._send("SUBSCRIBE", channel)
             return confirmed
 
-    async def _leave(self, channel: str, news: asyncio.Event) -> None:
+    async def _leave(self, channel: str, hear: Hear) -> None:
         async with self._turn:
-            self._news[channel].discard(news)
-            if not self._news[channel]:
-                del self._news[channel]
+            self._listeners[channel].discard(hear)
+            if not self._listeners[channel]:
+                del self._listeners[channel]
                 self._confirmed.pop(channel, None)
                 await self._send("UNSUBSCRIBE", channel)
 
@@ -107,7 +119,7 @@ class Live:
         async with asyncio.timeout(_CONFIRM_SECONDS), self._turn:
             await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             self._pubsub = self._redis.pubsub()
-            await self._pubsub.subscribe(LIVE_CHANNEL, *self._news)
+            await self._pubsub.subscribe(LIVE_CHANNEL, *self._listeners)
 
     async def _read(self) -> None:
         """Until the connection is lost, or a server that was asked for a sign of life gives none."""
@@ -120,10 +132,10 @@ class Live:
             if message is None:
                 await self._pubsub.ping()
             elif message["type"] in ("subscribe", "message"):
-                self._tell(message["type"], str(message["channel"]))
+                self._tell(message["type"], str(message["channel"]), message["data"])
 
-    def _tell(self, kind: str, channel: str) -> None:
+    def _tell(self, kind: str, channel: str, data: object) -> None:
         if kind == "subscribe" and channel in self._confirmed:
             self._confirmed[channel].set()
-        for news in self._news.get(channel, ()):
-            news.set()
+        for hear in tuple(self._listeners.get(channel, ())):
+            hear(str(data) if kind == "message" else None)

@@ -90,8 +90,8 @@ class MemoryStage:
         return found
 
     async def entities(self, tenant: str = "acme") -> dict[str, int]:
-        things = (await self.memories.remembered(tenant)).things
+        things = (await self.memories.read_memory(tenant)).things
         return {thing.entity.value: thing.entity.seen for thing in things}
 
     async def texts(self, tenant: str = "acme") -> list[str]:
-        return [fact.text for fact in (await self.memories.remembered(tenant)).facts]
+        return [fact.text for fact in (await self.memories.read_memory(tenant)).facts]

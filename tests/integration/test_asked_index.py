@@ -125,7 +125,7 @@ async def test_what_is_owed_is_taken_by_one_and_by_another_if_that_one_dies(
     assert await two.take() == []
     await redis.zadd(keys.partition_keys(_PARTITION).notices, {owed.name: 1}, xx=True)  # its time is over
     assert await two.take() == [owed]
-    await two.done(owed)
+    await two.mark_done(owed)
     assert await redis.exists(keys.partition_keys(_PARTITION).notices) == 0
 
 

@@ -3,8 +3,12 @@
 import pytest
 from redis.asyncio import Redis
 
+from services.gateway.features.tasks.model import Thread
 from services.gateway.features.tasks.store import MOST, RedisThreads
+from shared.infra import keys
 from shared.infra.keys import thread_key
+from shared.infra.task_store import TaskStore
+from tests.integration.state_stage import accepted
 
 
 @pytest.mark.promise("gateway.threads_bounded")
@@ -13,8 +17,39 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(redis:
     threads, key = RedisThreads(redis), thread_key("acme", "daily")
     await threads.points_to("acme", "daily", "t9")
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py
-    await threads.answered("acme", "daily", "new", "turn-new")
+    await threads.note_answer("acme", "daily", "new", "turn-new")
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
-    kept = await threads.of("acme", "daily", "new")
+    kept = await threads.thread_of("acme", "daily", "new")
     assert MOST // 2 < noted < MOST
     assert (kept.task_id, kept.answered) == ("t9", "turn-new")
+
+
+@pytest.mark.promise("gateway.threads_bounded")
+async def test_a_task_that_was_found_before_is_found_as_it_is_now(redis: Redis, task_store: TaskStore) -> None:
+    """What a replica remembers of a task is never what a client is shown."""
+    threads, record = RedisThreads(redis), await accepted(task_store)
+    found = [await threads.find(task_store, "acme", record.task_id, "") for _ in range(3)]
+    row = keys.task_keys("acme", record.session_id, record.task_id).record
+    changed = record.model_copy(update={"reason": "changed"})
+    await redis.hset(row, "json", changed.model_dump_json())  # type: ignore[misc]  # redis-py
+    _, now = await threads.find(task_store, "acme", record.task_id, "")
+    await threads.points_to("acme", record.task_id, "newer")
+    pointed = await threads.find(task_store, "acme", record.task_id, "")
+    await redis.delete(thread_key("acme", record.task_id), row)
+    gone = await threads.find(task_store, "acme", record.task_id, "")
+    assert found == [(Thread(), record)] * 3
+    assert now == changed
+    assert pointed == (Thread(task_id="newer"), None)
+    assert gone == (Thread(), None)
+
+
+@pytest.mark.promise("gateway.threads_bounded")
+async def test_a_task_that_was_found_before_costs_one_round_trip(redis: Redis, task_store: TaskStore) -> None:
+    threads, record = RedisThreads(redis), await accepted(task_store)
+    for _ in range(2):
+        await threads.find(task_store, "acme", record.task_id, "")
+    before = int((await redis.info("stats"))["total_reads_processed"])
+    for _ in range(10):
+        await threads.find(task_store, "acme", record.task_id, "")
+    after = int((await redis.info("stats"))["total_reads_processed"])
+    assert after - before <= 10 + 1  # and the question itself

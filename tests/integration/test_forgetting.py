@@ -83,7 +83,7 @@ async def test_a_tenant_is_forgotten_and_no_other(redis: Redis) -> None:
     left = {name.rpartition(":")[2] for name in await redis.keys("pa:{t:acme}*")}
     assert left == {"applied", "remembered", "memory", "forgets"}
     assert await _kept(redis, "other") == before
-    assert (await stage.memories.remembered("acme")).facts == ()
+    assert (await stage.memories.read_memory("acme")).facts == ()
 
 
 @pytest.mark.promise("forget.late")

@@ -66,7 +66,7 @@ async def test_an_entity_is_counted_once_a_task_with_what_it_stood_with(redis: R
     stage = MemoryStage(redis)
     await leave(redis, [an_outcome_of(f"{_TEXT}. Initech Ltd wrote.", 1), an_outcome_of("the bill from Initech", 2)])
     await stage.remembers()
-    things = {thing.entity.value: thing for thing in (await stage.memories.remembered("acme")).things}
+    things = {thing.entity.value: thing for thing in (await stage.memories.read_memory("acme")).things}
     vendor = things["Initech Ltd"]
     assert (vendor.entity.seen, things["INV-7"].entity.seen) == (2, 1)
     assert set(vendor.links.together) == {"reference:inv-7", "amount:1200 eur"}
@@ -88,7 +88,7 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
     await stage.remembers()
     assert (await stage.entities())["Initech Ltd"] == 6
     await stage.finds_facts()
-    (fact,) = (await stage.memories.remembered("acme")).facts
+    (fact,) = (await stage.memories.read_memory("acme")).facts
     assert fact.seen == len(stage.facts.asked) == 6
 
 
@@ -167,7 +167,7 @@ async def test_predictions_are_counted_once_a_task_by_process_and_kind(redis: Re
     held = ([_limit(True), _limit(False)], [_limit(True), _limit(True)], [_limit(None)])
     await leave(redis, [an_outcome_of(_TEXT, number, thresholds=some) for number, some in enumerate(held)])
     await stage.remembers()
-    accuracy = (await stage.memories.remembered("acme")).accuracy
+    accuracy = (await stage.memories.read_memory("acme")).accuracy
     (known,) = accuracy.values()
     assert list(accuracy) == [("expense_approval", "policy_limit")]
     assert (known.attempts, known.matches, known.window) == (2, 1, (False, True))
@@ -197,7 +197,7 @@ async def test_without_a_model_facts_wait_and_the_rest_is_known(redis: Redis) ->
     await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})
     await stage.finds_facts()
     assert await stage.texts() == [TERMS.text]
-    finding = (await stage.memories.remembered("acme")).finding
+    finding = (await stage.memories.read_memory("acme")).finding
     assert (finding["fact_calls"], finding["fact_input_tokens"], finding["fact_output_tokens"]) == (1, 100, 20)
 
 
@@ -219,7 +219,7 @@ async def test_what_finding_facts_cost_counts_in_the_tenants_day(redis: Redis) -
         "calls": "1",
         "reserved_nanos": "0",
     }
-    assert (await stage.memories.remembered("acme")).finding["fact_nanos"] == 500
+    assert (await stage.memories.read_memory("acme")).finding["fact_nanos"] == 500
 
 
 @pytest.mark.promise("knowledge.paid")
@@ -245,7 +245,7 @@ async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redi
         await dying.round(datetime.now(UTC))
     await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})
     await stage.finds_facts()
-    (fact,) = (await stage.memories.remembered("acme")).facts
+    (fact,) = (await stage.memories.read_memory("acme")).facts
     assert fact.seen == 1
     assert await redis.zcard(keys.FACT_FINDING) == 0
 
@@ -274,6 +274,6 @@ async def test_what_is_remembered_of_one_tenant_is_in_no_others_keys(redis: Redi
     owners = Counter(name.split("}")[0] for name in await redis.keys("pa:{t:*"))
     assert owners.keys() == {"pa:{t:acme", "pa:{t:other"}
     assert list(await stage.entities("other")) == ["Globex Ltd"]
-    assert (await stage.memories.remembered("other")).accuracy == {}
+    assert (await stage.memories.read_memory("other")).accuracy == {}
     for name in await redis.keys("*"):
         assert kind_of(name)

@@ -112,4 +112,4 @@ async def test_nothing_is_forgotten_before_somebody_says_yes_to_one_thing(redis:
         ):
             code, said = await _command(play, *words)
             assert (code, sentence in said) == (1, True)
-    assert await memory.forgets.of(DEFAULT_TENANT) == []
+    assert await memory.forgets.requests_of(DEFAULT_TENANT) == []

@@ -12,11 +12,11 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import JournalEntry
-from services.gateway.features.deliveries.model import HookWork, Step
+from services.gateway.features.deliveries.model import HookWork, LineStep
 from services.gateway.features.deliveries.store import RedisLines
 from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.store import RedisThreads
-from services.gateway.features.webhooks.model import Delivery, Webhook
+from services.gateway.features.webhooks.model import SignedPost, TaskHook
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.words import Dialect, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -91,7 +91,7 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
 async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     await check_durable(cluster)
     await RedisThreads(cluster).points_to("acme", "c1", "t1")
-    assert (await RedisThreads(cluster).of("acme", "c1", "f")).task_id == "t1"
+    assert (await RedisThreads(cluster).thread_of("acme", "c1", "f")).task_id == "t1"
     assert (await RedisStatistics(cluster).learning("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 
@@ -109,15 +109,15 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
     lines, hooks = RedisLines(cluster, SEAL), RedisWebhooks(cluster, SEAL)
     async with Live(cluster) as live:
         record = await accepted(TaskStore(cluster, live))
-        await hooks.put(record, Webhook("c1", "https://a.example/", Dialect.A2A_1_0), from_start=True, most=3)
+        await hooks.put(record, TaskHook("c1", "https://a.example/", Dialect.A2A_1_0), from_start=True, most=3)
         claim = await claim_of(lines)
         work = await lines.read(claim)
         assert isinstance(work, HookWork)
         begun = await begin(sessions_of(cluster, "one"))
         await begun.store.finish(an_end(begun.work))
-        await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), Step.DONE, 0)
+        await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), LineStep.DONE, 0)
         again = await lines.read(await claim_of(lines))
-        await lines.enqueue(Delivery("acme", "n1", "an approval", "https://a.example/", "{}"))
+        await lines.enqueue(SignedPost("acme", "n1", "an approval", "https://a.example/", "{}"))
         due = (await lines.look(10, 10)).due
     assert isinstance(again, HookWork)
     assert again.events[-1][1].kind == "turn_finished"

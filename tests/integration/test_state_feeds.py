@@ -66,6 +66,43 @@ async def test_an_event_is_read_once_however_many_watch(redis: Redis, task_store
 
 
 @pytest.mark.promise("state.watch_costs")
+async def test_a_follower_gets_an_event_with_its_message_and_does_not_read_it(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    told = asyncio.Semaphore(0)
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    async with asyncio.TaskGroup() as group:
+        follower = group.create_task(_numbers(task_store, record, told))
+        await _tell(begun.store, 0)
+        await told.acquire()
+        before = await _reads(redis)
+        for number in range(1, EVENTS):
+            await _tell(begun.store, number)
+            await told.acquire()
+        after = await _reads(redis)
+    assert follower.result() == list(range(EVENTS))
+    assert after - before <= 2  # the last of what it began by reading
+
+
+@pytest.mark.promise("state.watch_gapless")
+async def test_a_message_without_its_event_has_it_read(redis: Redis, task_store: TaskStore) -> None:
+    """As a process of an earlier version publishes."""
+    told = asyncio.Semaphore(0)
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    stream = keys.task_keys("acme", record.session_id, record.task_id).events
+    async with asyncio.TaskGroup() as group:
+        follower = group.create_task(_numbers(task_store, record, told))
+        await _tell(begun.store, 0)
+        await told.acquire()
+        for number in range(1, EVENTS):
+            event = TaskEvent(kind="note", at=NOON, data={"n": number})
+            await redis.publish(stream, str(await redis.xadd(stream, {"e": event.model_dump_json()})))
+    assert follower.result() == list(range(EVENTS))
+
+
+@pytest.mark.promise("state.watch_costs")
 async def test_many_watchers_need_few_connections(redis: Redis, task_store: TaskStore) -> None:
     """Also when all come at once."""
     records = [await accepted(task_store, f"s{number}") for number in range(50)]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.tasks.listing import Page, Wanted
+from services.gateway.features.tasks.listing import Page, WantedTasks
 from services.gateway.features.tasks.store import RedisTaskLists
 from shared.contracts.task import Principal
 from shared.domain.words import TaskState
@@ -36,7 +36,7 @@ def _ids(page: Page) -> list[str]:
 async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskStore) -> None:
     await _accept(task_store, "t1", "t2", "t3")
     await _end(redis, "s-t1", TaskState.COMPLETED)
-    page = await RedisTaskLists(redis).page(Wanted("acme"), 10, None)
+    page = await RedisTaskLists(redis).page(WantedTasks("acme"), 10, None)
     assert (_ids(page), page.after, page.total) == (["t1", "t3", "t2"], None, 3)
 
 
@@ -45,7 +45,7 @@ async def test_pages_follow_each_other_without_gap_or_repeat(redis: Redis, task_
     await _accept(task_store, *names)
     lists, seen, place = RedisTaskLists(redis), list[str](), None
     for _ in range(3):
-        page = await lists.page(Wanted("acme"), 3, place)
+        page = await lists.page(WantedTasks("acme"), 3, place)
         assert page.total == 7
         seen, place = [*seen, *_ids(page)], page.after
     assert (seen, place) == (names[::-1], None)
@@ -58,7 +58,7 @@ async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(
     await redis.zadd(name, dict.fromkeys(members, 5))
     lists, place, seen = RedisTaskLists(redis), None, list[str]()
     for _ in members:
-        page = await lists.page(Wanted("acme"), 1, place)
+        page = await lists.page(WantedTasks("acme"), 1, place)
         seen.append(page.after.task if page.after else "end")
         place = page.after
     assert seen == [members[2], members[1], "end"]
@@ -71,11 +71,11 @@ async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store:
     lists = RedisTaskLists(redis)
     later = datetime.now(UTC) + timedelta(minutes=5)
     asked = {
-        "owner": Wanted("acme", "bert"),
-        "session": Wanted("acme", session="s-t1"),
-        "state": Wanted("acme", states=(TaskState.FAILED, TaskState.CANCELED)),
-        "time": Wanted("acme", since=later),
-        "tenant": Wanted("other"),
+        "owner": WantedTasks("acme", "bert"),
+        "session": WantedTasks("acme", session="s-t1"),
+        "state": WantedTasks("acme", states=(TaskState.FAILED, TaskState.CANCELED)),
+        "time": WantedTasks("acme", since=later),
+        "tenant": WantedTasks("other"),
     }
     found = {name: await lists.page(wanted, 10, None) for name, wanted in asked.items()}
     assert {name: _ids(page) for name, page in found.items()} == {

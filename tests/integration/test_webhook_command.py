@@ -53,4 +53,4 @@ async def test_an_operator_is_told_the_secret_of_the_own_tenant_and_nobody_else(
             for token in (operator, casey)
         ]
     assert [answer.status_code for answer in answers] == [200, 403]
-    assert answers[0].json() == {"tenant": "acme", "secrets": [*read_secrets(SECRET).of("acme")]}
+    assert answers[0].json() == {"tenant": "acme", "secrets": [*read_secrets(SECRET).secrets_of("acme")]}

@@ -14,12 +14,20 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.gateway.a2a.webhook_bodies import DialectBodies
-from services.gateway.features.deliveries.model import Answered, Claim, Closed, HookWork, Post, Step, Undelivered
+from services.gateway.features.deliveries.model import (
+    ClaimedLine,
+    Closed,
+    HookWork,
+    LineStep,
+    Post,
+    ReceiverAnswer,
+    Undelivered,
+)
 from services.gateway.features.deliveries.news import news_of
-from services.gateway.features.deliveries.service import Courier, CourierRules, Edge
+from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
 from services.gateway.features.deliveries.store import RedisLines
 from services.gateway.features.streams.updates import ArtifactUpdate
-from services.gateway.features.webhooks.model import Delivery, Failing, Told, Webhook
+from services.gateway.features.webhooks.model import Failing, HookState, SignedPost, TaskHook
 from services.gateway.features.webhooks.rows import FailingWebhooks
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
@@ -39,19 +47,19 @@ from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET
 
 SEAL = Seal(read_secrets(SECRET).sealing_keys())
-HOOK = Webhook("c1", "https://hooks.example/a", Dialect.A2A_0_3)
+HOOK = TaskHook("c1", "https://hooks.example/a", Dialect.A2A_0_3)
 
 
-def _notice(number: int, tenant: str = "acme") -> Delivery:
-    return Delivery(tenant, f"n{number}", "an approval", "https://hooks.example/", "{}")
+def _notice(number: int, tenant: str = "acme") -> SignedPost:
+    return SignedPost(tenant, f"n{number}", "an approval", "https://hooks.example/", "{}")
 
 
-async def claim_of(lines: RedisLines, seconds: float = 60) -> Claim:
+async def claim_of(lines: RedisLines, seconds: float = 60) -> ClaimedLine:
     (claim,) = await lines.claim((await lines.look(10, 10)).due, seconds)
     return claim
 
 
-async def _hooked(redis: Redis, store: TaskStore, webhook: Webhook = HOOK) -> TaskRecord:
+async def _hooked(redis: Redis, store: TaskStore, webhook: TaskHook = HOOK) -> TaskRecord:
     record = a_record()
     await store.accept(record, a_turn(record), dedupe=None)
     await RedisWebhooks(redis, SEAL).put(record, webhook, from_start=True, most=3)
@@ -91,7 +99,7 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.settle(claim, work, Told(delivered=1), Step.DONE, 0)
+    await lines.settle(claim, work, HookState(delivered=1), LineStep.DONE, 0)
     assert [name async for name in redis.scan_iter("*")] == []
 
 
@@ -112,7 +120,7 @@ async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Red
     work = await lines.read(claim)
     assert isinstance(work, HookWork)
     await _finish(redis, record)
-    await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), Step.DONE, 0)
+    await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), LineStep.DONE, 0)
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
     assert [event.kind for _, event in again.events][-1] == "turn_finished"
@@ -123,7 +131,7 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.settle(claim, work, Told(tries=1, error="it answered 500"), Step.RETRY, 60)
+    await lines.settle(claim, work, HookState(tries=1, error="it answered 500"), LineStep.RETRY, 60)
     await _finish(redis, record)
     assert (await lines.look(10, 10)).due == []
 
@@ -136,7 +144,7 @@ async def test_a_webhook_that_is_set_anew_is_not_bound_to_what_was_under_way(
     work = await lines.read(stale)
     assert work is not None
     await RedisWebhooks(redis, SEAL).put(record, HOOK._replace(url="https://b.example/"), from_start=True, most=3)
-    assert await lines.settle(stale, work, Told(disabled=True), Step.OFF, 0) == ""
+    assert await lines.settle(stale, work, HookState(disabled=True), LineStep.OFF, 0) == ""
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
     assert (again.webhook.url, again.told.disabled) == ("https://b.example/", False)
@@ -168,7 +176,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
         work = await lines.read(claim)
         assert isinstance(work, Closed)
         found.append((work.subject, work.config_id))
-        await lines.settle(claim, work, work.told._replace(tries=12, disabled=True), Step.OFF, 0)
+        await lines.settle(claim, work, work.told._replace(tries=12, disabled=True), LineStep.OFF, 0)
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0
     assert (await lines.look(10, 10)).due == []
@@ -198,7 +206,7 @@ class World(Post):
         self.bodies: dict[str, list[str]] = defaultdict(list)
 
     @override
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         fate = self._fates.pop(0) if self._fates and url == HOOK.url else "ok"
         if fate == "d":  # before the request has arrived
             raise Dies
@@ -209,14 +217,14 @@ class World(Post):
             self.bodies[url].append(body.decode())
         if fate == "k":  # the receiver has it, and nobody notes it
             raise Dies
-        return Answered(200)
+        return ReceiverAnswer(200)
 
     async def deliver(self) -> None:
         """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
         lines = RedisLines(self._redis, SEAL)
-        rules = CourierRules(first_pause=0, tries=1000)
+        rules = DeliveryRules(first_pause=0, tries=1000)
         edge = Edge(lambda: datetime.now(UTC), random.random)
-        courier = Courier(lines, self, DialectBodies(""), read_secrets(SECRET), edge, rules)
+        courier = DeliveryService(lines, self, DialectBodies(""), read_secrets(SECRET), edge, rules)
         while due := (await lines.look(10, 10)).due:
             for claim in await lines.claim(due, 60):
                 try:
@@ -224,7 +232,7 @@ class World(Post):
                 except Dies:
                     await self._end_of(claim)
 
-    async def _end_of(self, claim: Claim) -> None:
+    async def _end_of(self, claim: ClaimedLine) -> None:
         member = keys.unpack_delivery(claim.member)
         assert isinstance(member, keys.WebhookMember)
         place = keys.partition_keys_of(member.tenant, member.session_id).deliveries
@@ -272,7 +280,7 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
     assert isinstance(work, HookWork)
     first = news_of(work)[0]
     assert isinstance(first.update, ArtifactUpdate)
-    await lines.settle(claim, work, first.told, Step.RETRY, 0)
+    await lines.settle(claim, work, first.told, LineStep.RETRY, 0)
     await task_store.accept(record, a_turn(record), dedupe=None)
     await _finish(redis, record)
     await world.deliver()
@@ -289,7 +297,7 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
     assert isinstance(closed, Closed)
-    await changed.settle(claim, closed, closed.told._replace(tries=1), Step.RETRY, 0)
+    await changed.settle(claim, closed, closed.told._replace(tries=1), LineStep.RETRY, 0)
     await _finish(redis, record)
     world = World(redis)
     await world.deliver()
@@ -305,7 +313,7 @@ async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
     await redis.hset(keys.failing_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
     await notes.note("acme", "one more", failing)
     await notes.note("acme", "m1", failing._replace(tries=7))
-    found = await notes.of("acme")
+    found = await notes.failing_of("acme")
     assert (len(found), max(one.tries for one in found)) == (1000, 7)
 
 

@@ -8,9 +8,9 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import Response
 
-from services.gateway.features.deliveries.model import Claim, Lines, Step
+from services.gateway.features.deliveries.model import ClaimedLine, Lines, LineStep
 from services.gateway.features.deliveries.store import RedisLines
-from services.gateway.features.webhooks.model import Delivery, Told
+from services.gateway.features.webhooks.model import HookState, SignedPost
 from services.gateway.features.webhooks.secrets import read_secrets
 from shared.infra.sealed import Seal
 from shared.infra.tcp_proxy import TcpProxy
@@ -25,15 +25,15 @@ def lines_of(redis: Redis) -> RedisLines:
     return RedisLines(redis, Seal(read_secrets(SECRET).sealing_keys()))
 
 
-async def claimed(lines: Lines, seconds: float) -> Claim:
+async def claimed(lines: Lines, seconds: float) -> ClaimedLine:
     """The one line that is due, claimed as a gateway claims it."""
     claims = await lines.claim((await lines.look(10, 10)).due, seconds)
     assert len(claims) == 1
     return claims[0]
 
 
-def a_notice(url: str, name: str = "n1", tenant: str = "default") -> Delivery:
-    return Delivery(tenant, name, "an approval", url, '{"text":"hello"}', {"X-Kind": "notice"})
+def a_notice(url: str, name: str = "n1", tenant: str = "default") -> SignedPost:
+    return SignedPost(tenant, name, "an approval", url, '{"text":"hello"}', {"X-Kind": "notice"})
 
 
 def _ended(taken: list[Taken]) -> int:
@@ -70,7 +70,7 @@ async def test_what_a_dead_gateway_had_claimed_another_delivers_when_the_claim_e
         async with gateway(redis_url, **SOON):
             (taken,) = await receiver.has(1)
         assert work is not None
-        late = await lines.settle(claim, work, Told(tries=1), Step.RETRY, 60)
+        late = await lines.settle(claim, work, HookState(tries=1), LineStep.RETRY, 60)
     taken.verify()
     assert (taken.delivery_id, taken.headers["x-kind"], taken.body) == ("n1", "notice", b'{"text":"hello"}')
     assert late == ""

@@ -27,10 +27,10 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
-from services.gateway.a2a.profile import SKILLS, Abilities, Face, Skill
+from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skill
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.learning.model import Statistics
+from services.gateway.features.learning.model import LearningStatistics
 from services.gateway.features.made_tools.model import Workshop
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.contracts.made_tool import MadeTool
@@ -57,7 +57,7 @@ _BINDINGS = ("JSONRPC", "HTTP+JSON")
 _SPOKEN = ("1.0", "0.3")
 
 
-def agent_card(face: Face) -> AgentCard:
+def agent_card(face: GatewayProfile) -> AgentCard:
     abilities, facts = face.abilities, face.card
     schemes = _schemes(abilities)
     card = AgentCard(
@@ -92,7 +92,7 @@ def card_routes(card: AgentCard, since: datetime, usual: str = "merged", keys: C
 
     @cache
     def body_of(name: str) -> bytes:
-        return _encoded(shapes[name](card))
+        return _encode_card(shapes[name](card))
 
     async def get_card(request: Request) -> Response:
         """Who this agent is, what it can do and how it is reached."""
@@ -162,7 +162,7 @@ def _merged_card(card: AgentCard) -> Mapping[str, object]:
     return agent_card_to_dict(card)
 
 
-def _encoded(card: Mapping[str, object]) -> bytes:
+def _encode_card(card: Mapping[str, object]) -> bytes:
     return json.dumps(card, ensure_ascii=False, sort_keys=True).encode()
 
 
@@ -179,13 +179,13 @@ class TenantFacts(NamedTuple):
 
 
 class TenantBook:
-    def __init__(self, records: TenantRecords, workshop: Workshop, statistics: Statistics) -> None:
+    def __init__(self, records: TenantRecords, workshop: Workshop, statistics: LearningStatistics) -> None:
         self._records, self._workshop, self._statistics = records, workshop, statistics
 
     async def facts(self, tenant: str) -> TenantFacts:
         """As they stand; may raise ``StoreUnavailable``. Without a record of its own a tenant has no limits to tell."""
         record = await self._record(tenant)
-        newest = {tool.name: tool for tool in await self._workshop.of(tenant) if tool.removed_at is None}
+        newest = {tool.name: tool for tool in await self._workshop.tools_of(tenant) if tool.removed_at is None}
         learned = await self._statistics.learning(tenant)
         connections = record.connections if record else ()
         limits = record.model_dump(mode="json", include=set(_LIMITS), exclude_none=True) if record else {}
@@ -225,15 +225,15 @@ class ExtendedCard:
 
 def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:
     """What the tenant has beside the processes that come with the worker, and what the caller may do itself."""
-    yield from map(_connected, facts.connections)
+    yield from map(_connection_skill, facts.connections)
     yield from map(_calculator, facts.calculators)
     if facts.processes:
-        yield _learned(facts.processes)
+        yield _learning_skill(facts.processes)
     if Role.APPROVER in caller.principal.roles:
         yield _deciding(caller)
 
 
-def _connected(connection: Connection) -> AgentSkill:
+def _connection_skill(connection: Connection) -> AgentSkill:
     tools = ", ".join(sorted(connection.catalogue)) or "what it offers is asked of it when a task begins"
     return AgentSkill(
         id=f"connection.{connection.id}",
@@ -252,7 +252,7 @@ def _calculator(tool: MadeTool) -> AgentSkill:
     )
 
 
-def _learned(count: int) -> AgentSkill:
+def _learning_skill(count: int) -> AgentSkill:
     return AgentSkill(
         id="own-processes",
         name="Processes of this tenant",

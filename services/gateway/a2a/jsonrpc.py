@@ -11,14 +11,16 @@ from google.protobuf.message import Message
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.legacy import LegacyAct, LegacyMethods
-from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer
+from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
 from services.gateway.a2a.streams import RpcEnvelope, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, Wording
-from services.gateway.edge.body import BadCall, Call, check_content_type, parse_call, read_body
-from services.gateway.edge.errors import Refusal
+from services.gateway.edge.body import BadCall, RpcCall, check_content_type, parse_call, read_body
+from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import (
     FAILED,
@@ -31,6 +33,7 @@ from services.gateway.edge.replies import (
     fault_error,
     fault_reply,
     rpc_body,
+    rpc_result,
     says_1,
     version_of,
 )
@@ -100,7 +103,7 @@ class JsonRpcEndpoint:
 
     async def __call__(self, request: Request) -> Response:
         """A JSON-RPC call of any of the three protocols."""
-        call = Call(None, "", {})
+        call = RpcCall(None, "", {})
         try:
             check_content_type(request)
             call = parse_call(await read_body(request, self._max_body))
@@ -108,7 +111,7 @@ class JsonRpcEndpoint:
         except BadCall as bad:
             status = _BAD_REQUEST if bad.method in self._legacy.methods else 200
             return fault_reply(bad.call_id, bad, detailed=says_1(request), bad_input_status=status)
-        except (Refusal, StoreUnavailable) as fault:
+        except (GatewayRefusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
         except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
             raise
@@ -116,7 +119,7 @@ class JsonRpcEndpoint:
             log.exception("request_failed", method=call.method)
             return error_reply(call.call_id, INTERNAL_ERROR, FAILED)
 
-    async def _route(self, call: Call, request: Request) -> Response:
+    async def _route(self, call: RpcCall, request: Request) -> Response:
         method, early = self._methods.get(call.method), self._legacy.methods.get(call.method)
         if method:
             check = check_1_0 if method.wording is NEW else check_0_3
@@ -133,34 +136,51 @@ class JsonRpcEndpoint:
         asked = MethodCall(partial(method.read, call.params), let_in(request), last_event_id(request))
         return self._respond(call, request, await method.act(asked, method.wording))
 
-    async def _call_legacy(self, call: Call, request: Request, act: LegacyAct) -> Response:
+    async def _call_legacy(self, call: RpcCall, request: Request, act: LegacyAct) -> Response:
         try:
             return await act(call, request)
-        except (Refusal, StoreUnavailable) as fault:
+        except (GatewayRefusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
 
-    def _respond(self, call: Call, request: Request, answer: Answer) -> Response:
+    def _respond(self, call: RpcCall, request: Request, answer: Answer) -> Response:
         detailed = self._is_detailed(call, request)
         match answer:
             case StreamAnswer(stream, shape):
                 return sse(stream, shape, RpcEnvelope(call.call_id, detailed))
             case PendingAnswer():
                 return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT)
+            case WrittenJson(result):
+                return Response(rpc_result(call.call_id, result), media_type=_JSON)
             case _:
                 return Response(rpc_body(call.call_id, result=answer), media_type=_JSON)
 
-    def _is_detailed(self, call: Call, request: Request) -> bool:
+    def _is_detailed(self, call: RpcCall, request: Request) -> bool:
         """Whether an error says its reason beside its code, as 1.0 has it."""
         method = self._methods.get(call.method)
         return method.wording is NEW if method else says_1(request)
 
 
-async def _await_answer(call: Call, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
+class RpcFirst:
+    """Middleware, the innermost: ``POST /`` is answered without a way past the routes of everything else."""
+
+    def __init__(self, app: ASGIApp, endpoint: JsonRpcEndpoint) -> None:
+        self._app, self._endpoint = app, endpoint
+        self._route = Route("/", endpoint.__call__, methods=["POST"])  # what requests are counted under
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "POST":
+            return await self._app(scope, receive, send)
+        scope["route"] = self._route
+        response = await self._endpoint(Request(scope, receive))
+        return await response(scope, receive, send)
+
+
+async def _await_answer(call: RpcCall, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
     """The status has gone out: what fails now is told in the body."""
     try:
         body = rpc_body(call.call_id, result=await answer.answer())
     except Exception as fault:  # the outermost edge of a request
-        if not isinstance(fault, Refusal | StoreUnavailable):
+        if not isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.exception("request_failed", method=call.method)
         body = rpc_body(call.call_id, error=fault_error(fault, detailed=detailed))
     yield body

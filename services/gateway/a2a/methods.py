@@ -5,24 +5,25 @@ All raise ``Refusal`` and ``StoreUnavailable``. What is not offered is refused b
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from services.gateway.a2a.card import ExtendedCard
 from services.gateway.a2a.profile import Abilities
 from services.gateway.a2a.views import Shape, Shown, Wording, reply_view, shape_of, task_view
+from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.streams.service import Stream, Streams
-from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.streams.service import Streams, TaskStream
+from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.message import metadata_of, read_message
 from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
-from services.gateway.features.tasks.service import TaskDesk, Ticket
+from services.gateway.features.tasks.service import TaskService, Ticket
 from services.gateway.features.webhooks.config import read_webhook
-from services.gateway.features.webhooks.model import Webhook
-from services.gateway.features.webhooks.service import PushDesk
+from services.gateway.features.webhooks.model import TaskHook
+from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
@@ -53,21 +54,27 @@ class PendingAnswer(NamedTuple):
 class StreamAnswer(NamedTuple):
     """A stream that has been opened, and how its updates are worded."""
 
-    stream: Stream
+    stream: TaskStream
     shape: Shape
 
 
-Answer = JsonValue | PendingAnswer | StreamAnswer
+class WrittenJson(NamedTuple):
+    """An answer that is JSON already."""
+
+    result: bytes
+
+
+Answer = JsonValue | PendingAnswer | StreamAnswer | WrittenJson
 Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
 
 
 class A2aParts(NamedTuple):
     """What the methods stand on."""
 
-    desk: TaskDesk
-    lists: TaskListDesk
+    desk: TaskService
+    lists: TaskListService
     identity: Identity
-    push: PushDesk
+    push: WebhookService
     extended: ExtendedCard
     notice: str
     abilities: Abilities
@@ -76,12 +83,15 @@ class A2aParts(NamedTuple):
 class A2aMethods:
     def __init__(self, parts: A2aParts) -> None:
         self._parts, self._notice, self._streams = parts, parts.notice, Streams(parts.desk)
+        self._written = WrittenTasks(parts.notice)
 
     async def send(self, call: MethodCall, wording: Wording) -> Answer:
-        """SendMessage: one message; its answer is the task once its turn is over."""
+        """SendMessage: one message; its answer is the task once its turn is over, or at once if nobody waits."""
         params, caller = call.params, self.caller(call)
         options = send_options(params, wording.dialect)
         ticket = await self._parts.desk.submit(read_message(params, wording.dialect), caller)
+        if ticket.is_reply or not options.wait:
+            return cast(JsonValue, await self._answer(ticket, options, wording))
         accepted = partial(self._view_accepted, ticket, options, wording)
         return PendingAnswer(partial(self._answer, ticket, options, wording), accepted)
 
@@ -105,7 +115,7 @@ class A2aMethods:
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
         length = history_length(call.params, "historyLength", wording.dialect)
         record = await self._whole(await self._parts.desk.read(task_id, caller))
-        return wording.task(task_view(record, self._notice, length))
+        return WrittenJson(self._written.write(record, wording, length))
 
     async def tasks(self, call: MethodCall, wording: Wording) -> Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
@@ -146,7 +156,7 @@ class A2aMethods:
         task_id, caller = self._of_webhook(call)
         after = text_at(call.params, "pageToken", "pageToken") or ""
         size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
-        listed = [one.webhook for one in await self._parts.push.listed(task_id, caller)]
+        listed = [one.webhook for one in await self._parts.push.list_webhooks(task_id, caller)]
         page = [one for one in listed if one.config_id > after]
         return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], _next_token(page, size))
 
@@ -200,5 +210,5 @@ class A2aMethods:
         return wording.update({"task": task_view(ticket.record, self._notice, options.history_length)}, False)
 
 
-def _next_token(page: list[Webhook], size: int) -> str:
+def _next_token(page: list[TaskHook], size: int) -> str:
     return page[size - 1].config_id if len(page) > size else ""

@@ -153,7 +153,7 @@ SKILLS = (
 )
 
 
-class Face(NamedTuple):
+class GatewayProfile(NamedTuple):
     """The public URL, what kind of model serves, the largest body it reads, what it offers, and what its card says."""
 
     url: str

@@ -13,12 +13,12 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.a2a.faults import rest_fault, rest_fault_0_3
-from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer
+from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
 from services.gateway.a2a.streams import BARE, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
 from services.gateway.edge.body import BadCall, check_content_type, read_object
-from services.gateway.edge.errors import Refusal
+from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import check_0_3, check_1_0, media_type_for, version_of
 from services.gateway.features.identity.middleware import let_in
@@ -118,7 +118,7 @@ class A2aRest:
         except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
             raise
         except Exception as fault:  # the outermost edge of a request
-            if not isinstance(fault, BadCall | Refusal | StoreUnavailable):
+            if not isinstance(fault, BadCall | GatewayRefusal | StoreUnavailable):
                 log.exception("request_failed", path=request.url.path)
             return rest_fault_0_3(fault) if path.is_old else rest_fault(fault)
 
@@ -131,10 +131,10 @@ def _params(path: Path, request: Request, body: JsonObject) -> JsonObject:
     """What the path names counts before the query, and the query before the body."""
     schema = path.schema.DESCRIPTOR
     said = path.read(body) if path.read else read_by_schema(body, schema)
-    return {**said, **read_query(request.query_params.multi_items(), schema), **_named(request)}
+    return {**said, **read_query(request.query_params.multi_items(), schema), **_path_params(request)}
 
 
-def _named(request: Request) -> JsonObject:
+def _path_params(request: Request) -> JsonObject:
     task_id, config_id = request.path_params.get("task_id"), request.path_params.get("config_id")
     if "/pushNotificationConfigs" not in request.url.path:
         return {"id": task_id} if task_id else {}
@@ -156,6 +156,8 @@ def _response(answer: Answer, request: Request, wording: Wording) -> Response:
             return sse(stream, shape, BARE)
         case PendingAnswer():
             return KeptAlive(_await_answer(answer), media_type, JSON_BEAT)
+        case WrittenJson(result):
+            return Response(result, media_type=media_type, headers=_PRIVATE)
         case _:
             return JSONResponse(answer, media_type=media_type, headers=_PRIVATE)
 

@@ -10,33 +10,38 @@ from services.gateway.a2a.card import ExtendedCard, TenantBook, agent_card, card
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.a2a.legacy import LegacyMethods
 from services.gateway.a2a.methods import A2aMethods, A2aParts
-from services.gateway.a2a.profile import Face
+from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.rest import A2aRest
 from services.gateway.features.identity.model import Identity
 from services.gateway.features.streams.routes import RestEndpoints
-from services.gateway.features.tasks.listing import TaskListDesk
+from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.model import Readiness
-from services.gateway.features.tasks.service import TaskDesk
-from services.gateway.features.webhooks.service import PushDesk
+from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.webhooks.service import WebhookService
 
 
 class Backing(NamedTuple):
     """What the paths stand on."""
 
-    desk: TaskDesk
-    lists: TaskListDesk
+    desk: TaskService
+    lists: TaskListService
     identity: Identity
     readiness: Readiness
     book: TenantBook
 
 
-def a2a_routes(backing: Backing, face: Face) -> APIRouter:
+class A2aBindings(NamedTuple):
+    routes: APIRouter
+    rpc: JsonRpcEndpoint
+
+
+def a2a_bindings(backing: Backing, face: GatewayProfile) -> A2aBindings:
     """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
     desk, identity = backing.desk, backing.identity
     abilities = face.abilities._replace(
         push=face.abilities.push and desk.webhooks is not None, files=desk.files.offered
     )
-    push = PushDesk(desk, desk.webhooks if abilities.push else None)
+    push = WebhookService(desk, desk.webhooks if abilities.push else None)
     card = agent_card(face._replace(abilities=abilities))
     extended = ExtendedCard(card, backing.book, face.keys)
     parts = A2aParts(desk, backing.lists, identity, push, extended, face.notice, abilities)
@@ -47,4 +52,4 @@ def a2a_routes(backing: Backing, face: Face) -> APIRouter:
     router.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for routes in (card_routes(card, datetime.now(UTC), face.card.usual, face.keys), rest.routes(), own.routes()):
         router.include_router(routes)
-    return router
+    return A2aBindings(router, rpc)

@@ -77,9 +77,9 @@ def _check_choices(given: JsonObject, schema: Descriptor, path: str) -> None:
 def _value(value: Json, field: FieldDescriptor, path: str) -> Json:
     if field.message_type and field.message_type.GetOptions().map_entry:
         of_map = field.message_type.fields_by_name["value"]
-        return {key: _single(item, of_map, f"{path}.{key}") for key, item in _typed(value, dict, path).items()}
+        return {key: _single(item, of_map, f"{path}.{key}") for key, item in _check_type(value, dict, path).items()}
     if field.is_repeated:
-        items = _typed(value, list, path)
+        items = _check_type(value, list, path)
         return [_single(item, field, f"{path}[{place}]") for place, item in enumerate(items)]
     return _single(value, field, path)
 
@@ -87,19 +87,19 @@ def _value(value: Json, field: FieldDescriptor, path: str) -> Json:
 def _single(value: Json, field: FieldDescriptor, path: str) -> Json:
     match field.type:
         case Type.TYPE_MESSAGE if field.message_type.full_name in _OPAQUE:
-            return _typed(value, _OPAQUE[field.message_type.full_name], path)
+            return _check_type(value, _OPAQUE[field.message_type.full_name], path)
         case Type.TYPE_MESSAGE:
-            return read_by_schema(_typed(value, dict, path), field.message_type, path)
+            return read_by_schema(_check_type(value, dict, path), field.message_type, path)
         case Type.TYPE_ENUM:
             return _enum(value, field, path)
         case Type.TYPE_BOOL:
-            return _typed(value, bool, path)
+            return _check_type(value, bool, path)
         case Type.TYPE_BYTES:
-            return _bytes(_typed(value, str, path), path)
+            return _bytes(_check_type(value, str, path), path)
         case number if number in _WHOLE_NUMBERS:
             return _whole(value, path, *_WHOLE_NUMBERS[number])
         case _:
-            return _typed(value, str, path)
+            return _check_type(value, str, path)
 
 
 def _enum(value: Json, field: FieldDescriptor, path: str) -> str:
@@ -137,7 +137,7 @@ def _bytes(value: str, path: str) -> str:
 _NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
 
 
-def _typed(value: Json, kind: type[T], path: str) -> T:
+def _check_type(value: Json, kind: type[T], path: str) -> T:
     if not isinstance(value, kind):
         raise InvalidField(path, f"must be {_NAMES[kind]}, not {kind_of(value)}")
     return value

@@ -15,11 +15,11 @@ from pydantic import JsonValue
 from starlette.requests import Request
 
 from services.gateway.a2a.views import Shape
-from services.gateway.edge.errors import Refusal
+from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import fault_error
 from services.gateway.features.streams.positions import HEADER
-from services.gateway.features.streams.service import Stream, Told
+from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import Snapshot
 from shared.ports.store import StoreUnavailable
 
@@ -70,24 +70,24 @@ def last_event_id(request: Request) -> str | None:
     return request.headers.get(HEADER)
 
 
-def sse(stream: Stream, shape: Shape, envelope: Envelope) -> KeptAlive:
+def sse(stream: TaskStream, shape: Shape, envelope: Envelope) -> KeptAlive:
     frames = _frames(stream, shape, envelope)
-    return KeptAlive(frames, "text/event-stream", SSE_BEAT, partial(_delivered, stream))
+    return KeptAlive(frames, "text/event-stream", SSE_BEAT, partial(_note_delivery, stream))
 
 
-async def _delivered(stream: Stream) -> None:
+async def _note_delivery(stream: TaskStream) -> None:
     try:
-        await stream.delivered()
+        await stream.note_delivery()
     except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
         log.warning("answer_not_noted", task_id=stream.record.task_id, error=str(error))
 
 
-async def _frames(stream: Stream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+async def _frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
     try:
         async with aclosing(stream.updates()) as updates:
             async for told in updates:
                 yield _frame(told, envelope.result(shape(told)))
-    except (Refusal, StoreUnavailable) as fault:
+    except (GatewayRefusal, StoreUnavailable) as fault:
         log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
         yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
@@ -95,7 +95,7 @@ async def _frames(stream: Stream, shape: Shape, envelope: Envelope) -> AsyncGene
         yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
 
 
-def _frame(told: Told, data: JsonValue) -> bytes:
+def _frame(told: ToldUpdate, data: JsonValue) -> bytes:
     """A client that lost events is told so in a comment too: not every one looks into a task's metadata."""
     gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
     comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"

@@ -1,7 +1,7 @@
 """Tasks, updates and webhooks in the words of the protocols."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
@@ -10,23 +10,22 @@ from a2a.compat.v0_3.conversions import to_compat_agent_card, to_compat_stream_r
 from a2a.compat.v0_3.proto_utils import ToProto
 from a2a.types.a2a_pb2 import AgentCard, StreamResponse
 from google.protobuf.json_format import MessageToDict, ParseDict
-from google.protobuf.timestamp_pb2 import Timestamp
 from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
 
 from services.gateway.features.files.model import FILE_ID
-from services.gateway.features.streams.service import Stream, Told
+from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import (
     ArtifactUpdate,
-    Reply,
     Snapshot,
     StatusUpdate,
+    TasklessReply,
     Update,
     legacy_update,
 )
 from services.gateway.features.tasks.views import answer_of, metadata_of
 from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
-from services.gateway.features.webhooks.model import Webhook
+from services.gateway.features.webhooks.model import TaskHook
 from shared.contracts.task import Artifact, File, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
@@ -63,7 +62,7 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
     match update:
         case Snapshot():
             return {"task": _snapshot(update, notice, length)}
-        case Reply(replied):
+        case TasklessReply(replied):
             return {"message": reply_view(replied, notice)}
         case StatusUpdate():
             return {"statusUpdate": _status_update(update, name, record, notice)}
@@ -153,9 +152,10 @@ def _metadata(ours: Mapping[str, JsonValue]) -> Shown:
 
 
 def _time(at: datetime) -> str:
-    stamp = Timestamp()
-    stamp.FromDatetime(at)
-    return str(stamp.ToJsonString())
+    """As protobuf writes a timestamp: three or six digits after the second, or none, whichever says it all."""
+    utc = at.replace(tzinfo=None) if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
+    digits = "microseconds" if utc.microsecond % 1000 else "milliseconds" if utc.microsecond else "seconds"
+    return f"{utc.isoformat(timespec=digits)}Z"
 
 
 def _without_empty(**fields: JsonValue) -> Shown:
@@ -174,7 +174,7 @@ class Wording(NamedTuple):
     dialect: Dialect
     task: Callable[[Shown], Shown]
     update: Callable[[Shown, bool], Shown]
-    webhook: Callable[[Webhook, str, str], Shown]  # the webhook, its task, and the token if it may be told
+    webhook: Callable[[TaskHook, str, str], Shown]  # the webhook, its task, and the token if it may be told
     webhooks: Callable[[list[JsonValue], str], JsonValue]
     card: Callable[[AgentCard], Shown]
     nothing: JsonValue
@@ -204,16 +204,16 @@ def _old_rest_task(task: Shown) -> Shown:
     return cast(Shown, _old_rest_update({"task": task})["task"])
 
 
-def _new_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+def _new_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     return {**shape_of_1_0(webhook, task_id), **_token(token)}
 
 
-def _old_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+def _old_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_token(token)}
     return {"taskId": task_id, "pushNotificationConfig": config}
 
 
-def _old_rest_webhook(webhook: Webhook, task_id: str, token: str) -> Shown:
+def _old_rest_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     """With the name that 0.3's REST gives a webhook: the path where it is found."""
     config = _old_webhook(webhook, task_id, token)["pushNotificationConfig"]
     return {"name": f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}", "pushNotificationConfig": config}
@@ -258,18 +258,18 @@ OLD_REST = OLD._replace(
 )
 
 
-Shape: TypeAlias = Callable[[Told], Shown]
+Shape: TypeAlias = Callable[[ToldUpdate], Shown]
 
 
-def shape_of(stream: Stream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
+def shape_of(stream: TaskStream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
     """How the updates of a stream are written in protocols 0.3 and 1.0."""
 
-    def write_update(told: Told) -> Shown:
+    def write_update(told: ToldUpdate) -> Shown:
         final = isinstance(told.update, StatusUpdate) and told.update.final
         return wording.update(update_view(told.update, told.event_id, stream.record, notice, history_length), final)
 
     return write_update
 
 
-def legacy_shape_of(stream: Stream, notice: str) -> Shape:
+def legacy_shape_of(stream: TaskStream, notice: str) -> Shape:
     return lambda told: legacy_update(told.update, stream.shown_id, notice)

@@ -27,7 +27,7 @@ class BadCall(Exception):
         self.code, self.message, self.call_id, self.status, self.method = code, message, call_id, status, method
 
 
-class Call(NamedTuple):
+class RpcCall(NamedTuple):
     """One JSON-RPC call; a missing id is answered as null."""
 
     call_id: str | int | None
@@ -62,7 +62,7 @@ async def read_object(request: Request, limit: int, *, may_be_empty: bool = Fals
     return value
 
 
-def parse_call(body: bytes) -> Call:
+def parse_call(body: bytes) -> RpcCall:
     """The call in a body; raises ``BadCall``."""
     value = parse_value(body)
     if isinstance(value, list):
@@ -78,7 +78,7 @@ def parse_call(body: bytes) -> Call:
         raise BadCall(INVALID_REQUEST, "method: must be the name of a method", call_id)
     if not isinstance(params, dict | None):
         raise BadCall(INVALID_PARAMS, f"params: must be an object, not {kind_of(params)}", call_id, method=named)
-    return Call(call_id, named, params or {})
+    return RpcCall(call_id, named, params or {})
 
 
 def _call_id(value: JsonObject, method: str) -> str | int | None:

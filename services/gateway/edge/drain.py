@@ -19,13 +19,13 @@ class Drain:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        exchange = _Exchange(self._leaving, receive, send)
+        exchange = _DrainedExchange(self._leaving, receive, send)
         await self._app(scope, exchange.receive, exchange.send)
         await exchange.end()
         return None
 
 
-class _Exchange:
+class _DrainedExchange:
     def __init__(self, leaving: Leaving, receive: Receive, send: Send) -> None:
         self._leaving, self._receive, self._send = leaving, receive, send
         self._streams = self._cut = False
@@ -40,7 +40,7 @@ class _Exchange:
         if not self._streams:
             return await self._receive()
         async with asyncio.TaskGroup() as group:
-            news = group.create_task(_received(self._receive))
+            news = group.create_task(_await_message(self._receive))
             told = group.create_task(self._leaving.streams_end.wait())
             await asyncio.wait({news, told}, return_when=asyncio.FIRST_COMPLETED)
             self._cut = not news.done()
@@ -53,7 +53,7 @@ class _Exchange:
             await self._send({"type": "http.response.body", "body": LAST_WORDS})
 
 
-async def _received(receive: Receive) -> Message:
+async def _await_message(receive: Receive) -> Message:
     return await receive()
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from math import ceil
 
-from services.gateway.edge.limits import Standing
+from services.gateway.edge.limits import RateStanding
 
 
-class Refusal(Exception):
+class GatewayRefusal(Exception):
     """A request that is not carried out; the message names the cause."""
 
 
-class InvalidField(Refusal):
+class InvalidField(GatewayRefusal):
     """A field is missing, of the wrong type or not allowed. ``field`` is its path in ``params``."""
 
     def __init__(self, field: str, cause: str) -> None:
@@ -18,30 +18,30 @@ class InvalidField(Refusal):
         self.field = field
 
 
-class UnsupportedContent(Refusal):
+class UnsupportedContent(GatewayRefusal):
     def __init__(self, field: str, cause: str) -> None:
         super().__init__(f"{field}: {cause}")
 
 
-class UnsupportedMediaType(Refusal):
+class UnsupportedMediaType(GatewayRefusal):
     """The body of a request is said to be something else than JSON."""
 
     def __init__(self, said: str) -> None:
         super().__init__(f"Content-Type: send application/json, not {said!r}")
 
 
-class NoExtendedCard(Refusal):
+class NoExtendedCard(GatewayRefusal):
     """There is an extended card, but not for this caller."""
 
 
-class NoAssessments(Refusal):
+class NoAssessments(GatewayRefusal):
     """Nothing is there to keep the key to an assessed world under."""
 
     def __init__(self) -> None:
         super().__init__("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
 
 
-class NoAssessment(Refusal):
+class NoAssessment(GatewayRefusal):
     def __init__(self) -> None:
         super().__init__(
             "no assessment of yours runs in this context: send assessment_start first, and name the same context, or "
@@ -49,50 +49,50 @@ class NoAssessment(Refusal):
         )
 
 
-class UnknownTask(Refusal):
+class NoVisibleTask(GatewayRefusal):
     """There is no such task, or none that this caller may see."""
 
     def __init__(self, task_id: str) -> None:
         super().__init__(f"there is no task {task_id!r} that you may see")
 
 
-class NotCancelable(Refusal):
+class NotCancelable(GatewayRefusal):
     def __init__(self, task_id: str, state: str) -> None:
         super().__init__(f"task {task_id!r} cannot be canceled: it is {state}")
 
 
-class TaskHasEnded(Refusal):
+class TaskHasEnded(GatewayRefusal):
     def __init__(self, task_id: str, state: str) -> None:
         super().__init__(
             f"task {task_id!r} has ended ({state}) and takes no further message; send one without a task id"
         )
 
 
-class NotAnOperator(Refusal):
+class NotAnOperator(GatewayRefusal):
     def __init__(self) -> None:
         super().__init__("you do not have the role operator")
 
 
-class NotAClient(Refusal):
+class NotAClient(GatewayRefusal):
     """A verified principal without the role client begins or continues tasks."""
 
     def __init__(self) -> None:
         super().__init__("you do not have the role client, and may not send tasks")
 
 
-class NotAnApprover(Refusal):
+class NotAnApprover(GatewayRefusal):
     def __init__(self) -> None:
         super().__init__("you do not have the role approver")
 
 
-class UnknownApproval(Refusal):
+class UnknownApproval(GatewayRefusal):
     """There is none, or none that this caller may see, or its deadline is over."""
 
     def __init__(self, approval_id: str) -> None:
         super().__init__(f"there is no approval {approval_id!r} that you may see")
 
 
-class DecisionNotCounted(Refusal):
+class DecisionNotCounted(GatewayRefusal):
     """An approver's answer changes nothing; the message says why."""
 
     def __init__(self, approval_id: str, why: str) -> None:
@@ -100,84 +100,84 @@ class DecisionNotCounted(Refusal):
         self.why = why
 
 
-class Unauthenticated(Refusal):
+class Unauthenticated(GatewayRefusal):
     """Nobody is let in by what came with the request. It does not say what was wrong with a key."""
 
 
-class NotEntitled(Refusal):
+class NotEntitled(GatewayRefusal):
     """Who it is is known, and that what was presented opens nothing here; the message says what is missing."""
 
 
-class TooManyRequests(Refusal):
+class TooManyRequests(GatewayRefusal):
     """A limit of the caller's is used up; the same request may be sent again in ``wait`` whole seconds."""
 
-    def __init__(self, cause: str, wait: float, standing: Standing | None = None) -> None:
+    def __init__(self, cause: str, wait: float, standing: RateStanding | None = None) -> None:
         self.wait = max(1, ceil(wait))
         super().__init__(f"{cause}; try again in {self.wait} s")
-        self.standing = standing or Standing()
+        self.standing = standing or RateStanding()
 
 
 class IssuerUnavailable(Exception):
     """Nobody can tell whether a token is good, because its issuer's keys cannot be had. It may pass."""
 
 
-class UnknownKey(Refusal):
+class UnknownKey(GatewayRefusal):
     def __init__(self, key_id: str) -> None:
         super().__init__(f"there is no key {key_id!r}")
 
 
-class UnknownTool(Refusal):
+class UnknownTool(GatewayRefusal):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no made tool {name!r}")
 
 
-class NothingToResolve(Refusal):
+class NothingToResolve(GatewayRefusal):
     """There is no such doubt, or no longer: the message says who was first, or how the task ended."""
 
     def __init__(self, task_id: str, call: str, why: str) -> None:
         super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
 
 
-class UnknownTenant(Refusal):
+class NoVisibleTenant(GatewayRefusal):
     def __init__(self, tenant: str) -> None:
         super().__init__(f"there is no tenant {tenant!r} that you may see")
 
 
-class TenantStopped(Refusal):
+class StoppedTenant(GatewayRefusal):
     """An operator has stopped the tenant; the same message may be sent again later."""
 
     def __init__(self, tenant: str, reason: str) -> None:
         super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
 
 
-class NoSuchLetter(Refusal):
+class NoSuchLetter(GatewayRefusal):
     def __init__(self, letter_id: str) -> None:
         super().__init__(f"there is no dead letter {letter_id!r}")
 
 
-class NoSuchRequest(Refusal):
+class NoSuchRequest(GatewayRefusal):
     def __init__(self, request_id: str) -> None:
         super().__init__(f"there is no request to forget {request_id!r}")
 
 
-class MayNotKeep(Refusal):
+class MayNotKeep(GatewayRefusal):
     def __init__(self) -> None:
         super().__init__("you have neither the role client nor operator, and may not keep assessments")
 
 
-class UnknownAssessment(Refusal):
+class UnknownAssessment(GatewayRefusal):
     """There is none, or none that this caller may see, or its time is over."""
 
     def __init__(self, assessment_id: str) -> None:
         super().__init__(f"there is no assessment {assessment_id!r}")
 
 
-class NobodyImports(Refusal):
+class NobodyImports(GatewayRefusal):
     def __init__(self, file: str) -> None:
         super().__init__(f"nobody has answered for {file} in time: whether it was imported is not known; repeat it")
 
 
-class WouldRepeatWrites(Refusal):
+class WouldRepeatWrites(GatewayRefusal):
     """Beginning the task anew would make these writes once more; an operator may insist."""
 
     def __init__(self, letter_id: str, writes: Sequence[str]) -> None:
@@ -187,16 +187,16 @@ class WouldRepeatWrites(Refusal):
         )
 
 
-class UnknownWebhook(Refusal):
+class UnknownWebhook(GatewayRefusal):
     def __init__(self, task_id: str, config_id: str | None) -> None:
         which = f"webhook {config_id!r}" if config_id else "webhook"
         super().__init__(f"task {task_id!r} has no {which}")
 
 
-class Unsupported(Refusal):
+class Unsupported(GatewayRefusal):
     """A method or operation that this gateway does not offer."""
 
 
-class PushUnsupported(Refusal):
+class PushUnsupported(GatewayRefusal):
     def __init__(self) -> None:
         super().__init__("push notifications are not offered; poll tasks/get or read GET /tasks/{id}/events")

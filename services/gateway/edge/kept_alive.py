@@ -42,7 +42,7 @@ class KeptAlive(Response):
         """True when everything was sent, False when the client went away first."""
         async with asyncio.TaskGroup() as group:
             body = group.create_task(self._send_chunks(send))
-            gone = group.create_task(_until_gone(receive))
+            gone = group.create_task(_await_departure(receive))
             beat = group.create_task(self._send_beats(send))
             await asyncio.wait({body, gone}, return_when=asyncio.FIRST_COMPLETED)
             delivered = body.done()
@@ -64,6 +64,6 @@ class KeptAlive(Response):
             await send({"type": "http.response.body", "body": filler, "more_body": True})
 
 
-async def _until_gone(receive: Receive) -> None:
+async def _await_departure(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

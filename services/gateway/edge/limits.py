@@ -14,7 +14,7 @@ class RequestLimits(NamedTuple):
     open_requests: int = 2000
 
 
-class Errand(StrEnum):
+class RequestCost(StrEnum):
     """What a request costs: nothing, a request, a message, or both."""
 
     LOOK = "look"
@@ -33,7 +33,7 @@ class Measure(NamedTuple):
     whole_in: float
 
 
-class Standing(NamedTuple):
+class RateStanding(NamedTuple):
     """``used_up`` names the limit that refuses a request, which may be sent again in ``wait`` seconds."""
 
     measures: tuple[Measure, ...] = ()

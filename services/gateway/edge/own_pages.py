@@ -14,7 +14,7 @@ _ORIGIN = re.compile(
 _PORTS = {"http": "80", "https": "443"}
 
 
-class _Place(NamedTuple):
+class _PageOrigin(NamedTuple):
     host: str
     port: str
 
@@ -50,12 +50,12 @@ def _is_ours(name: str) -> bool:
     return True
 
 
-def _place(found: re.Match[str] | None) -> _Place | None:
+def _place(found: re.Match[str] | None) -> _PageOrigin | None:
     """None where there is no such place."""
     if found is None:
         return None
     port = found["port"] or _PORTS[found["scheme"].lower()]
-    return _Place(found["host"].lower(), port) if 0 < int(port) < 65536 else None
+    return _PageOrigin(found["host"].lower(), port) if 0 < int(port) < 65536 else None
 
 
 _PROBES = frozenset({"/health", "/ready"})  # asked under any name, by those who run us; they tell nothing of a task

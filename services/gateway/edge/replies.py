@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from services.gateway.edge import errors
 from services.gateway.edge.body import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BadCall
-from services.gateway.edge.errors import Refusal
+from services.gateway.edge.errors import GatewayRefusal
 from shared.ports.store import StoreUnavailable
 
 HEADER = "A2A-Version"
@@ -20,7 +20,7 @@ _1_0 = re.compile(r"1\.0(\.\d+)?")
 _0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
 
 
-class VersionMismatch(Refusal):
+class VersionMismatch(GatewayRefusal):
     """The request says another protocol than the method or path it uses belongs to."""
 
 
@@ -71,7 +71,7 @@ FAILED = "the gateway failed on this request; it is in its log"
 METHOD_NOT_FOUND = -32601
 TOO_MANY_REQUESTS = -32010  # RateLimitExceeded in the early protocol; the later ones name none
 RETRY_LATER = {"Retry-After": "2"}  # with what the store's absence is answered; most absences are shorter
-Fault = errors.Refusal | StoreUnavailable | BadCall
+Fault = errors.GatewayRefusal | StoreUnavailable | BadCall
 CallId = str | int | None
 
 
@@ -96,7 +96,7 @@ NO_METHOD = Words(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
 WRONG_VERB = Words(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
 _BY_KIND: Mapping[type[Exception], Words] = {
     errors.InvalidField: Words(INVALID_PARAMS, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
-    errors.UnknownTask: _NOT_FOUND,
+    errors.NoVisibleTask: _NOT_FOUND,
     errors.UnknownWebhook: _NOT_FOUND,
     errors.NotCancelable: Words(-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", 409),
     errors.PushUnsupported: Words(-32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
@@ -106,7 +106,7 @@ _BY_KIND: Mapping[type[Exception], Words] = {
     errors.NoAssessment: _UNSUPPORTED,
     errors.NoAssessments: _UNSUPPORTED,
     errors.TooManyRequests: Words(TOO_MANY_REQUESTS, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
-    errors.TenantStopped: Words(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
+    errors.StoppedTenant: Words(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
     errors.UnsupportedContent: _CONTENT,
     errors.UnsupportedMediaType: _CONTENT._replace(status=415),
     errors.NoExtendedCard: Words(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 404),
@@ -159,6 +159,11 @@ def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
     return json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def rpc_result(call_id: CallId, result: bytes) -> bytes:
+    """The same as ``rpc_body`` of a result that has been written as JSON before."""
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(call_id, ensure_ascii=False).encode(), result)
+
+
 def error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
     error: JsonValue = error_of(code, message, reason)
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)
@@ -182,7 +187,7 @@ def retry_headers(fault: Exception) -> Mapping[str, str]:
 
 
 _BAD_INPUT = frozenset({PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, -32005})
-_OWN_STATUS = (errors.TenantStopped, errors.UnsupportedMediaType, errors.TooManyRequests)
+_OWN_STATUS = (errors.StoppedTenant, errors.UnsupportedMediaType, errors.TooManyRequests)
 
 
 Statuses = Mapping[type[Exception], int]
@@ -193,7 +198,7 @@ def kinds(statuses: Statuses) -> tuple[type[Exception], ...]:
     return (BadCall, *statuses)
 
 
-def refused(fault: Exception, statuses: Statuses) -> JSONResponse:
+def refusal_reply(fault: Exception, statuses: Statuses) -> JSONResponse:
     """``statuses``: of each kind that the path refuses; a body that is none has its own."""
     if isinstance(fault, BadCall):
         return JSONResponse({"error": fault.message}, fault.status)

@@ -14,7 +14,7 @@ _LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts
 _ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
 
 
-class Threshold:
+class RequestLimiter:
     """Middleware. A body's faults reach whoever reads it as ``BadCall``, and the client in any case."""
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
@@ -28,7 +28,7 @@ class Threshold:
             return await refusal(scope, receive, send)
         self._open += 1
         try:
-            await self._through(scope, receive, send)
+            await self._pass_on(scope, receive, send)
         finally:
             self._open -= 1
 
@@ -44,7 +44,7 @@ class Threshold:
             return refusal
         return None
 
-    async def _through(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
         async def sending(message: Message) -> None:
@@ -53,7 +53,7 @@ class Threshold:
             await send(message)
 
         try:
-            await self._app(scope, _Body(receive, _said_length(scope), self._limits).receive, sending)
+            await self._app(scope, _LimitedBody(receive, _said_length(scope), self._limits).receive, sending)
         except BadCall as bad:
             if started:
                 raise
@@ -63,7 +63,7 @@ class Threshold:
                 await _error(_LEFT, "the client left before its request was whole")(scope, receive, send)
 
 
-class _Body:
+class _LimitedBody:
     """A request's body on its way in. The length that a client states is believed if it is too large already."""
 
     def __init__(self, receive: Receive, said: int, limits: RequestLimits) -> None:

@@ -25,14 +25,14 @@ from pydantic import JsonValue, ValidationError
 from starlette.requests import Request
 from starlette.routing import Route
 
-from services.gateway.edge.errors import Refusal
+from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.replies import FAILED
-from services.gateway.features.approvals.service import Answer, ApprovalDesk
+from services.gateway.features.approvals.service import ApprovalService, ApproverAnswer
 from services.gateway.features.identity.middleware import count_message, let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.tasks.listing import Query, TaskListDesk
+from services.gateway.features.tasks.listing import TaskListService, TaskQuery
 from services.gateway.features.tasks.message import read_message
-from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import public_view
 from services.gateway.mcp_server.calls import (
     CALLS,
@@ -58,9 +58,9 @@ Result = dict[str, JsonValue]
 class McpServices(NamedTuple):
     """What the tools are made of. ``notice``: what kind of model serves, told with each task."""
 
-    tasks: TaskDesk
-    lists: TaskListDesk
-    approvals: ApprovalDesk
+    tasks: TaskService
+    lists: TaskListService
+    approvals: ApprovalService
     identity: Identity
     notice: str
 
@@ -90,7 +90,7 @@ class McpSide:
             result = await self._answer(call, self._services.identity.caller_of(let_in(request), {}))
         except ValidationError as error:
             return _refuse_call(_describe_fault(error))
-        except (Refusal, StoreUnavailable) as fault:
+        except (GatewayRefusal, StoreUnavailable) as fault:
             return _refuse_call(str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
@@ -122,17 +122,17 @@ class McpSide:
         if not call.wait:
             return self._view(ticket.record)
         record = await self._services.tasks.wait(ticket)
-        await self._services.tasks.answered(ticket, record)
+        await self._services.tasks.note_answer(ticket, record)
         return self._view(record)
 
     async def _list(self, call: ListTasks, caller: Caller) -> Result:
-        query = Query(session=call.session_id, size=call.page_size, token=call.page_token)
+        query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
         page = await self._services.lists.tasks(query, caller)
         shown: list[JsonValue] = [_brief(record) for record in page.records]
         return {"tasks": shown, "next_page_token": page.next_token, "total": page.total}
 
     async def _decide(self, call: DecideApproval, caller: Caller) -> Result:
-        answer = Answer(call.decision, call.comment)
+        answer = ApproverAnswer(call.decision, call.comment)
         question, heeded = await self._services.approvals.answer(call.approval_id, answer, caller)
         return {**self._services.approvals.view(question, caller), "heeded": heeded}
 
@@ -158,7 +158,7 @@ def _read_call(params: CallToolRequestParams) -> ToolCall:
     return known[params.name].model_validate(params.arguments or {})
 
 
-class UnknownMcpTool(Refusal):
+class UnknownMcpTool(GatewayRefusal):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no tool {name[:100]!r}; there are {', '.join(call.name for call in CALLS)}")
 

@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.gateway.openapi.paths import OPERATIONS, OWN, Answer, Errors, Operation, Place
+from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm
 from services.gateway.openapi.schemas import Schema, reference, schemas
 from shared.domain.version import VERSION
 
@@ -55,11 +55,11 @@ class DescribedApp(FastAPI):
     @override
     def openapi(self) -> Schema:
         if not self.openapi_schema:
-            self.openapi_schema = cast("dict[str, object]", _described(self))
+            self.openapi_schema = cast("dict[str, object]", _describe(self))
         return cast(Schema, self.openapi_schema)
 
 
-def _described(app: FastAPI) -> Schema:
+def _describe(app: FastAPI) -> Schema:
     found = get_openapi(title=app.title, version=VERSION, routes=app.routes)
     paths = {path: _path(path, operations) for path, operations in found["paths"].items()}
     return {**found, "paths": paths, "components": {"schemas": schemas()}}
@@ -72,7 +72,7 @@ def _path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schem
     }
 
 
-def _operation(said: Operation, method: str, found: Schema) -> Schema:
+def _operation(said: PathShape, method: str, found: Schema) -> Schema:
     takes_body = method in ("post", "put", "patch") and said.body != ""
     given = cast("list[JsonValue]", found.get("parameters", []))
     described: Schema = {**found, "responses": _responses(said, takes_body=takes_body)}
@@ -95,15 +95,15 @@ def _with_names(path: str, found: Schema) -> Schema:
     return {**deepcopy(found), "parameters": parameters}
 
 
-def _parameter(place: Place) -> JsonValue:
+def _parameter(place: ParameterPlace) -> JsonValue:
     return {"name": place.name, "in": "query", "required": False, "schema": place.schema}
 
 
-def _header(place: Place) -> JsonValue:
+def _header(place: ParameterPlace) -> JsonValue:
     return {"name": place.name, "in": "header", "required": place.required, "schema": place.schema}
 
 
-def _responses(said: Operation, *, takes_body: bool) -> Schema:
+def _responses(said: PathShape, *, takes_body: bool) -> Schema:
     """What is refused before a path is reached is worded as everywhere; what the path refuses, as its protocol does."""
     refused = (*_ALWAYS, *_OF_THE_DOOR, *said.refusals, *(_WITH_BODY if takes_body else ()))
     names = tuple(dict.fromkeys((_WORDS[said.errors], "Refusal")))
@@ -114,7 +114,7 @@ def _responses(said: Operation, *, takes_body: bool) -> Schema:
     return dict(sorted(answers.items()))
 
 
-def _answer(answer: Answer) -> Schema:
+def _answer(answer: ReplyForm) -> Schema:
     described: Schema = {"description": _REASONS[answer.status]}
     if not answer.media:
         return described

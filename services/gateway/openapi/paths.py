@@ -21,89 +21,89 @@ class Errors(Enum):
     RPC = "json-rpc"
 
 
-class Place(NamedTuple):
+class ParameterPlace(NamedTuple):
     name: str
     schema: Schema
     required: bool = False
 
 
-class Answer(NamedTuple):
+class ReplyForm(NamedTuple):
     """``media``: media type -> names of the schemas that fit; nothing for an answer without a body."""
 
     status: int
     media: Mapping[str, tuple[str, ...]]
 
 
-class Operation(NamedTuple):
+class PathShape(NamedTuple):
     """``body``: the name of its schema, empty where none is read. ``refusals``: statuses beside the usual ones."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[ReplyForm, ...]
     errors: Errors = Errors.OWN
     body: str = "Anything"
     body_needed: bool = False
-    query: tuple[Place, ...] = ()
-    headers: tuple[Place, ...] = ()
+    query: tuple[ParameterPlace, ...] = ()
+    headers: tuple[ParameterPlace, ...] = ()
     refusals: tuple[int, ...] = ()
     unready: bool = False  # 503 says more than a refusal
 
 
-_NEW = Place(HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
-_MAYBE_NEW = Place(HEADER, {"type": "string", "enum": ["1.0"]})
-_OLD = Place(HEADER, {"type": "string", "enum": ["0.3"]})
-_LAST = Place("Last-Event-ID", {"type": "string"})
-_BASE = Place("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
-_LENGTH = Place("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
+_NEW = ParameterPlace(HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
+_MAYBE_NEW = ParameterPlace(HEADER, {"type": "string", "enum": ["1.0"]})
+_OLD = ParameterPlace(HEADER, {"type": "string", "enum": ["0.3"]})
+_LAST = ParameterPlace("Last-Event-ID", {"type": "string"})
+_BASE = ParameterPlace("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
+_LENGTH = ParameterPlace("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
 _STATES = ("SUBMITTED", "WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED", "COMPLETED", "REJECTED", "FAILED", "CANCELED")
 _LIST = (
-    Place("contextId", {"type": "string"}),
-    Place("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _STATES]}),
-    Place("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST}),
-    Place("pageToken", {"type": "string"}),
+    ParameterPlace("contextId", {"type": "string"}),
+    ParameterPlace("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _STATES]}),
+    ParameterPlace("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST}),
+    ParameterPlace("pageToken", {"type": "string"}),
     _LENGTH,
-    Place("statusTimestampAfter", {"type": "string", "format": "date-time"}),
-    Place("includeArtifacts", {"type": "boolean"}),
+    ParameterPlace("statusTimestampAfter", {"type": "string", "format": "date-time"}),
+    ParameterPlace("includeArtifacts", {"type": "boolean"}),
 )
 _AUDIT = (
-    Place("since", {"type": "string", "format": "date-time"}),
-    Place("until", {"type": "string", "format": "date-time"}),
-    Place("task", {"type": "string", "maxLength": 512}),
-    Place("session", {"type": "string", "maxLength": 512}),
-    Place("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED}),
-    Place("token", {"type": "string", "maxLength": 512}),
-    Place("format", {"type": "string", "enum": ["json", "ndjson"]}),
+    ParameterPlace("since", {"type": "string", "format": "date-time"}),
+    ParameterPlace("until", {"type": "string", "format": "date-time"}),
+    ParameterPlace("task", {"type": "string", "maxLength": 512}),
+    ParameterPlace("session", {"type": "string", "maxLength": 512}),
+    ParameterPlace("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED}),
+    ParameterPlace("token", {"type": "string", "maxLength": 512}),
+    ParameterPlace("format", {"type": "string", "enum": ["json", "ndjson"]}),
 )
-OWN = Operation((Answer(200, {_JSON: ("Anything",)}),), refusals=(409,))
+OWN = PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), refusals=(409,))
 
 
-def _new(schema: str, body: str = "Anything", query: tuple[Place, ...] = ()) -> Operation:
+def _new(schema: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
     needed = body not in ("", "Anything")
-    answers = (Answer(200, {MEDIA_TYPE: (schema,), _JSON: (schema,)}),)
-    return Operation(answers, Errors.NEW, body, needed, query, (_NEW,))
+    answers = (ReplyForm(200, {MEDIA_TYPE: (schema,), _JSON: (schema,)}),)
+    return PathShape(answers, Errors.NEW, body, needed, query, (_NEW,))
 
 
-def _old(*schemas: str, body: str = "Anything", query: tuple[Place, ...] = ()) -> Operation:
+def _old(*schemas: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
     needed = body not in ("", "Anything")
-    return Operation((Answer(200, {_JSON: schemas}),), Errors.OLD, body, needed, query, (_OLD,), (409,))
+    return PathShape((ReplyForm(200, {_JSON: schemas}),), Errors.OLD, body, needed, query, (_OLD,), (409,))
 
 
-def _stream(errors: Errors, header: Place, body: str) -> Operation:
-    answers = (Answer(200, {_EVENTS: ("text",)}),)
+def _stream(errors: Errors, header: ParameterPlace, body: str) -> PathShape:
+    answers = (ReplyForm(200, {_EVENTS: ("text",)}),)
     needed = body != ""
-    return Operation(answers, errors, body, needed, headers=(header, _LAST), refusals=() if needed else (409,))
+    return PathShape(answers, errors, body, needed, headers=(header, _LAST), refusals=() if needed else (409,))
 
 
-_CARD = Operation((Answer(200, {_JSON: ("AgentCard",)}), Answer(304, {})), headers=(_MAYBE_NEW,), body="")
+_CARD = PathShape((ReplyForm(200, {_JSON: ("AgentCard",)}), ReplyForm(304, {})), headers=(_MAYBE_NEW,), body="")
 _ALL = "/tasks/{task_id}/pushNotificationConfigs"
 _ONE = _ALL + "/{config_id}"
 _WEBHOOK, _WEBHOOKS = "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"
 
-OPERATIONS: Mapping[tuple[str, str], Operation] = {
-    ("POST", "/"): Operation(
-        (Answer(200, {_JSON: ("RpcReply",), _EVENTS: ("text",)}),), Errors.RPC, "RpcCall", body_needed=True
+OPERATIONS: Mapping[tuple[str, str], PathShape] = {
+    ("POST", "/"): PathShape(
+        (ReplyForm(200, {_JSON: ("RpcReply",), _EVENTS: ("text",)}),), Errors.RPC, "RpcCall", body_needed=True
     ),
     ("GET", "/.well-known/agent-card.json"): _CARD,
     ("GET", "/.well-known/agent.json"): _CARD,
-    ("GET", "/.well-known/jwks.json"): Operation((Answer(200, {_JSON: ("Anything",)}),), body=""),
+    ("GET", "/.well-known/jwks.json"): PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), body=""),
     ("GET", "/extendedAgentCard"): _new("AgentCard", body=""),
     ("GET", "/v1/card"): _old("Anything", body=""),
     ("POST", "/message:send"): _new("SendMessageResponse", body="SendMessageRequest"),
@@ -127,33 +127,33 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", f"/v1{_ALL}"): _old("V03Webhooks", body=""),
     ("GET", f"/v1{_ONE}"): _old("V03Webhook", body=""),
     ("DELETE", f"/v1{_ONE}"): _old("Anything", body=""),
-    ("GET", "/tasks/{task_id}"): Operation(
-        (Answer(200, {_JSON: ("TaskRecord",), MEDIA_TYPE: ("Task",)}),),
+    ("GET", "/tasks/{task_id}"): PathShape(
+        (ReplyForm(200, {_JSON: ("TaskRecord",), MEDIA_TYPE: ("Task",)}),),
         Errors.NEW,
         body="",
         query=(_LENGTH,),
         headers=(_MAYBE_NEW,),
     ),
-    ("GET", "/tasks/{task_id}/events"): Operation((Answer(200, {_EVENTS: ("text",)}),), body="", headers=(_LAST,)),
-    ("GET", "/tasks/{task_id}/files/{file_id}"): Operation(
-        (Answer(200, {"application/octet-stream": ("text",)}),), body=""
+    ("GET", "/tasks/{task_id}/events"): PathShape((ReplyForm(200, {_EVENTS: ("text",)}),), body="", headers=(_LAST,)),
+    ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape(
+        (ReplyForm(200, {"application/octet-stream": ("text",)}),), body=""
     ),
-    ("GET", "/health"): Operation((Answer(200, {_JSON: ("Anything",)}),), body=""),
-    ("GET", "/ready"): Operation((Answer(200, {_JSON: ("Anything",)}),), body="", unready=True),
-    ("POST", "/api/a2a/purple-agent"): Operation(OWN.answers, refusals=(409, 422, 502, 504)),
-    ("POST", "/keys/create"): Operation((Answer(201, {_JSON: ("Anything",)}),)),
-    ("POST", "/tasks/{task_id}/resolve"): Operation(
-        (Answer(200, {_JSON: ("TaskRecord",)}), Answer(202, {_JSON: ("TaskRecord",)})), refusals=(409,)
+    ("GET", "/health"): PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), body=""),
+    ("GET", "/ready"): PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), body="", unready=True),
+    ("POST", "/api/a2a/purple-agent"): PathShape(OWN.answers, refusals=(409, 422, 502, 504)),
+    ("POST", "/keys/create"): PathShape((ReplyForm(201, {_JSON: ("Anything",)}),)),
+    ("POST", "/tasks/{task_id}/resolve"): PathShape(
+        (ReplyForm(200, {_JSON: ("TaskRecord",)}), ReplyForm(202, {_JSON: ("TaskRecord",)})), refusals=(409,)
     ),
-    ("GET", "/tenants/{tenant}/record"): Operation(OWN.answers, body=""),
-    ("PUT", "/tenants/{tenant}/record"): Operation(OWN.answers, headers=(_BASE,), refusals=(412, 428)),
-    ("POST", "/tenants/{tenant}/record/restore"): Operation(OWN.answers, headers=(_BASE,), refusals=(412,)),
-    ("POST", "/tenants/{tenant}/record/withdraw"): Operation(OWN.answers, headers=(_BASE,), refusals=(412,)),
-    ("GET", "/audit"): Operation(
-        (Answer(200, {_JSON: ("Anything",), "application/x-ndjson": ("text",)}),), body="", query=_AUDIT
+    ("GET", "/tenants/{tenant}/record"): PathShape(OWN.answers, body=""),
+    ("PUT", "/tenants/{tenant}/record"): PathShape(OWN.answers, headers=(_BASE,), refusals=(412, 428)),
+    ("POST", "/tenants/{tenant}/record/restore"): PathShape(OWN.answers, headers=(_BASE,), refusals=(412,)),
+    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(OWN.answers, headers=(_BASE,), refusals=(412,)),
+    ("GET", "/audit"): PathShape(
+        (ReplyForm(200, {_JSON: ("Anything",), "application/x-ndjson": ("text",)}),), body="", query=_AUDIT
     ),
-    ("POST", "/assessments"): Operation((Answer(201, {_JSON: ("Anything",)}),)),
-    ("POST", "/approvals/{approval_id}"): Operation(
-        (Answer(200, {_JSON: ("Anything",)}), Answer(202, {_JSON: ("Anything",)})), refusals=(409,)
+    ("POST", "/assessments"): PathShape((ReplyForm(201, {_JSON: ("Anything",)}),)),
+    ("POST", "/approvals/{approval_id}"): PathShape(
+        (ReplyForm(200, {_JSON: ("Anything",)}), ReplyForm(202, {_JSON: ("Anything",)})), refusals=(409,)
     ),
 }

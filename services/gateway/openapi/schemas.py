@@ -27,7 +27,7 @@ def components(prefix: str, *roots: Descriptor) -> dict[str, JsonValue]:
             continue
         fields = [field for field in kind.fields if not _is_well_known(field)]
         found[prefix + kind.name] = _message_object(kind, prefix)
-        waiting += [_held(field) for field in fields if field.message_type]
+        waiting += [_value_type(field) for field in fields if field.message_type]
     return found
 
 
@@ -72,7 +72,7 @@ def _is_well_known(field: FieldDescriptor) -> bool:
     return bool(field.message_type and field.message_type.full_name in _WELL_KNOWN)
 
 
-def _held(field: FieldDescriptor) -> Descriptor:
+def _value_type(field: FieldDescriptor) -> Descriptor:
     """The type that a field holds; for a map, of its values."""
     if _is_map(field) and _value_of(field).message_type:
         return _value_of(field).message_type

@@ -31,10 +31,11 @@ local function tell_webhooks(events)
   if news > 0 then redis.call('PUBLISH', 'pa:deliveries', deliveries) end
 end
 
+-- Whoever follows the task gets the event itself, and need not read it.
 local function emit(events, kept, first, last)
   for i = first, last do
     local id = redis.call('XADD', events, 'MAXLEN', '~', kept, '*', 'e', ARGV[i])
-    redis.call('PUBLISH', events, id)
+    redis.call('PUBLISH', events, id .. '\n' .. ARGV[i])
   end
   if last >= first then tell_webhooks(events) end
 end

@@ -5,9 +5,9 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.streams.service import Stream, Streams, Told
+from services.gateway.features.streams.service import Streams, TaskStream, ToldUpdate
 from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
-from services.gateway.features.tasks.service import Rules, TaskDesk
+from services.gateway.features.tasks.service import Rules, TaskService
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
@@ -28,8 +28,8 @@ class Played:
         self._wakes = MemoryWakes()
         self._count = 0
 
-    def desk(self) -> TaskDesk:
-        return TaskDesk(self.tasks, self._wakes, self.threads, lambda: NOON, self._id, Rules())
+    def desk(self) -> TaskService:
+        return TaskService(self.tasks, self._wakes, self.threads, lambda: NOON, self._id, Rules())
 
     def replica(self) -> Streams:
         return Streams(self.desk())
@@ -69,9 +69,9 @@ def message(text: str, dialect: Dialect = Dialect.A2A_1_0, **more: str) -> Clien
     return read_message({"message": parts}, dialect)
 
 
-async def read(stream: Stream, most: int | None = None) -> list[Told]:
+async def read(stream: TaskStream, most: int | None = None) -> list[ToldUpdate]:
     """What a client gets of a stream: all of it, or as much as comes before its connection is cut."""
-    told: list[Told] = []
+    told: list[ToldUpdate] = []
     if most == 0:
         return told
     async with aclosing(stream.updates()) as updates:

@@ -18,20 +18,20 @@ from pydantic import ValidationError
 
 from services.gateway.a2a.card import agent_card
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
-from services.gateway.a2a.profile import Abilities, Face
+from services.gateway.a2a.profile import Abilities, GatewayProfile
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.settings import Settings
 
 _ROOT = Path(__file__).parents[3]
 _DISCOVERY = "https://id.example.com/.well-known/openid-configuration"
-_FACE = Face("https://agent.example.com/", abilities=Abilities(ways=("keys", "jwt"), discovery=_DISCOVERY))
+_FACE = GatewayProfile("https://agent.example.com/", abilities=Abilities(ways=("keys", "jwt"), discovery=_DISCOVERY))
 
 
 def _settings(**settings: object) -> Settings:
     return Settings.model_validate({"redis_url": "redis://127.0.0.1:1", "authentication": "keys", **settings})
 
 
-def _face(**settings: object) -> Face:
+def _face(**settings: object) -> GatewayProfile:
     return _FACE._replace(card=_settings(**settings).card_facts)
 
 
@@ -125,7 +125,7 @@ def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
 
 
 def test_where_tokens_alone_let_in_the_bearer_s_format_is_said() -> None:
-    card = agent_card(Face("https://agent.example.com/", abilities=Abilities(ways=("jwt",))))
+    card = agent_card(GatewayProfile("https://agent.example.com/", abilities=Abilities(ways=("jwt",))))
     assert card.security_schemes["bearer"].http_auth_security_scheme.bearer_format == "JWT"
     assert list(card.security_schemes) == ["bearer"]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.features.audit.rows import audited, remembered
+from services.gateway.features.audit.rows import audit_rows, rows_of_record
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureFound, Grounds
@@ -60,7 +60,7 @@ def _entry(number: int = 1, sent: datetime | None = _NOW) -> LedgerEntry:
 @pytest.mark.promise("audit.masked")
 def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
     task = ArchivedTask(record=_record(), ledger={"k1": _entry()})
-    (row,) = audited(task, "store")
+    (row,) = audit_rows(task, "store")
     told = json.dumps(row, default=str)
     assert _CARD not in told
     assert "hunter2" not in told
@@ -72,7 +72,7 @@ def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
 @pytest.mark.promise("audit.masked")
 def test_of_a_record_alone_no_more_is_told() -> None:
     write = {"call_id": "c1", "tool": "pay", "arguments": {"card": _CARD}, "status": "verified", "note": _CARD}
-    (row,) = remembered(_record(writes=[write], approval="approved by dana"))
+    (row,) = rows_of_record(_record(writes=[write], approval="approved by dana"))
     assert _CARD not in json.dumps(row, default=str)
     assert (row["tool"], row["allowed_by"], row["kept_in"]) == ("pay", "approved by dana", "record")
 
@@ -81,7 +81,7 @@ def test_of_a_record_alone_no_more_is_told() -> None:
 def test_writes_stand_in_the_order_in_which_they_were_sent() -> None:
     later = _NOW.replace(hour=13)
     ledger = {"k3": _entry(3, None), "k2": _entry(2, later), "k1": _entry(1)}
-    rows = audited(ArchivedTask(record=_record(), ledger=ledger), "store")
+    rows = audit_rows(ArchivedTask(record=_record(), ledger=ledger), "store")
     assert [row["call_id"] for row in rows] == ["c1", "c2", "c3"]
 
 
@@ -104,8 +104,8 @@ def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> N
         grounds=Grounds(figures=(figure,)),
     )
     record = _record(values={"net": "12.50"})
-    (shown,) = audited(ArchivedTask(record=record, ledger={"k1": _entry()}, approvals=(asked,)), "store")
-    (plain,) = audited(ArchivedTask(record=record, ledger={"k1": _entry()}), "store")
+    (shown,) = audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}, approvals=(asked,)), "store")
+    (plain,) = audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}), "store")
     assert shown["figures"] == [
         {"name": "net", "value": "12.50", "operation": "subtract", "operands": ["f1.gross", "task 7"]}
     ]
@@ -114,5 +114,5 @@ def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> N
 
 @pytest.mark.promise("audit.kept")
 def test_a_task_without_writes_has_none() -> None:
-    assert audited(ArchivedTask(record=_record()), "store") == []
-    assert remembered(_record()) == []
+    assert audit_rows(ArchivedTask(record=_record()), "store") == []
+    assert rows_of_record(_record()) == []

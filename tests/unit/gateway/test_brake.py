@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.gateway.features.identity.throttle import Brake, Strictness, networks_in, source_of
+from services.gateway.features.identity.throttle import FailureThrottle, Strictness, networks_in, source_of
 
 GUESS, GOOD = 1, 2
 
@@ -20,20 +20,20 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def brake(clock: Clock) -> Brake:
-    return Brake(clock, Strictness(failures=3, window=60))
+def brake(clock: Clock) -> FailureThrottle:
+    return FailureThrottle(clock, Strictness(failures=3, window=60))
 
 
-def _fail(brake: Brake, address: str, times: int) -> None:
+def _fail(brake: FailureThrottle, address: str, times: int) -> None:
     for _ in range(times):
-        brake.failed(address, GUESS)
+        brake.count_failure(address, GUESS)
 
 
 @pytest.mark.promise("identity.brake")
-def test_an_address_waits_after_too_many_failures(brake: Brake, clock: Clock) -> None:
+def test_an_address_waits_after_too_many_failures(brake: FailureThrottle, clock: Clock) -> None:
     _fail(brake, "192.0.2.1", 2)
     assert brake.wait("192.0.2.1", GUESS) == 0
-    assert brake.failed("192.0.2.1", GUESS)
+    assert brake.count_failure("192.0.2.1", GUESS)
     clock.now += 20
     assert brake.wait("192.0.2.1", GUESS) == 40
     assert brake.wait("192.0.2.2", GUESS) == 0
@@ -44,32 +44,32 @@ def test_an_address_waits_after_too_many_failures(brake: Brake, clock: Clock) ->
 
 
 @pytest.mark.promise("identity.brake")
-def test_a_good_neighbour_is_not_held_off(brake: Brake) -> None:
+def test_a_good_neighbour_is_not_held_off(brake: FailureThrottle) -> None:
     """Until its own credential is refused."""
-    brake.passed(GOOD)
+    brake.count_pass(GOOD)
     _fail(brake, "192.0.2.1", 3)
     assert brake.wait("192.0.2.1", GOOD) == 0
-    brake.failed("192.0.2.1", GOOD)
+    brake.count_failure("192.0.2.1", GOOD)
     assert brake.wait("192.0.2.1", GOOD) > 0
 
 
-def test_the_brake_forgets_the_longest_unheard_of_and_stays_small(brake: Brake) -> None:
+def test_the_brake_forgets_the_longest_unheard_of_and_stays_small(brake: FailureThrottle) -> None:
     _fail(brake, "first", 3)
     for number in range(10_001):
-        brake.failed(f"address {number}", GUESS)
+        brake.count_failure(f"address {number}", GUESS)
     assert brake.wait("first", GUESS) == 0
     assert brake.wait("address 10000", GUESS) == 0
 
 
 @pytest.mark.promise("identity.brake")
-def test_nobody_is_held_off_where_the_address_is_not_known(brake: Brake) -> None:
+def test_nobody_is_held_off_where_the_address_is_not_known(brake: FailureThrottle) -> None:
     """Behind a proxy that no setting names one guesser would shut all others out."""
     _fail(brake, "", 100)
     assert brake.wait("", GUESS) == 0
 
 
 def test_no_failures_named_is_no_brake(clock: Clock) -> None:
-    brake = Brake(clock, Strictness(failures=0))
+    brake = FailureThrottle(clock, Strictness(failures=0))
     _fail(brake, "192.0.2.1", 100)
     assert brake.wait("192.0.2.1", GUESS) == 0
 

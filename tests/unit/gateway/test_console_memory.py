@@ -5,7 +5,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from services.gateway.features.console.views.evidence import policy, usage, writes
-from services.gateway.features.console.views.memory import SIZE, Asked, accuracy_rows, cases, entities, facts, read_page
+from services.gateway.features.console.views.memory import (
+    SIZE,
+    MemoryQuery,
+    accuracy_rows,
+    cases,
+    entities,
+    facts,
+    read_page,
+)
 from services.gateway.features.memory.model import Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
@@ -38,14 +46,14 @@ def a_case(number: int, outcome: CaseOutcome = CaseOutcome.SUCCESS) -> CaseEntry
 @pytest.mark.promise("console.memory")
 def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
     entries = [a_case(n, CaseOutcome.FAILURE if n % 10 == 0 else CaseOutcome.SUCCESS) for n in range(60)]
-    first = cases(entries, Asked())
-    failures = cases(entries, Asked("approve CLAIM", "failure"))
-    last = cases(entries, Asked(page=3))
+    first = cases(entries, MemoryQuery())
+    failures = cases(entries, MemoryQuery("approve CLAIM", "failure"))
+    last = cases(entries, MemoryQuery(page=3))
     assert (len(first.rows), first.more, first.kept) == (SIZE, True, 60)
     assert [(one.text, one.number) for one in failures.kinds] == [("Success", 54), ("Failure", 6)]
     assert [row.task_id for row in failures.rows] == ["t0", "t10", "t20", "t30", "t40", "t50"]
     assert (len(last.rows), last.more) == (10, False)
-    assert cases(entries, Asked("t59")).total == 1
+    assert cases(entries, MemoryQuery("t59")).total == 1
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "x", "99999", "²", "1.5"])
@@ -57,7 +65,7 @@ def test_a_page_that_is_none_is_the_first(text: str) -> None:
 def test_a_fact_that_was_contradicted_says_so() -> None:
     old = KnownFact(text="Terms are 30 days", domain="procurement", quality=0.7, at=NOON, superseded_at=NOON)
     new = KnownFact(text="Terms are 45 days", domain="procurement", quality=0.7, at=NOON, replaces="30 days")
-    rows = facts([new, old], Asked(kind="procurement")).rows
+    rows = facts([new, old], MemoryQuery(kind="procurement")).rows
     assert [(row.holds, row.note) for row in rows] == [(True, "before: 30 days"), (False, "a newer one says otherwise")]
 
 
@@ -68,7 +76,7 @@ def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> Non
         EntityLinks(together=("reference:po-1", "amount:5 usd")),
     )
     order = Thing(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
-    found = entities([acme, order], Asked("po-1"))
+    found = entities([acme, order], MemoryQuery("po-1"))
     assert [(row.value, row.together) for row in found.rows] == [("Acme Ltd", ("PO-1", "5 usd")), ("PO-1", ())]
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.gateway.features.console.charts import Frame, Line, days_chart, lines, round_ticks
+from services.gateway.features.console.charts import ChartLine, Frame, days_chart, lines, round_ticks
 from services.gateway.features.console.views.health import (
     DayCounts,
     DayRow,
@@ -188,7 +188,9 @@ def test_days_are_told_newest_first_with_their_mean_quality_of_judged_tasks() ->
 
 
 def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
-    drawn = lines([Line("s2", [(5, 0.5)]), Line("s1", [(1, 0.1), (9, 0.9)])], 'Means of "<b>"', Frame(300, 100, (0, 1)))
+    drawn = lines(
+        [ChartLine("s2", [(5, 0.5)]), ChartLine("s1", [(1, 0.1), (9, 0.9)])], 'Means of "<b>"', Frame(300, 100, (0, 1))
+    )
     assert 'role="img" aria-label="Means of &#34;&lt;b&gt;&#34;"' in drawn
     assert [drawn.count(f"lines {tone}") for tone in ("s1", "s2")] == [1, 1]
     assert "style=" not in drawn

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.features.audit.rows import remembered
+from services.gateway.features.audit.rows import rows_of_record
 from services.gateway.features.console.views.evidence import policy, quality_parts, unenforced_policy, writes
 from services.gateway.features.console.views.tasks import DRY, doubts_of, task_page, task_row
 from services.gateway.features.console.views.timeline import rail, stages
@@ -90,7 +90,7 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     found = record(TaskState.INPUT_REQUIRED, **spoiled)
     page = task_page(found, NOON)
     assert (page.asks, doubts_of(found), policy(found), quality_parts(found)) == ("", (), None, ())
-    assert len(writes(remembered(found), None)) == 1
+    assert len(writes(rows_of_record(found), None)) == 1
 
 
 @pytest.mark.parametrize(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False), ({}, False)])

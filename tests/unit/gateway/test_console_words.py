@@ -8,11 +8,11 @@ import pytest
 
 from services.gateway.features.console.sessions import form_token, is_form_of, place_after
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import Clock, distance, shown, span, wall_time, zone_named
+from services.gateway.features.console.views.words import PageClock, distance, show_json, span, wall_time, zone_named
 from shared.domain.exact_json import Json
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-PARIS = Clock(NOON, ZoneInfo("Europe/Paris"))
+PARIS = PageClock(NOON, ZoneInfo("Europe/Paris"))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
     ],
 )
 def test_a_value_keeps_every_digit(value: Json, words: str) -> None:
-    assert shown(value) == words
+    assert show_json(value) == words
 
 
 @pytest.mark.parametrize(("nanos", "words"), [(0, "$0.00"), (1_234_500_000, "$1.23"), (4_200_000, "$0.0042")])

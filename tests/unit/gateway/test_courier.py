@@ -10,50 +10,57 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from services.gateway.features.deliveries.model import (
-    Answered,
-    Claim,
+    ClaimedLine,
     Closed,
-    Due,
+    DueLine,
     HookWork,
     Lines,
+    LineStep,
     Look,
     Post,
     PostWork,
-    Step,
+    ReceiverAnswer,
     Undelivered,
     Work,
 )
 from services.gateway.features.deliveries.news import News
-from services.gateway.features.deliveries.service import Bodies, Courier, CourierRules, Edge, chosen, seconds_in
-from services.gateway.features.webhooks.model import Delivery, Told
+from services.gateway.features.deliveries.service import (
+    Bodies,
+    DeliveryRules,
+    DeliveryService,
+    Edge,
+    choose_lines,
+    seconds_in,
+)
+from services.gateway.features.webhooks.model import HookState, SignedPost
 from services.gateway.features.webhooks.secrets import read_secrets
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
-RULES = CourierRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
-CLAIM = Claim("acme:n1", "acme", "1")
+RULES = DeliveryRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
+CLAIM = ClaimedLine("acme:n1", "acme", "1")
 
 
 class OneLine(Lines):
     """A line with one notice; ``settled`` is what was made of it."""
 
-    def __init__(self, told: Told) -> None:
-        self.work: Work = PostWork(Delivery("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
-        self.settled: list[tuple[Told, Step, float]] = []
+    def __init__(self, told: HookState) -> None:
+        self.work: Work = PostWork(SignedPost("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
+        self.settled: list[tuple[HookState, LineStep, float]] = []
 
     @override
     async def look(self, most: int, each: int) -> Look:
         raise NotImplementedError
 
     @override
-    async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
+    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
         raise NotImplementedError
 
     @override
-    async def read(self, claim: Claim) -> Work | None:
+    async def read(self, claim: ClaimedLine) -> Work | None:
         return self.work
 
     @override
-    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
+    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
         self.settled.append((told, step, seconds))
         return ""
 
@@ -66,11 +73,11 @@ class Answering(Post):
         self.headers: list[Mapping[str, str]] = []
 
     @override
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         self.headers.append(headers)
         if isinstance(self._answer, str):
             raise Undelivered(self._answer)
-        return Answered(self._answer, self._retry_after)
+        return ReceiverAnswer(self._answer, self._retry_after)
 
 
 class NoBodies(Bodies):
@@ -79,17 +86,17 @@ class NoBodies(Bodies):
         raise NotImplementedError
 
 
-def _courier(lines: Lines, post: Post, luck: float = 1.0) -> Courier:
+def _courier(lines: Lines, post: Post, luck: float = 1.0) -> DeliveryService:
     edge = Edge(lambda: NOON, lambda: luck)
-    return Courier(lines, post, NoBodies(), read_secrets("bmV3" * 8), edge, RULES)
+    return DeliveryService(lines, post, NoBodies(), read_secrets("bmV3" * 8), edge, RULES)
 
 
 @pytest.mark.promise("push.retried")
 @pytest.mark.parametrize(("tries", "luck", "seconds"), [(0, 1.0, 5), (1, 1.0, 10), (2, 0.0, 10), (4, 1.0, 60)])
 async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: float, seconds: float) -> None:
-    lines = OneLine(Told(tries=tries))
+    lines = OneLine(HookState(tries=tries))
     await _courier(lines, Answering(500), luck).carry(CLAIM)
-    assert [(told.tries, step, pause) for told, step, pause in lines.settled] == [(tries + 1, Step.RETRY, seconds)]
+    assert [(told.tries, step, pause) for told, step, pause in lines.settled] == [(tries + 1, LineStep.RETRY, seconds)]
 
 
 @pytest.mark.promise("push.retry_after")
@@ -105,9 +112,9 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
     ],
 )
 async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, seconds: float) -> None:
-    lines = OneLine(Told())
+    lines = OneLine(HookState())
     await _courier(lines, Answering(429, said)).carry(CLAIM)
-    assert [(step, pause) for _, step, pause in lines.settled] == [(Step.RETRY, seconds)]
+    assert [(step, pause) for _, step, pause in lines.settled] == [(LineStep.RETRY, seconds)]
 
 
 @pytest.mark.parametrize(
@@ -118,11 +125,11 @@ def test_what_cannot_be_understood_asks_for_nothing(said: str) -> None:
 
 
 @pytest.mark.promise("push.disabled")
-@pytest.mark.parametrize(("tries", "step"), [(0, Step.RETRY), (5, Step.OFF)])
-async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: Step) -> None:
+@pytest.mark.parametrize(("tries", "step"), [(0, LineStep.RETRY), (5, LineStep.OFF)])
+async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: LineStep) -> None:
     """Another replica may have the key already; but nothing is tried for ever."""
-    lines, post = OneLine(Told(tries=tries)), Answering(200)
-    lines.work = Closed(Told(tries=tries), "t1", "c1")
+    lines, post = OneLine(HookState(tries=tries)), Answering(200)
+    lines.work = Closed(HookState(tries=tries), "t1", "c1")
     await _courier(lines, post).carry(CLAIM)
     (told, made, _), *none = lines.settled
     assert (told.tries, made, none, post.headers) == (tries + 1, step, [], [])
@@ -132,23 +139,23 @@ async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: Step
 @pytest.mark.promise("push.disabled")
 @pytest.mark.parametrize(("tries", "answer"), [(0, 410), (5, 500), (5, "no answer")])
 async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(tries: int, answer: int | str) -> None:
-    lines = OneLine(Told(tries=tries))
+    lines = OneLine(HookState(tries=tries))
     await _courier(lines, Answering(answer)).carry(CLAIM)
-    assert [(told.disabled, step) for told, step, _ in lines.settled] == [(True, Step.OFF)]
+    assert [(told.disabled, step) for told, step, _ in lines.settled] == [(True, LineStep.OFF)]
 
 
 @pytest.mark.parametrize("answer", [200, 204, 299])
 async def test_what_is_taken_is_done(answer: int) -> None:
-    lines, post = OneLine(Told(tries=3, error="it answered 500")), Answering(answer)
+    lines, post = OneLine(HookState(tries=3, error="it answered 500")), Answering(answer)
     await _courier(lines, post).carry(CLAIM)
-    assert lines.settled == [(Told(delivered=1, at=NOON), Step.DONE, RULES.lease)]
+    assert lines.settled == [(HookState(delivered=1, at=NOON), LineStep.DONE, RULES.lease)]
     assert post.headers[0]["webhook-id"] == "n1"
 
 
 async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
-    lines = OneLine(Told(tries=5))
-    await _courier(lines, Answering(200)).stumbled(CLAIM)
-    assert [(told.tries, step) for told, step, _ in lines.settled] == [(6, Step.OFF)]
+    lines = OneLine(HookState(tries=5))
+    await _courier(lines, Answering(200)).count_own_failure(CLAIM)
+    assert [(told.tries, step) for told, step, _ in lines.settled] == [(6, LineStep.OFF)]
 
 
 @pytest.mark.promise("push.fair")
@@ -158,9 +165,9 @@ async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
 )
 def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str, int]) -> None:
     """And nothing waits while there is a place that it may have."""
-    rules = CourierRules(slots=10, per_tenant=4)
-    due = [Due(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
-    taken = chosen(due, Counter(busy), rules)
+    rules = DeliveryRules(slots=10, per_tenant=4)
+    due = [DueLine(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
+    taken = choose_lines(due, Counter(busy), rules)
     counts = Counter(busy) + Counter(one.tenant for one in taken)
     assert taken == sorted(taken, key=lambda one: int(one.score))
     assert all(counts[tenant] <= rules.per_tenant for tenant in {one.tenant for one in taken})

@@ -3,7 +3,7 @@
 import pytest
 
 from services.gateway.__main__ import main
-from services.gateway.features.identity.settings import DoorSettings
+from services.gateway.features.identity.settings import IdentitySettings
 from tests.refusals import refusal_of
 
 REDIS = {"REDIS_URL": "redis://localhost"}
@@ -37,5 +37,5 @@ def test_what_cannot_be_meant_is_refused_by_name(environ: dict[str, str], names:
 )
 def test_ways_are_a_list_with_commas(written: str, ways: tuple[str, ...]) -> None:
     believed = {"jwt_issuer": "https://issuer.example", "jwt_audience": "purple, shop"}
-    settings = DoorSettings.model_validate({"authentication": written, **believed})
+    settings = IdentitySettings.model_validate({"authentication": written, **believed})
     assert (settings.ways, settings.jwt_audience) == (ways, ("purple", "shop"))

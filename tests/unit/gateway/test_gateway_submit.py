@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from services.gateway.a2a.schema import read_send
-from services.gateway.edge.errors import InvalidField, TaskHasEnded, UnknownTask
+from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
 from services.gateway.features.tasks.model import Thread
-from services.gateway.features.tasks.submit import Accept, Join, Moment, Signal, take_in
+from services.gateway.features.tasks.submit import Accept, IntakeTime, Join, Signal, take_in
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, Role, TaskState
@@ -35,7 +35,7 @@ def _modern(text: str = "hello", **fields: str) -> ClientMessage:
 def _accept(
     message: ClientMessage, caller: Caller = ANNA, known: TaskRecord | None = None, thread: Thread = NEW
 ) -> Accept:
-    intake = take_in(message, caller, known, thread, Moment(NOW, "fresh"))
+    intake = take_in(message, caller, known, thread, IntakeTime(NOW, "fresh"))
     assert isinstance(intake, Accept)
     return intake
 
@@ -64,7 +64,7 @@ def test_the_same_message_id_of_another_principal_is_another_message() -> None:
 def test_messages_without_an_id_are_never_taken_for_each_other() -> None:
     params: JsonObject = {"message": {"parts": [{"text": "x"}]}}
     one, two = (
-        take_in(read_message(read_send(params), Dialect.A2A_0_3), ANNA, None, Thread(), Moment(NOW, fresh))
+        take_in(read_message(read_send(params), Dialect.A2A_0_3), ANNA, None, Thread(), IntakeTime(NOW, fresh))
         for fresh in ("a", "b")
     )
     assert isinstance(one, Accept)
@@ -84,7 +84,7 @@ def test_legacy_content_is_the_same_turn_until_its_answer_was_given() -> None:
 def test_a_turn_that_is_done_is_joined_and_nothing_stored() -> None:
     first = _accept(_legacy())
     done = first.record.model_copy(update={"state": TaskState.COMPLETED, "turns_done": (first.turn.turn_id,)})
-    assert take_in(_legacy(), ANNA, done, Thread(), Moment(NOW, "x")) == Join(done, first.turn.turn_id)
+    assert take_in(_legacy(), ANNA, done, Thread(), IntakeTime(NOW, "x")) == Join(done, first.turn.turn_id)
 
 
 def test_a_legacy_id_that_has_ended_starts_a_new_task_in_its_session() -> None:
@@ -100,7 +100,7 @@ def test_an_ended_task_of_the_later_protocols_takes_no_more() -> None:
 
 
 def test_an_unknown_task_of_the_later_protocols_is_refused() -> None:
-    with pytest.raises(UnknownTask):
+    with pytest.raises(NoVisibleTask):
         _accept(_modern(taskId="t9"))
 
 
@@ -113,7 +113,7 @@ def test_a_session_that_is_not_the_tasks_is_refused() -> None:
 @pytest.mark.parametrize("caller", [ANNA, BOSS])
 def test_a_bare_word_to_a_waiting_task_is_a_decision(caller: Caller) -> None:
     waiting = _known(TaskState.INPUT_REQUIRED)
-    intake = take_in(_legacy(" REJECT "), caller, waiting, Thread(), Moment(NOW, "x"))
+    intake = take_in(_legacy(" REJECT "), caller, waiting, Thread(), IntakeTime(NOW, "x"))
     assert isinstance(intake, Signal)
     assert intake.turn.data == {"decision": "reject", "comment": "", "approval_id": None}
 
@@ -124,7 +124,7 @@ def test_an_answer_is_to_the_question_it_names_or_else_to_the_one_that_stands(na
     """The client saw q1; since then the plan changed, and q2 is asked."""
     waiting = _known(TaskState.INPUT_REQUIRED).model_copy(update={"metadata": {"approval_id": "q2"}})
     answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
-    intake = take_in(read_legacy(answer), BOSS, waiting, Thread(), Moment(NOW, "x"))
+    intake = take_in(read_legacy(answer), BOSS, waiting, Thread(), IntakeTime(NOW, "x"))
     assert isinstance(intake, Signal)
     assert intake.turn.data["approval_id"] == kept
 
@@ -134,15 +134,15 @@ def test_a_question_that_no_question_can_be_is_refused(named: Json) -> None:
     waiting = _known(TaskState.INPUT_REQUIRED)
     answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
     with pytest.raises(InvalidField, match=r"data\.approval_id"):
-        take_in(read_legacy(answer), BOSS, waiting, Thread(), Moment(NOW, "x"))
+        take_in(read_legacy(answer), BOSS, waiting, Thread(), IntakeTime(NOW, "x"))
 
 
 def test_a_decision_that_was_handed_on_is_joined() -> None:
     waiting = _known(TaskState.INPUT_REQUIRED)
-    signal = take_in(_legacy("approve"), BOSS, waiting, Thread(), Moment(NOW, "x"))
+    signal = take_in(_legacy("approve"), BOSS, waiting, Thread(), IntakeTime(NOW, "x"))
     assert isinstance(signal, Signal)
     at_work = waiting.model_copy(update={"state": TaskState.WORKING})
-    again = take_in(_legacy("approve"), BOSS, at_work, Thread(signalled=signal.turn.turn_id), Moment(NOW, "y"))
+    again = take_in(_legacy("approve"), BOSS, at_work, Thread(signalled=signal.turn.turn_id), IntakeTime(NOW, "y"))
     assert again == Join(at_work, signal.turn.turn_id)
 
 
@@ -152,5 +152,5 @@ def test_another_principal_may_not_speak_to_a_task() -> None:
 
 
 def test_a_checked_principal_does_not_even_learn_that_the_task_exists() -> None:
-    with pytest.raises(UnknownTask):
+    with pytest.raises(NoVisibleTask):
         _accept(_legacy("hi"), VERIFIED_BOB, _known())

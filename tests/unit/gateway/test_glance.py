@@ -7,11 +7,11 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.approvals.model import Approvals, Question
-from services.gateway.features.approvals.service import ApprovalDesk
+from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.console.context import Glance
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.learning.model import History, Learning, Statistics
-from services.gateway.features.tasks.listing import Page, Place, TaskListDesk, TaskLists, Wanted
+from services.gateway.features.learning.model import Learning, LearningHistory, LearningStatistics
+from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, TaskListService, WantedTasks
 from shared.contracts.task import Principal
 from shared.domain.words import Role
 from tests.unit.gateway.stream_stage import Played
@@ -19,14 +19,14 @@ from tests.unit.gateway.stream_stage import Played
 pytestmark = pytest.mark.promise("console.looks")
 
 
-class Store(TaskLists, Approvals, Statistics):
+class Store(TaskLists, Approvals, LearningStatistics):
     """``asked``: of which owner's tasks it was asked for a page, in order (None: of everybody's)."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None]] = []
 
     @override
-    async def page(self, wanted: Wanted, size: int, after: Place | None) -> Page:
+    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         self.asked.append((wanted.tenant, wanted.owner))
         return Page((), None, 0)
 
@@ -43,8 +43,8 @@ class Store(TaskLists, Approvals, Statistics):
         return Learning()
 
     @override
-    async def history(self, tenant: str) -> History:
-        return History()
+    async def history(self, tenant: str) -> LearningHistory:
+        return LearningHistory()
 
 
 class Clock:
@@ -61,7 +61,7 @@ def _caller(name: str, role: Role, tenant: str = "acme") -> Caller:
 async def test_who_see_the_same_share_one_look_a_second() -> None:
     """However many approvers have their inbox open; a client's own tasks and another tenant are further looks."""
     store, clock = Store(), Clock()
-    glance = Glance(ApprovalDesk(store, Played().desk(), clock), TaskListDesk(store), store, clock)
+    glance = Glance(ApprovalService(store, Played().desk(), clock), TaskListService(store), store, clock)
     crowd = [_caller(f"dana {number}", Role.APPROVER) for number in range(50)]
     others = [_caller("olga", Role.OPERATOR), _caller("anna", Role.CLIENT), _caller("gina", Role.APPROVER, "globex")]
     for caller in [*crowd, *others]:

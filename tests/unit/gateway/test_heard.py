@@ -3,7 +3,7 @@
 import pytest
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.participation.service import Kind, heard, start_of, turn_of
+from services.gateway.features.participation.service import WordKind, read_assessment_word, start_of, turn_of
 from services.gateway.features.tasks.message import ClientMessage
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Dialect
@@ -42,21 +42,21 @@ def _bare(data: JsonObject) -> JsonObject:
     ],
 )
 def test_a_start_is_found_in_every_shape(message: ClientMessage) -> None:
-    found = heard(message)
+    found = read_assessment_word(message)
 
     assert found is not None
-    assert (found.kind, found.guessed) == (Kind.START, False)
+    assert (found.kind, found.guessed) == (WordKind.START, False)
 
 
 @pytest.mark.promise("participant.shapes")
 def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
     """So that a business task with such fields stays one where no assessment runs."""
-    turn, end = heard(_message("", _bare(TURN))), heard(_message('{"reason": "timeout"}'))
+    turn, end = read_assessment_word(_message("", _bare(TURN))), read_assessment_word(_message('{"reason": "timeout"}'))
 
     assert turn is not None
     assert end is not None
-    assert (turn.kind, turn.guessed) == (Kind.TURN, True)
-    assert (end.kind, end.guessed) == (Kind.COMPLETE, True)
+    assert (turn.kind, turn.guessed) == (WordKind.TURN, True)
+    assert (end.kind, end.guessed) == (WordKind.COMPLETE, True)
 
 
 @pytest.mark.promise("participant.shapes")
@@ -72,7 +72,7 @@ def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
     ],
 )
 def test_other_messages_are_tasks(message: ClientMessage) -> None:
-    assert heard(message) is None
+    assert read_assessment_word(message) is None
 
 
 @pytest.mark.promise("participant.no_echo")
@@ -90,7 +90,7 @@ def test_other_messages_are_tasks(message: ClientMessage) -> None:
 )
 def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessage) -> None:
     with pytest.raises(InvalidField) as refused:
-        heard(message)
+        read_assessment_word(message)
 
     assert SECRET not in str(refused.value)
     assert "assessment_start" in str(refused.value)

@@ -16,7 +16,7 @@ from services.gateway.features.approvals.model import Approvals, Notices, Owed, 
 from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences
 from services.gateway.features.deliveries.model import Posts
-from services.gateway.features.webhooks.model import Delivery, UrlCheck
+from services.gateway.features.webhooks.model import SignedPost, UrlCheck
 from shared.contracts.approval import Approval
 from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -88,16 +88,16 @@ class ListedNotices(Notices):
         return list(self.owed)
 
     @override
-    async def done(self, owed: Owed) -> None:
+    async def mark_done(self, owed: Owed) -> None:
         self.owed.remove(owed)
 
 
 class HeardPosts(Posts):
     def __init__(self) -> None:
-        self.heard: list[Delivery] = []
+        self.heard: list[SignedPost] = []
 
     @override
-    async def enqueue(self, delivery: Delivery) -> None:
+    async def enqueue(self, delivery: SignedPost) -> None:
         self.heard.append(delivery)
 
 
@@ -109,10 +109,10 @@ class OnlyHttps(UrlCheck):
 
 async def _told(
     *targets: NoticeTarget, event: NoticeEvent = NoticeEvent.WAITING, environ: Mapping[str, str] | None = None
-) -> tuple[list[Delivery], ListedNotices]:
+) -> tuple[list[SignedPost], ListedNotices]:
     notices, posts = ListedNotices(Owed("n1", event, 0, "acme", "a1")), HeardPosts()
     notifier = _notifier(notices, OneApproval(_approval(*targets)), posts, environ or {})
-    for owed in await notifier.owed():
+    for owed in await notifier.take_owed():
         await notifier.tell(owed)
     return posts.heard, notices
 
@@ -223,8 +223,8 @@ class TakenOnce(ListedNotices):
         return fresh
 
     @override
-    async def done(self, owed: Owed) -> None:
-        await super().done(owed)
+    async def mark_done(self, owed: Owed) -> None:
+        await super().mark_done(owed)
         self.told.set()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, Unauthenticated
-from services.gateway.edge.limits import Errand, Standing
+from services.gateway.edge.limits import RateStanding, RequestCost
 from services.gateway.features.identity.model import Allowance, Caller, RateMeter
 from services.gateway.features.identity.signing_keys import KeySource, Patience, SigningKeys, usable
 from services.gateway.features.identity.tokens import ClaimNames, Expected, JwtIdentity
@@ -43,12 +43,12 @@ class NobodysMeter(RateMeter):
 
     @override
     async def of_key(
-        self, key_id: str, digest: str, errand: Errand, usual: Allowance
-    ) -> tuple[ApiKey | None, Standing]:
+        self, key_id: str, digest: str, errand: RequestCost, usual: Allowance
+    ) -> tuple[ApiKey | None, RateStanding]:
         raise AssertionError("no key was presented")
 
     @override
-    async def of_bearer(self, caller: Caller, errand: Errand, usual: Allowance) -> Standing:
+    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateStanding:
         raise AssertionError("nothing is limited")
 
 

@@ -7,7 +7,7 @@ from starlette.types import Message
 
 from services.gateway.a2a.streams import BARE, Envelope, RpcEnvelope, sse
 from services.gateway.a2a.views import NEW, OLD, Shape, legacy_shape_of, shape_of
-from services.gateway.features.streams.service import Stream
+from services.gateway.features.streams.service import TaskStream
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Dialect, TaskState
 from tests.unit.gateway.stream_stage import ANN, Played, message
@@ -15,7 +15,7 @@ from tests.unit.gateway.stream_stage import ANN, Played, message
 PATIENCE = 10.0
 
 
-async def _sent(stream: Stream, envelope: Envelope, dialect: Dialect) -> list[dict[str, str]]:
+async def _sent(stream: TaskStream, envelope: Envelope, dialect: Dialect) -> list[dict[str, str]]:
     """The fields of each event that a client gets."""
     bodies: list[bytes] = []
     stays = asyncio.Event()
@@ -33,13 +33,13 @@ async def _sent(stream: Stream, envelope: Envelope, dialect: Dialect) -> list[di
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
 
 
-def _shape(stream: Stream, dialect: Dialect) -> Shape:
+def _shape(stream: TaskStream, dialect: Dialect) -> Shape:
     if dialect is Dialect.LEGACY:
         return legacy_shape_of(stream, "")
     return shape_of(stream, NEW if dialect is Dialect.A2A_1_0 else OLD, "")
 
 
-async def _ended(dialect: Dialect) -> tuple[Played, Stream]:
+async def _ended(dialect: Dialect) -> tuple[Played, TaskStream]:
     played = Played()
     stream = await played.replica().send(message("pay it", dialect), ANN, None)
     await played.ends(stream.record, await played.tasks.turns.get(), TaskState.COMPLETED)

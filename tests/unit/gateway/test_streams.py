@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway.edge.errors import InvalidField, UnknownTask, Unsupported
-from services.gateway.features.streams.service import Told
+from services.gateway.edge.errors import InvalidField, NoVisibleTask, Unsupported
+from services.gateway.features.streams.service import ToldUpdate
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.words import Dialect, TaskState
@@ -39,9 +39,9 @@ async def _play(kinds: list[str], documents: int) -> tuple[Played, TaskRecord]:
     return played, record
 
 
-async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> list[Told]:
+async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> list[ToldUpdate]:
     """The stream of a client that is cut off after so many updates each, every time by another replica."""
-    told: list[Told] = []
+    told: list[ToldUpdate] = []
     seen = "1-0"
     for length in [*lengths, None]:
         try:
@@ -163,7 +163,7 @@ async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_
 async def test_a_strangers_task_is_unknown_before_any_stream_begins() -> None:
     played = Played()
     record = await played.sent()
-    with pytest.raises(UnknownTask):
+    with pytest.raises(NoVisibleTask):
         await played.replica().subscribe(record.task_id, BOB, None, Dialect.A2A_1_0)
 
 

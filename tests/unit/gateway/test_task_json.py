@@ -11,14 +11,17 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.gateway.a2a.views import Shown, task_view, update_view
-from services.gateway.features.streams.updates import ArtifactUpdate, Reply, Snapshot, StatusUpdate, Update
+from services.gateway.a2a.views import NEW, Shown, task_view, update_view
+from services.gateway.a2a.written_tasks import WrittenTasks
+from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 
 _Any = TypeVar("_Any")
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
-_TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
+_TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)) | st.datetimes(
+    datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.timezones()
+).map(lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000))
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | _TEXT,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXT, inner, max_size=2),
@@ -84,7 +87,7 @@ def test_an_update_is_written_as_the_official_type_writes_it(
 ) -> None:
     updates: dict[str, Update] = {
         "snapshot": Snapshot(record, "1-0" if flag else None),
-        "reply": Reply(record),
+        "reply": TasklessReply(record),
         "status": StatusUpdate(record.state, record.updated_at, text, record=record if flag else None),
         "artifact": ArtifactUpdate(1, artifact, append=flag, last_chunk=not flag),
     }
@@ -93,3 +96,15 @@ def test_an_update_is_written_as_the_official_type_writes_it(
 
 def _check(shown: Shown, kind: Message) -> None:
     assert json.loads(json.dumps(shown)) == MessageToDict(ParseDict(shown, kind))
+
+
+@pytest.mark.promise("gateway.task_json")
+@settings(max_examples=40, deadline=None)
+@given(_RECORDS, _maybe(st.integers(0, 3)))
+def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: TaskRecord, length: int | None) -> None:
+    written = WrittenTasks("a notice")
+    first = written.write(record, NEW, length)
+    changed = record.model_copy(update={"reason": "another"})
+    assert json.loads(first) == task_view(record, "a notice", length)
+    assert written.write(record, NEW, length) is first
+    assert json.loads(written.write(changed, NEW, length)) == task_view(changed, "a notice", length)

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message
 
 from services.gateway.edge.body import BadCall
 from services.gateway.edge.limits import RequestLimits
-from services.gateway.edge.threshold import Threshold
+from services.gateway.edge.threshold import RequestLimiter
 from tests.serving import serving
 
 LIMITS = RequestLimits(body_bytes=1000, body_seconds=30, header_bytes=2000, url_bytes=300, open_requests=2)
@@ -30,7 +30,7 @@ class Rooms:
     def app(self, limits: RequestLimits = LIMITS) -> ASGIApp:
         routes = [Route(f"/{name}", getattr(self, name), methods=["POST", "GET"]) for name in ("own", "form", "hold")]
         whole = [*routes, Route("/health", self.health)]
-        return Starlette(routes=whole, middleware=[Middleware(Threshold, limits=limits)])
+        return Starlette(routes=whole, middleware=[Middleware(RequestLimiter, limits=limits)])
 
     async def own(self, request: Request) -> JSONResponse:
         try:

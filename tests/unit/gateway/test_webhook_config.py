@@ -11,7 +11,7 @@ from services.gateway.features.webhooks.config import (
     shape_of_1_0,
     webhook_in_send,
 )
-from services.gateway.features.webhooks.model import Webhook
+from services.gateway.features.webhooks.model import TaskHook
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect
@@ -19,7 +19,7 @@ from shared.domain.words import Dialect
 URL = "https://hooks.example/a"
 
 
-def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> Webhook:
+def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> TaskHook:
     return read_webhook({"url": URL, **change}, "config", dialect)
 
 
@@ -33,7 +33,7 @@ def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> Webhook:
 )
 def test_each_dialect_names_a_scheme_in_its_way(dialect: Dialect, authentication: JsonObject) -> None:
     webhook = _read({"id": "c1", "token": "t", "authentication": authentication}, dialect)
-    assert webhook == Webhook("c1", URL, dialect, "t", "Bearer", "abc")
+    assert webhook == TaskHook("c1", URL, dialect, "t", "Bearer", "abc")
 
 
 def test_one_without_an_id_has_always_the_same() -> None:

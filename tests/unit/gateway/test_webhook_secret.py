@@ -6,7 +6,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from services.gateway.__main__ import main
-from services.gateway.features.webhooks.secrets import delivery_id, read_secrets, signed
+from services.gateway.features.webhooks.secrets import delivery_id, read_secrets, sign_body
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.infra.archive_open import new_key
 from shared.infra.sealed import CannotOpen, Seal
@@ -18,9 +18,9 @@ OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
 @pytest.mark.promise("push.signed")
 def test_a_receiver_verifies_with_its_tenants_secret_and_with_no_other() -> None:
     secrets = read_secrets(NEW)
-    headers = signed("m1", '{"a":1}', secrets.of("acme"), datetime.now(UTC))
-    assert Webhook(secrets.of("acme")[0]).verify(b'{"a":1}', headers) == {"a": 1}
-    for forged, body in ((secrets.of("other")[0], b'{"a":1}'), (secrets.of("acme")[0], b'{"a":2}')):
+    headers = sign_body("m1", '{"a":1}', secrets.secrets_of("acme"), datetime.now(UTC))
+    assert Webhook(secrets.secrets_of("acme")[0]).verify(b'{"a":1}', headers) == {"a": 1}
+    for forged, body in ((secrets.secrets_of("other")[0], b'{"a":1}'), (secrets.secrets_of("acme")[0], b'{"a":2}')):
         with pytest.raises(WebhookVerificationError):
             Webhook(forged).verify(body, headers)
 
@@ -28,9 +28,9 @@ def test_a_receiver_verifies_with_its_tenants_secret_and_with_no_other() -> None
 @pytest.mark.promise("push.signed")
 def test_after_a_change_of_secret_receivers_with_the_old_one_still_verify() -> None:
     both, before = read_secrets(f"{NEW}, {OLD}"), read_secrets(OLD)
-    headers = signed("m1", "{}", both.of("acme"), datetime.now(UTC))
+    headers = sign_body("m1", "{}", both.secrets_of("acme"), datetime.now(UTC))
     for secrets in (both, before, read_secrets(NEW)):
-        assert Webhook(secrets.of("acme")[0]).verify(b"{}", headers) == {}
+        assert Webhook(secrets.secrets_of("acme")[0]).verify(b"{}", headers) == {}
 
 
 @pytest.mark.promise("push.secrets")

@@ -26,7 +26,7 @@ class Plan(NamedTuple):
     open_streams: int = 1000
 
 
-class Rates(NamedTuple):
+class RequestRates(NamedTuple):
     """Of one kind of request: requests a second (median of the rounds), p99 of all answers, CPU of the server each."""
 
     a_second: float
@@ -43,8 +43,8 @@ class Streaming(NamedTuple):
 
 
 class Beside(NamedTuple):
-    ours: Rates
-    sdk: Rates
+    ours: RequestRates
+    sdk: RequestRates
 
 
 class OpenStreams(NamedTuple):
@@ -146,11 +146,11 @@ async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[
     return Beside(*(_rates(took[server], cpu[server], plan.seconds) for server in (ours, sdk)))
 
 
-def _rates(rounds: list[list[float]], cpu_ms: float, seconds: float) -> Rates:
+def _rates(rounds: list[list[float]], cpu_ms: float, seconds: float) -> RequestRates:
     every = [value for one in rounds for value in one]
     cuts = statistics.quantiles(every, n=100)
     a_second = statistics.median(len(one) / seconds for one in rounds)
-    return Rates(a_second, cuts[49], cuts[98], cpu_ms / len(every))
+    return RequestRates(a_second, cuts[49], cuts[98], cpu_ms / len(every))
 
 
 async def _streaming(ours: Server, sdk: Server, rounds: int) -> tuple[Streaming, Streaming]:

@@ -52,7 +52,7 @@ class NoticeLoop:
 
     async def _round(self) -> int:
         """How many were owed. What breaks one of them keeps nobody from being told of the others."""
-        owed = await self._notifier.owed()
+        owed = await self._notifier.take_owed()
         for one in owed:
             try:
                 await self._notifier.tell(one)

@@ -44,14 +44,14 @@ class Notices(Protocol):
         """What is owed now. It is another's to take after a while, should this taker die."""
         ...
 
-    async def done(self, owed: Owed) -> None: ...
+    async def mark_done(self, owed: Owed) -> None: ...
 
 
-class Unreadable(Exception):
+class UnreadableReference(Exception):
     """A target refers to what is not there, or may not be referred to; the message says which, and no secret."""
 
 
 class References(Protocol):
     def read(self, text: str, tenant: str) -> str:
-        """What a target's field refers to, or the field itself; raises ``Unreadable``."""
+        """What a target's field refers to, or the field itself; raises ``UnreadableReference``."""
         ...

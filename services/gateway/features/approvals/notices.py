@@ -7,9 +7,16 @@ from typing import NamedTuple, cast
 import structlog
 from pydantic import JsonValue
 
-from services.gateway.features.approvals.model import Approvals, Notices, Owed, Question, References, Unreadable
+from services.gateway.features.approvals.model import (
+    Approvals,
+    Notices,
+    Owed,
+    Question,
+    References,
+    UnreadableReference,
+)
 from services.gateway.features.deliveries.model import Posts
-from services.gateway.features.webhooks.model import Delivery, UrlCheck
+from services.gateway.features.webhooks.model import SignedPost, UrlCheck
 from services.gateway.features.webhooks.secrets import delivery_id, is_secret
 from shared.contracts.approval import Approval
 from shared.contracts.notice import NoticeEvent, NoticeTarget
@@ -22,7 +29,7 @@ _TEXT = 600  # characters of a task's text or a call's arguments
 _CALLS = 20
 
 
-class Told(NamedTuple):
+class ApprovalNews(NamedTuple):
     """Something that happened to an approval; ``step`` counts the levels that it had passed."""
 
     event: NoticeEvent
@@ -38,14 +45,14 @@ class Addressed(NamedTuple):
     secret: str = ""
 
 
-def deliveries(told: Told, addressed: Addressed, console: str, now: datetime) -> Delivery:
+def deliveries(told: ApprovalNews, addressed: Addressed, console: str, now: datetime) -> SignedPost:
     """One signed POST: the same id for the same event and target, however often it is put together."""
     approval, record = told.question
     parts = (record.tenant, approval.approval_id, told.event.value, str(told.step), addressed.url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
     slack = addressed.target.format == "slack"
     body = _slack(told, link) if slack else _standard(told, link, now)
-    return Delivery(
+    return SignedPost(
         tenant=record.tenant,
         delivery_id=delivery_id(*parts),
         subject=f"{told.event.value} {approval.approval_id}",
@@ -55,7 +62,7 @@ def deliveries(told: Told, addressed: Addressed, console: str, now: datetime) ->
     )
 
 
-def headline(told: Told) -> str:
+def headline(told: ApprovalNews) -> str:
     """What happened, in one sentence without anything of the task."""
     approval, record = told.question
     who, what = _who(approval), f"Approval {approval.approval_id}"
@@ -71,11 +78,11 @@ def headline(told: Told) -> str:
             return f"{what} is {approval.status.value}{f' by {by}' if by else ''}."
 
 
-def _standard(told: Told, link: str, now: datetime) -> JsonObject:
+def _standard(told: ApprovalNews, link: str, now: datetime) -> JsonObject:
     return {"type": told.event.value, "timestamp": now.isoformat(), "data": _data(told, link)}
 
 
-def _data(told: Told, link: str) -> JsonObject:
+def _data(told: ApprovalNews, link: str) -> JsonObject:
     """Nothing that the privacy guard marks is in it."""
     approval, record = told.question
     said: dict[str, JsonValue] = {
@@ -108,12 +115,12 @@ def _call(call: PlannedCall) -> JsonValue:
     return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
 
-def _slack(told: Told, link: str) -> JsonObject:
+def _slack(told: ApprovalNews, link: str) -> JsonObject:
     """``text`` is what a notification shows; the blocks are the message."""
     return {"text": redacted(headline(told)), "blocks": [*_blocks(told, link)]}
 
 
-def _blocks(told: Told, link: str) -> Iterator[JsonObject]:
+def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
     approval, record = told.question
     calls = "\n".join(_line(call) for call in approval.plan.calls[:_CALLS])
     why = "\n".join(f"• {_mild(_short(reason))}" for reason in approval.reasons[:_CALLS])
@@ -176,7 +183,7 @@ class Notifier:
         self._urls, self._references = urls, references
         self._console, self._clock = console, clock
 
-    async def owed(self) -> Sequence[Owed]:
+    async def take_owed(self) -> Sequence[Owed]:
         """What is to be told now. Raises ``StoreUnavailable``; it is another's to tell should this process die."""
         return await self._notices.take()
 
@@ -185,26 +192,26 @@ class Notifier:
         question = await self._approvals.find(owed.tenant, owed.approval_id)
         if question is not None:
             await self._tell(owed, question)
-        await self._notices.done(owed)
+        await self._notices.mark_done(owed)
 
     async def _tell(self, owed: Owed, question: Question) -> None:
-        told = Told(owed.event, owed.step, question)
-        for addressed in self._addressed(owed, question):
+        told = ApprovalNews(owed.event, owed.step, question)
+        for addressed in self._address_news(owed, question):
             await self._posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
 
-    def _addressed(self, owed: Owed, question: Question) -> Iterator[Addressed]:
+    def _address_news(self, owed: Owed, question: Question) -> Iterator[Addressed]:
         for target in question.approval.notices:
             if owed.event not in target.events:
                 continue
             try:
                 yield self._read(target, owed.tenant)
-            except Unreadable as why:
+            except UnreadableReference as why:
                 log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
 
     def _read(self, target: NoticeTarget, tenant: str) -> Addressed:
         url, secret = self._references.read(target.url, tenant), self._references.read(target.secret, tenant)
         if problem := self._urls.problem(url):
-            raise Unreadable(f"the URL of a notice target: {problem}")
+            raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):
-            raise Unreadable(f"{target.secret} holds no secret of Standard Webhooks")
+            raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")
         return Addressed(target, url, secret)

@@ -11,7 +11,7 @@ from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAn
 from services.gateway.edge.fields import required_id, text_at
 from services.gateway.features.approvals.model import Approvals, Question
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.submit import WORDS
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
@@ -166,14 +166,14 @@ def _plain(value: object) -> JsonValue:
 _LONGEST_COMMENT = 2000
 
 
-class Answer(NamedTuple):
+class ApproverAnswer(NamedTuple):
     """What an approver says of the calls as they stand in one approval."""
 
     decision: str
     comment: str = ""
 
 
-def read_answer(body: JsonObject) -> Answer:
+def read_answer(body: JsonObject) -> ApproverAnswer:
     """``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
     word = required_id(body, "decision", "decision").strip().lower()
     if word not in WORDS:
@@ -181,13 +181,13 @@ def read_answer(body: JsonObject) -> Answer:
     comment = text_at(body, "comment", "comment") or ""
     if len(comment) > _LONGEST_COMMENT:
         raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
-    return Answer(word, comment)
+    return ApproverAnswer(word, comment)
 
 
-class ApprovalDesk:
+class ApprovalService:
     """What people do with the approvals of their tenant. All methods raise ``StoreUnavailable``."""
 
-    def __init__(self, approvals: Approvals, desk: TaskDesk, clock: Callable[[], datetime]) -> None:
+    def __init__(self, approvals: Approvals, desk: TaskService, clock: Callable[[], datetime]) -> None:
         self._approvals, self._desk, self._clock = approvals, desk, clock
 
     async def waiting(self, caller: Caller) -> list[Question]:
@@ -199,14 +199,14 @@ class ApprovalDesk:
         """As the caller is shown it, with whether their answer would count."""
         return approval_view(question, caller.principal, self._clock())
 
-    async def shown(self, approval_id: str, caller: Caller) -> Question:
+    async def show(self, approval_id: str, caller: Caller) -> Question:
         """One of them, also a decided one until its deadline comes. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
         if question is None or not _may_see(caller.principal, question):
             raise UnknownApproval(approval_id)
         return question
 
-    async def answer(self, approval_id: str, answer: Answer, caller: Caller) -> tuple[Question, bool]:
+    async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[Question, bool]:
         """Hand the answer to the task that waits and wait a little for what it does; whether it is heeded already.
 
         The same answer of the same person is one answer, however often it is sent. Raises ``NotAnApprover``,
@@ -214,7 +214,7 @@ class ApprovalDesk:
         """
         if Role.APPROVER not in caller.principal.roles:
             raise NotAnApprover
-        question = await self.shown(approval_id, caller)
+        question = await self.show(approval_id, caller)
         if _has_said(question.approval, answer, caller.principal):
             return question, True
         _check_open(question)
@@ -238,13 +238,13 @@ def _may_see(principal: Principal, question: Question) -> bool:
 def _check_open(question: Question) -> None:
     approval = question.approval
     if approval.status is ApprovalStatus.SUPERSEDED:
-        raise DecisionNotCounted(approval.approval_id, _taken_back(question))
+        raise DecisionNotCounted(approval.approval_id, _withdrawal_reason(question))
     if approval.status is not ApprovalStatus.WAITING:
         by = ", ".join(one.by.id for one in approval.decisions)
         raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
 
 
-def _taken_back(question: Question) -> str:
+def _withdrawal_reason(question: Question) -> str:
     """Why nobody asks it any more, and what is asked instead."""
     now = question.record.metadata.get("approval_id")
     if question.record.state is not TaskState.INPUT_REQUIRED or now in (None, question.approval.approval_id):
@@ -252,7 +252,7 @@ def _taken_back(question: Question) -> str:
     return f"it is superseded: what it rested on has changed, and approval {now!r} is asked instead"
 
 
-def _has_said(approval: Approval, answer: Answer, principal: Principal) -> bool:
+def _has_said(approval: Approval, answer: ApproverAnswer, principal: Principal) -> bool:
     """Whether that is among the decisions, on a question that was not taken back since."""
     if approval.status is ApprovalStatus.SUPERSEDED:
         return False
@@ -260,7 +260,7 @@ def _has_said(approval: Approval, answer: Answer, principal: Principal) -> bool:
     return any(one.by.id == principal.id and one.approve is approve for one in approval.decisions)
 
 
-def _turn(question: Question, answer: Answer, caller: Caller, now: datetime) -> Turn:
+def _turn(question: Question, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
     """The same answer to the same level with the same rights is the same turn."""
     asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
     name = "\x00".join(("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights))

@@ -7,9 +7,16 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.approvals.model import Approvals, Notices, Owed, Question, References, Unreadable
+from services.gateway.features.approvals.model import (
+    Approvals,
+    Notices,
+    Owed,
+    Question,
+    References,
+    UnreadableReference,
+)
 from services.gateway.features.deliveries.model import Posts
-from services.gateway.features.webhooks.model import Delivery, UrlCheck
+from services.gateway.features.webhooks.model import SignedPost, UrlCheck
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.credential import beyond_walls, reference
 from shared.contracts.notice import NoticeEvent
@@ -82,16 +89,16 @@ class RedisNotices(Notices):
     async def take(self) -> Sequence[Owed]:
         calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("take_unarchived", calls))
-        return [_owed(member) for row in rows for member in row]
+        return [_read_owed(member) for row in rows for member in row]
 
     @override
-    async def done(self, owed: Owed) -> None:
+    async def mark_done(self, owed: Owed) -> None:
         member = keys.unpack_notice(owed.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
         await self._scripts.command("ZREM", notices, owed.name)
 
 
-def _owed(name: str) -> Owed:
+def _read_owed(name: str) -> Owed:
     member = keys.unpack_notice(name)
     return Owed(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
 
@@ -109,16 +116,16 @@ class EnvironmentReferences(References):
             return text
         named = reference(text)
         if wall := beyond_walls(named, tenant):
-            raise Unreadable(f"{text} may not be used: {wall}")
+            raise UnreadableReference(f"{text} may not be used: {wall}")
         found = self._environ.get(named.name, "").strip()
         if not found:
-            raise Unreadable(f"{text} is not set in the gateway's environment")
+            raise UnreadableReference(f"{text} is not set in the gateway's environment")
         return found
 
 
 class NoPosts(Posts, UrlCheck):
     @override
-    async def enqueue(self, delivery: Delivery) -> None:
+    async def enqueue(self, delivery: SignedPost) -> None:
         raise NotImplementedError("no URL may be called here")
 
     @override

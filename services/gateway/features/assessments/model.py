@@ -15,7 +15,7 @@ class KeptAssessment(NamedTuple):
     assessment: Assessment
 
 
-class Assessments(Protocol):
+class KeptAssessments(Protocol):
     """A tenant's, bounded in number and time. All may raise ``StoreUnavailable``, and may be repeated."""
 
     async def keep(self, tenant: str, kept: KeptAssessment) -> bool:

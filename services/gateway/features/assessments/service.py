@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from services.gateway.edge.errors import InvalidField, MayNotKeep, UnknownAssessment
 from services.gateway.edge.fields import object_at
-from services.gateway.features.assessments.model import Assessments, KeptAssessment
+from services.gateway.features.assessments.model import KeptAssessment, KeptAssessments
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.base import JsonObject as Wire
 from shared.contracts.assessment.card import AssessmentCard, card_of
@@ -21,13 +21,13 @@ _ID_LETTERS = 24
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
 
 
-class AssessmentDesk:
+class AssessmentService:
     """Operators see their tenant's, others their own; where nobody is verified, names wall nothing off.
 
     All methods may raise ``StoreUnavailable``.
     """
 
-    def __init__(self, kept: Assessments) -> None:
+    def __init__(self, kept: KeptAssessments) -> None:
         self._kept = kept
 
     async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
@@ -48,7 +48,7 @@ class AssessmentDesk:
         """The newest first."""
         return [card for card in await self._kept.cards(caller.tenant) if _sees(caller, card)]
 
-    async def shown(self, assessment_id: str, caller: Caller) -> KeptAssessment:
+    async def show(self, assessment_id: str, caller: Caller) -> KeptAssessment:
         """Raises ``UnknownAssessment``."""
         found = await self._kept.find(caller.tenant, assessment_id)
         if found is None or not _sees(caller, found.card):
@@ -57,7 +57,7 @@ class AssessmentDesk:
 
     async def drop(self, assessment_id: str, caller: Caller) -> None:
         """Whoever sees it may let it go. Raises ``UnknownAssessment``."""
-        await self.shown(assessment_id, caller)
+        await self.show(assessment_id, caller)
         await self._kept.drop(caller.tenant, assessment_id)
 
 

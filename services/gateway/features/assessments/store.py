@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.assessments.model import MOST_CHARACTERS, MOST_KEPT, Assessments, KeptAssessment
+from services.gateway.features.assessments.model import MOST_CHARACTERS, MOST_KEPT, KeptAssessment, KeptAssessments
 from shared.contracts.assessment.card import AssessmentCard
 from shared.contracts.assessment.kept import Assessment
 from shared.infra import keys
@@ -21,7 +21,7 @@ from shared.infra.lua import Scripts
 log = structlog.get_logger()
 
 
-class RedisAssessments(Assessments):
+class RedisAssessments(KeptAssessments):
     def __init__(self, redis: Redis, most: int = MOST_KEPT) -> None:
         self._scripts = Scripts(redis)
         self._most = most

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownTask
-from services.gateway.edge.replies import Statuses, kinds, refused
-from services.gateway.features.audit.service import MOST, USUAL, AuditDesk, AuditPage, AuditQuery
+from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
+from services.gateway.edge.replies import Statuses, kinds, refusal_reply
+from services.gateway.features.audit.service import MOST, USUAL, AuditPage, AuditQuery, AuditService
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Identity
 from shared.domain.exact_json import JsonObject, dumps
@@ -19,7 +19,7 @@ _NDJSON = "application/x-ndjson"
 _STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
-    UnknownTask: 404,
+    NoVisibleTask: 404,
     StoreUnavailable: 503,
     ArchiveUnavailable: 503,
 }
@@ -27,7 +27,7 @@ _LONGEST = 512
 
 
 class AuditEndpoints:
-    def __init__(self, desk: AuditDesk, identity: Identity) -> None:
+    def __init__(self, desk: AuditService, identity: Identity) -> None:
         self._desk, self._identity = desk, identity
 
     def routes(self) -> APIRouter:
@@ -48,7 +48,7 @@ class AuditEndpoints:
             pages = self._desk.all(query, caller)
             first = await anext(pages)
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)
         return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
 
 

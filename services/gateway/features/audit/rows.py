@@ -17,24 +17,24 @@ from shared.domain.marks import MarkKind, marked
 from shared.domain.redaction import without_marks
 
 
-def audited(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
+def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     """One object for each write, the first sent first. What the privacy guard marks is masked; digests are exact."""
     hidden = marked(task.record.request.text)
-    rows = [_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sent)]
-    return [_masked(row, hidden) for row in rows]
+    rows = [_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_of)]
+    return [_mask_row(row, hidden) for row in rows]
 
 
-def remembered(record: TaskRecord) -> list[JsonObject]:
+def rows_of_record(record: TaskRecord) -> list[JsonObject]:
     """The same of a task of which only its record is left: less is known, and nothing is made up."""
     writes = record.metadata.get("writes")
     hidden = marked(record.request.text)
     rows = (
         [_short_row(record, write) for write in writes if isinstance(write, dict)] if isinstance(writes, list) else []
     )
-    return [_masked(row, hidden) for row in rows]
+    return [_mask_row(row, hidden) for row in rows]
 
 
-def at(row: JsonObject) -> datetime | None:
+def time_of(row: JsonObject) -> datetime | None:
     """When it happened, as far as is known."""
     for name in ("sent_at", "task_updated_at"):
         if isinstance(moment := row.get(name), str):
@@ -201,7 +201,7 @@ def _digest(text: str) -> str:
 _OURS = frozenset({"task_id", "session_id", "plan_hash", "policy_hash", "approval_id", "sent_at", "at", "asked_at"})
 
 
-def _masked(row: JsonObject, hidden: Mapping[str, MarkKind]) -> JsonObject:
+def _mask_row(row: JsonObject, hidden: Mapping[str, MarkKind]) -> JsonObject:
     """Names and digests of ours stay as they are: a digest may look like the number of a card."""
     return {name: value if _is_ours(name) else _mask(name, value, hidden) for name, value in row.items()}
 
@@ -211,7 +211,7 @@ def _mask(name: str, value: Json, hidden: Mapping[str, MarkKind]) -> Json:
     if name in ("arguments", "shows") or not isinstance(value, dict | list):
         return without_marks(value, hidden)
     if isinstance(value, dict):
-        return _masked(value, hidden)
+        return _mask_row(value, hidden)
     return [_mask("", one, hidden) for one in value]
 
 
@@ -219,5 +219,5 @@ def _is_ours(name: str) -> bool:
     return name in _OURS or name.endswith("_sha256")
 
 
-def _sent(entry: LedgerEntry) -> tuple[bool, str]:
+def _sending_of(entry: LedgerEntry) -> tuple[bool, str]:
     return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownTask
+from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
 from services.gateway.features.audit.model import ArchivedTasks, Kept, LiveTasks
-from services.gateway.features.audit.rows import at, audited, remembered
+from services.gateway.features.audit.rows import audit_rows, rows_of_record, time_of
 from services.gateway.features.identity.model import Caller
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord
@@ -39,14 +39,14 @@ class AuditPage(NamedTuple):
     archive: bool  # whether ended tasks are still found after they have left the store
 
 
-class AuditDesk:
+class AuditService:
     """For operators: all raise ``NotAnOperator``, ``InvalidField``, ``StoreUnavailable`` and ``ArchiveUnavailable``."""
 
     def __init__(self, live: LiveTasks, archive: ArchivedTasks | None) -> None:
         self._live, self._archive = live, archive
 
     async def page(self, query: AuditQuery, caller: Caller) -> AuditPage:
-        """Also raises ``UnknownTask`` where one is asked for and there is none."""
+        """Also raises ``NoVisibleTask`` where one is asked for and there is none."""
         _check(caller)
         rows, token = await self._rows(query, caller)
         wanted = [row for row in rows if _falls_into(row, query)]
@@ -60,7 +60,7 @@ class AuditDesk:
             page = await self.page(query._replace(token=page.token), caller)
             yield page
 
-    async def kept(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
+    async def read_kept(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
         """What there still is of a task, for whoever may read its record: from the store, or else from the archive.
 
         ``whole``: with its journal and its events, which only the archive has. Raises no ``NotAnOperator``.
@@ -76,36 +76,36 @@ class AuditDesk:
             return await self._of_task(caller, query.task), ""
         where, place = _place(query.token)
         if where == _ARCHIVE and self._archive is not None:
-            return await self._archived(self._archive, query, caller.tenant, place)
-        return await self._stored(query, caller.tenant, place)
+            return await self._archived_rows(self._archive, query, caller.tenant, place)
+        return await self._stored_rows(query, caller.tenant, place)
 
     async def _of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
         kept = await self._live.one(caller.tenant, task_id)
         if kept is not None:
-            return await self._told(kept)
+            return await self._rows_told(kept)
         found = await self._archive.one(caller.tenant, task_id) if self._archive else None
         if found is None:
-            raise UnknownTask(task_id)
-        return audited(found, "archive")
+            raise NoVisibleTask(task_id)
+        return audit_rows(found, "archive")
 
-    async def _stored(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
+    async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         try:
             page = await self._live.page(tenant, query.session, query.since, query.size, place)
         except ValueError:
             raise InvalidField("token", "is none that this server gave") from None
-        rows = [row for kept in page.tasks for row in await self._told(kept)]
+        rows = [row for kept in page.tasks for row in await self._rows_told(kept)]
         if page.after:
             return rows, _token(_LIVE, page.after)
         return rows, _token(_ARCHIVE, "") if self._archive else ""
 
-    async def _told(self, kept: Kept) -> list[JsonObject]:
+    async def _rows_told(self, kept: Kept) -> list[JsonObject]:
         """In full while the store has it, or the archive; else what the record says."""
         if kept.details is not None:
-            return audited(kept.details, "store")
+            return audit_rows(kept.details, "store")
         found = await self._archive.one(kept.record.tenant, kept.record.task_id) if self._archive else None
-        return audited(found, "archive") if found else remembered(kept.record)
+        return audit_rows(found, "archive") if found else rows_of_record(kept.record)
 
-    async def _archived(
+    async def _archived_rows(
         self, archive: ArchivedTasks, query: AuditQuery, tenant: str, place: str
     ) -> tuple[list[JsonObject], str]:
         """Those that have left the store; the others were told before."""
@@ -116,7 +116,7 @@ class AuditDesk:
             if found is None or query.session not in (None, found.record.session_id):
                 continue
             if await self._live.one(tenant, found.record.task_id) is None:
-                rows += audited(found, "archive")
+                rows += audit_rows(found, "archive")
         return rows, _token(_ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
 
 
@@ -127,7 +127,7 @@ def _check(caller: Caller) -> None:
 
 
 def _falls_into(row: JsonObject, query: AuditQuery) -> bool:
-    moment = at(row)
+    moment = time_of(row)
     if moment is None:
         return query.since is None and query.until is None
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)

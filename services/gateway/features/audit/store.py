@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.features.audit.model import ArchivedTasks, Kept, KeptPage, LiveTasks
-from services.gateway.features.tasks.listing import Place, TaskLists, Wanted
+from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.ledger import LedgerEntry
@@ -64,7 +64,7 @@ class RedisAudit(LiveTasks):
 
     @override
     async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
-        wanted = Wanted(tenant, session=session, since=since)
+        wanted = WantedTasks(tenant, session=session, since=since)
         page = await self._lists.page(wanted, size, _place(after))
         following = f"{page.after.micros} {page.after.task}" if page.after else ""
         return KeptPage(await self._with_details(page.records), following)
@@ -99,9 +99,9 @@ def _details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, st
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
-def _place(after: str) -> Place | None:
+def _place(after: str) -> ListPlace | None:
     """Raises ``ValueError``."""
     if not after:
         return None
     micros, _, task = after.partition(" ")
-    return Place(int(micros), task)
+    return ListPlace(int(micros), task)

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from services.gateway.edge.errors import UnknownAssessment
 from services.gateway.features.assessments.model import KeptAssessment
-from services.gateway.features.console.context import Room
+from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import LEARNING, go_to, tabs_of
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views.assessments import (
@@ -15,21 +15,21 @@ from services.gateway.features.console.views.assessments import (
     of_run,
     run_rows,
 )
-from services.gateway.features.console.views.replay import criteria_of, near, stops_of, turn_of
+from services.gateway.features.console.views.replay import criteria_of, stops_near, stops_of, turn_of
 
 _PLACE = "/console/learning/assessments"
 
 
 class AssessmentPages:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
-    async def listed(self, request: Request, visitor: Visitor) -> Response:
+    async def list_page(self, request: Request, visitor: Visitor) -> Response:
         cards = await self._room.desks.assessments.cards(visitor.caller)
         rows, tabs = [card_row(card) for card in cards], tabs_of(LEARNING, visitor)
         return await self._room.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
 
-    async def shown(self, request: Request, visitor: Visitor) -> Response:
+    async def show_page(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._one(request.path_params["assessment_id"], visitor)
         cards = await self._room.desks.assessments.cards(visitor.caller)
         alike = [card_row(card) for card in cards if card.scenario == kept.card.scenario]
@@ -43,7 +43,7 @@ class AssessmentPages:
             others=[row for row in alike if row.assessment_id != kept.card.assessment_id],
         )
 
-    async def replayed(self, request: Request, visitor: Visitor) -> Response:
+    async def replay_page(self, request: Request, visitor: Visitor) -> Response:
         """One run at one of its turns (``?turn=``)."""
         kept = await self._one(request.path_params["assessment_id"], visitor)
         which = _number(request.path_params["number"])
@@ -59,13 +59,13 @@ class AssessmentPages:
             one=card_row(kept.card),
             place=f"{_PLACE}/{kept.card.assessment_id}",
             run=run_rows(kept.assessment)[which - 1],
-            stops=near(stops, turn.stop.turn),
+            stops=stops_near(stops, turn.stop.turn),
             last=stops[-1].turn,
             turn=turn,
             criteria=criteria_of(run),
         )
 
-    async def compared(self, request: Request, visitor: Visitor) -> Response:
+    async def compare_page(self, request: Request, visitor: Visitor) -> Response:
         """``?a=`` and ``?b=``: two of the same scenario, or of each the one run that ``run_a`` and ``run_b`` name."""
         query = request.query_params
         kept = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
@@ -76,12 +76,12 @@ class AssessmentPages:
         both = tuple((card_row(one.card), run) for one, run in zip((before, after), runs, strict=True))
         return await self._room.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
 
-    async def dropped(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         await self._room.desks.assessments.drop(request.path_params["assessment_id"], visitor.caller)
         return go_to(_PLACE)
 
     async def _one(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
-        return await self._room.desks.assessments.shown(assessment_id, visitor.caller)
+        return await self._room.desks.assessments.show(assessment_id, visitor.caller)
 
 
 def _number(text: str) -> int:

@@ -35,12 +35,12 @@ _LEGEND = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed serie
 _LONG = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
 
 
-class Bar(NamedTuple):
+class ChartBar(NamedTuple):
     label: str
     value: float
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """Points from left to right. ``tone`` names its colour and stroke."""
 
     tone: str
@@ -63,7 +63,7 @@ class Frame(NamedTuple):
 _Word = Callable[[float, int, int], str]
 
 
-class _Chart(Protocol):
+class _DrawableChart(Protocol):
     def add_bars(self, data: Sequence[tuple[float, str]]) -> None: ...
 
     def add_columns(self, data: Sequence[tuple[str, float]]) -> None: ...
@@ -83,16 +83,16 @@ class _Chart(Protocol):
     def to_svg(self, width: int, height: int) -> str: ...
 
 
-def bars(rows: Sequence[Bar], name: str, width: int, low: float, high: float) -> Markup:
+def bars(rows: Sequence[ChartBar], name: str, width: int, low: float, high: float) -> Markup:
     """Horizontal bars, the first on top, for readers and for who listens: ``name`` and the values are its words."""
     chart = _empty()
     chart.add_bars([(row.value, row.label) for row in rows])
     chart.add_x_scale(low, high)
     words = f"{name}: {', '.join(f'{row.label} {row.value:g}' for row in rows)}"
-    return _drawn(chart, words, width, _ROW * len(rows) + _AXIS, ["s1"])
+    return _draw(chart, words, width, _ROW * len(rows) + _AXIS, ["s1"])
 
 
-def lines(drawn: Sequence[Line], words: str, frame: Frame) -> Markup:
+def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
     """Lines over one stretch of time, each with a dot at its end. The ends of the stretch are the caller's to name."""
     chart, tones = _empty(), []
     xs = [x for line in drawn for x, _ in line.points]
@@ -105,16 +105,16 @@ def lines(drawn: Sequence[Line], words: str, frame: Frame) -> Markup:
     chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
     chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_nothing)
     _upright(chart, frame)
-    return _drawn(chart, words, frame.width, frame.height, tones)
+    return _draw(chart, words, frame.width, frame.height, tones)
 
 
-def columns(rows: Sequence[Bar], words: str, frame: Frame, tone: str = "s1") -> Markup:
+def columns(rows: Sequence[ChartBar], words: str, frame: Frame, tone: str = "s1") -> Markup:
     """One column for each row; only the values are named, the rows are the caller's to name."""
     chart = _empty()
     chart.add_columns([(row.label, row.value) for row in rows])
     chart.add_x_axis(tick_formatter=_nothing)
     _upright(chart, frame)
-    return _drawn(chart, words, frame.width, frame.height, [tone])
+    return _draw(chart, words, frame.width, frame.height, [tone])
 
 
 def round_ticks(most: float) -> tuple[float, ...]:
@@ -128,11 +128,11 @@ def round_ticks(most: float) -> tuple[float, ...]:
     return tuple(top * part / 2 for part in range(3))
 
 
-def _empty() -> _Chart:
-    return cast(_Chart, leather.Chart())
+def _empty() -> _DrawableChart:
+    return cast(_DrawableChart, leather.Chart())
 
 
-def _upright(chart: _Chart, frame: Frame) -> None:
+def _upright(chart: _DrawableChart, frame: Frame) -> None:
     chart.add_y_scale(frame.ticks[0], frame.top)
     chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.word(value))
 
@@ -141,7 +141,7 @@ def _nothing(_value: float, _number: int, _count: int) -> str:
     return ""
 
 
-def _drawn(chart: _Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
+def _draw(chart: _DrawableChart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
     """The picture with its words; the series get their tones in the order in which they were added."""
     head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
     drawn = _LONG.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))
@@ -160,7 +160,7 @@ _NANO = 1_000_000_000
 
 def quality_chart(found: Quality, *, small: bool = False) -> Markup:
     """The mean of all tasks, and of those just before."""
-    drawn = [Line("s2 faint", found.mean), Line("s1", found.recent)]
+    drawn = [ChartLine("s2 faint", found.mean), ChartLine("s1", found.recent)]
     last = found.samples[-1]
     words = (
         f"Quality over time, after {last.tasks} tasks: {last.recent:.2f} over the last {found.window}, "
@@ -173,14 +173,14 @@ def arms_chart(card: ProcessCard) -> Markup:
     """The mean reward of each arm over time; empty where nothing was kept of it."""
     if not card.lines:
         return Markup()
-    drawn = [Line(tone, points) for tone, points in card.lines]
+    drawn = [ChartLine(tone, points) for tone, points in card.lines]
     return lines(drawn, f"{card.title}. {card.words}", Frame(*_HALF, _HALVES))
 
 
 def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
     """What each day has cost; the tokens, where nothing is paid for."""
     paid = any(day.nanos for day in days)
-    rows = [Bar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
+    rows = [ChartBar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
     most = max(row.value for row in rows)
     word = _dollars if paid else _tokens
     said = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
@@ -193,7 +193,7 @@ def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
     ended = {date.fromisoformat(day.date): day.events for day in days}
     first, last = min(ended), max(ended)
     every = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
-    rows = [Bar(day.isoformat(), float(ended.get(day, 0))) for day in every]
+    rows = [ChartBar(day.isoformat(), float(ended.get(day, 0))) for day in every]
     said = ", ".join(f"{day.date} {day.events}" for day in days)
     frame = Frame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _tokens)
     return columns(rows, f"Tasks that ended by day: {said}", frame)

@@ -12,24 +12,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.features.approvals.model import Question
-from services.gateway.features.approvals.service import ApprovalDesk
-from services.gateway.features.assessments.service import AssessmentDesk
-from services.gateway.features.audit.service import AuditDesk
+from services.gateway.features.approvals.service import ApprovalService
+from services.gateway.features.assessments.service import AssessmentService
+from services.gateway.features.audit.service import AuditService
 from services.gateway.features.console.pages import Pages, go_to
 from services.gateway.features.console.sessions import Gate, Visitor, read_form
 from services.gateway.features.console.views.approvals import needs
 from services.gateway.features.console.views.health import ENDS
-from services.gateway.features.dead_letters.service import Clerk
+from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.throttle import Network, source_of
-from services.gateway.features.learning.model import Statistics
-from services.gateway.features.memory.service import MemoryDesk
-from services.gateway.features.tasks.listing import Query, TaskListDesk, owner_shown
+from services.gateway.features.learning.model import LearningStatistics
+from services.gateway.features.memory.service import MemoryService
+from services.gateway.features.tasks.listing import TaskListService, TaskQuery, owner_shown
 from services.gateway.features.tasks.model import Stories
-from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tenants.model import Spending, TenantState
-from services.gateway.features.tenants.service import TenantDesk
-from services.gateway.features.webhooks.service import PushDesk
+from services.gateway.features.tenants.service import TenantService
+from services.gateway.features.webhooks.service import WebhookService
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
@@ -48,7 +48,11 @@ class _Look:
 
 class Glance:
     def __init__(
-        self, desk: ApprovalDesk, lists: TaskListDesk, statistics: Statistics, clock: Callable[[], datetime]
+        self,
+        desk: ApprovalService,
+        lists: TaskListService,
+        statistics: LearningStatistics,
+        clock: Callable[[], datetime],
     ) -> None:
         self._desk, self._lists, self._statistics, self.clock = desk, lists, statistics, clock
         self._looks: OrderedDict[_Sight, _Look] = OrderedDict()
@@ -77,12 +81,12 @@ class Glance:
         return look
 
     async def _newest(self, caller: Caller) -> str:
-        found = await self._lists.tasks(Query(size=1), caller)
-        learned = await self._learned(caller.tenant)
+        found = await self._lists.tasks(TaskQuery(size=1), caller)
+        learned = await self._learned_words(caller.tenant)
         told = [f"{one.task_id} {one.state} {one.updated_at}" for one in found.records]
         return " ".join([*told, str(found.total), learned])
 
-    async def _learned(self, tenant: str) -> str:
+    async def _learned_words(self, tenant: str) -> str:
         try:
             return str((await self._statistics.learning(tenant)).counts.get("events", 0))
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
@@ -113,26 +117,26 @@ _TAKEN_UP = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
-class Desks:
-    tasks: TaskDesk
-    lists: TaskListDesk
-    approvals: ApprovalDesk
-    tenants: TenantDesk
-    statistics: Statistics
+class ConsoleServices:
+    tasks: TaskService
+    lists: TaskListService
+    approvals: ApprovalService
+    tenants: TenantService
+    statistics: LearningStatistics
     spending: Spending
     stories: Stories
-    webhooks: PushDesk
-    clerk: Clerk
-    memory: MemoryDesk
-    audit: AuditDesk
-    assessments: AssessmentDesk
+    webhooks: WebhookService
+    clerk: DeadLetterService
+    memory: MemoryService
+    audit: AuditService
+    assessments: AssessmentService
 
 
 @dataclass(frozen=True)
-class Room:
+class ConsoleContext:
     """``secure``: whether cookies are for https alone. ``trusted``: whose ``X-Forwarded-For`` is believed."""
 
-    desks: Desks
+    desks: ConsoleServices
     gate: Gate
     pages: Pages
     glance: Glance
@@ -145,7 +149,7 @@ class Room:
         async def answer(request: Request) -> Response:
             visitor = await self.gate.visitor(request)
             if visitor is None:
-                return _to_the_door(request)
+                return _redirect_to_sign_in(request)
             request.state.visitor = visitor
             return await show(request, visitor)
 
@@ -157,7 +161,7 @@ class Room:
         async def answer(request: Request) -> Response:
             visitor = await self.gate.visitor(request)
             if visitor is None:
-                return _to_the_door(request)
+                return _redirect_to_sign_in(request)
             request.state.visitor = visitor
             return await act(request, visitor, await read_form(request, visitor.secret))
 
@@ -165,14 +169,14 @@ class Room:
 
     async def totals(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """How many of the tasks that the caller may see ended how since then."""
-        ends = {state: Query(states=(state,), since=since, size=1) for state in ENDS}
+        ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in ENDS}
         return {state: (await self.desks.lists.tasks(query, caller)).total for state, query in ends.items()}
 
     async def stands_still(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks wait for longer than a worker needs to take them up, and nothing is worked on."""
         if not state.waiting or state.running or state.stopped is not None:
             return False
-        every = Query(states=(TaskState.SUBMITTED,), size=1)
+        every = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
         fresh = every._replace(since=self.glance.clock() - _TAKEN_UP)
         totals = [(await self.desks.lists.tasks(query, caller)).total for query in (every, fresh)]
         return totals[0] > totals[1]
@@ -190,7 +194,7 @@ class Room:
         return self.pages.page(request, template, visitor, status, badge=badge, version=version, **values)
 
 
-def _to_the_door(request: Request) -> Response:
+def _redirect_to_sign_in(request: Request) -> Response:
     """A script is told in its own way: it then loads the whole page anew."""
     if request.headers.get("x-part") or request.headers.get("accept") == "text/event-stream":
         return Response(status_code=401, headers={"Cache-Control": "no-store"})

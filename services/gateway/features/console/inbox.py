@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAnApprover
 from services.gateway.features.approvals.service import read_answer
-from services.gateway.features.console.context import Room
+from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import go_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views.approvals import approval_page, summary_of
@@ -13,10 +13,10 @@ from shared.domain.words import Role
 
 
 class InboxPages:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
-    async def listed(self, request: Request, visitor: Visitor) -> Response:
+    async def list_page(self, request: Request, visitor: Visitor) -> Response:
         """What the reader can answer first, then what waits for others."""
         now, reader = self._room.glance.clock(), visitor.caller.principal
         questions = await self._room.glance.waiting(visitor.caller)
@@ -27,10 +27,10 @@ class InboxPages:
         decides = visitor.has(Role.APPROVER)
         return await self._room.page(request, "inbox.html", visitor, mine=mine, others=others, decides=decides)
 
-    async def shown(self, request: Request, visitor: Visitor) -> Response:
+    async def show_page(self, request: Request, visitor: Visitor) -> Response:
         return await self._one(request, visitor)
 
-    async def answered(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+    async def answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """The answer is handed on; one that does not count is refused with its reason, and what was typed stays."""
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
         try:
@@ -49,7 +49,7 @@ class InboxPages:
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
         approval_id, now = request.path_params["approval_id"], self._room.glance.clock()
-        question = await self._room.desks.approvals.shown(approval_id, visitor.caller)
+        question = await self._room.desks.approvals.show(approval_id, visitor.caller)
         page = approval_page(question, visitor.caller.principal, now)
         values = {"one": page, "record": question.record, "problem": problem, "comment": comment}
         said = request.query_params.get("said", "")

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
-from services.gateway.features.console.context import Room
+from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views.health import (
@@ -23,7 +23,7 @@ from services.gateway.features.console.views.health import (
     load,
 )
 from services.gateway.features.console.views.memory import (
-    Asked,
+    MemoryQuery,
     accuracy_rows,
     cases,
     entities,
@@ -31,19 +31,19 @@ from services.gateway.features.console.views.memory import (
     finding_words,
     read_page,
 )
-from services.gateway.features.console.views.overview import begun, last_days
+from services.gateway.features.console.views.overview import begun_days, last_days
 from services.gateway.features.console.views.progress import direction, process_cards, quality
 from services.gateway.features.identity.roles import check_operator
-from services.gateway.features.tasks.listing import Query
+from services.gateway.features.tasks.listing import TaskQuery
 from shared.domain.words import Role
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
 
 class WebhookPage:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
-    async def shown(self, request: Request, visitor: Visitor) -> Response:
+    async def show_page(self, request: Request, visitor: Visitor) -> Response:
         failing = await self._room.desks.webhooks.failing(visitor.caller)
         tabs = tabs_of((*OPERATIONS, WEBHOOKS), visitor)
         return await self._room.page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
@@ -54,7 +54,7 @@ _CARDS = 24  # processes that are drawn, the most used ones
 
 
 class LearningPages:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
     async def progress(self, request: Request, visitor: Visitor) -> Response:
@@ -79,30 +79,30 @@ class LearningPages:
         )
 
     async def cases(self, request: Request, visitor: Visitor) -> Response:
-        found = cases(await self._room.desks.memory.cases(visitor.caller), _asked(request))
+        found = cases(await self._room.desks.memory.cases(visitor.caller), _read_asked(request))
         return await self._room.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def facts(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._room.desks.memory.remembered(visitor.caller)
-        found, took = facts(remembered.facts, _asked(request)), finding_words(remembered.finding)
+        remembered = await self._room.desks.memory.read_memory(visitor.caller)
+        found, took = facts(remembered.facts, _read_asked(request)), finding_words(remembered.finding)
         tabs = tabs_of(LEARNING, visitor)
         return await self._room.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
 
     async def entities(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._room.desks.memory.remembered(visitor.caller)
-        found = entities(remembered.things, _asked(request))
+        remembered = await self._room.desks.memory.read_memory(visitor.caller)
+        found = entities(remembered.things, _read_asked(request))
         return await self._room.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def _accuracy(self, visitor: Visitor) -> object:
         if not visitor.has(Role.OPERATOR):
             return ()
-        return accuracy_rows((await self._room.desks.memory.remembered(visitor.caller)).accuracy)
+        return accuracy_rows((await self._room.desks.memory.read_memory(visitor.caller)).accuracy)
 
 
-def _asked(request: Request) -> Asked:
+def _read_asked(request: Request) -> MemoryQuery:
     query = request.query_params
     words, kind = query.get("q", "").strip()[:_LONGEST], query.get("kind", "")[:_LONGEST]
-    return Asked(words, kind, read_page(query.get("page", "")))
+    return MemoryQuery(words, kind, read_page(query.get("page", "")))
 
 
 _DAY = timedelta(days=1)
@@ -116,15 +116,15 @@ _MADE_WRITES = (
 
 
 class OperationsPages:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
     async def load(self, request: Request, visitor: Visitor) -> Response:
         check_operator(visitor.caller)
         now, desks, caller = self._room.glance.clock(), self._room.desks, visitor.caller
         state, history = await desks.tenants.show(caller.tenant, caller), await desks.statistics.history(caller.tenant)
-        ended = await desks.lists.tasks(Query(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
-        spent = begun(await desks.spending.spent(caller.tenant, last_days(now.date(), _DAYS)))
+        ended = await desks.lists.tasks(TaskQuery(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
+        spent = begun_days(await desks.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS)))
         totals = await self._room.totals(caller, now - _DAY)
         first = (now.date() - _DAY * _DAYS).isoformat()
         days = [day for day in day_counts(history.days) if day.date >= first]
@@ -152,7 +152,7 @@ class OperationsPages:
     async def letters(self, request: Request, visitor: Visitor) -> Response:
         return await self._letters(request, visitor)
 
-    async def requeued(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+    async def requeue(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Put back to work; a turn that wrote only where the operator says that it may write again."""
         letter_id = request.path_params["letter_id"]
         try:
@@ -163,7 +163,7 @@ class OperationsPages:
             return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"/console/tasks/{in_path(done.task_id)}" if done.task_id else f"{_PLACE}?done=requeued")
 
-    async def dropped(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
             await self._room.desks.clerk.drop(visitor.caller, request.path_params["letter_id"])
         except NoSuchLetter as fault:
@@ -171,7 +171,7 @@ class OperationsPages:
         return go_to(f"{_PLACE}?done=dropped")
 
     async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        found = await self._room.desks.clerk.listed(visitor.caller, _LETTERS)
+        found = await self._room.desks.clerk.list_newest(visitor.caller, _LETTERS)
         values = {"tabs": self._tabs(visitor), "letters": letter_rows(found), "problem": problem}
         done = request.query_params.get("done", "")
         return await self._room.page(request, "letters.html", visitor, status, **values, done=done)

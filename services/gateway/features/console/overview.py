@@ -9,14 +9,14 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.model import Question
 from services.gateway.features.console.charts import quality_chart, spend_chart
-from services.gateway.features.console.context import Room
+from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views.approvals import approval_page, needs, summary_of
 from services.gateway.features.console.views.health import day_counts
 from services.gateway.features.console.views.overview import (
     Needs,
     Tile,
-    begun,
+    begun_days,
     better_tile,
     cost_tile,
     first_due,
@@ -26,8 +26,8 @@ from services.gateway.features.console.views.overview import (
 )
 from services.gateway.features.console.views.progress import direction, quality
 from services.gateway.features.console.views.tasks import RUNNING, doubts_of, task_row
-from services.gateway.features.learning.model import History
-from services.gateway.features.tasks.listing import Query
+from services.gateway.features.learning.model import LearningHistory
+from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.model import DaySpent, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
@@ -42,7 +42,7 @@ _DAYS_DRAWN = 14
 class _Seen(NamedTuple):
     """What the page is made of; ``state`` and what follows are for operators alone."""
 
-    history: History
+    history: LearningHistory
     waiting: Sequence[Question]
     mine: Sequence[Question]
     state: TenantState | None = None
@@ -57,12 +57,12 @@ class _Seen(NamedTuple):
 
 
 class OverviewPage:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
-    async def shown(self, request: Request, visitor: Visitor) -> Response:
+    async def show_page(self, request: Request, visitor: Visitor) -> Response:
         now, caller = self._room.glance.clock(), visitor.caller
-        seen = await self._seen(visitor)
+        seen = await self._read_all(visitor)
         asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_ASKED]]
         return await self._room.page(
             request,
@@ -72,7 +72,7 @@ class OverviewPage:
             needs=seen.needs,
             asked=[(page, summary_of(page.calls)) for page in asked],
             doubted=[task_row(one) for one in seen.doubted[:_ASKED]],
-            latest=[task_row(one) for one in await self._tasks(visitor, Query(size=_LATEST))],
+            latest=[task_row(one) for one in await self._tasks(visitor, TaskQuery(size=_LATEST))],
             quality=(found := quality(seen.history.quality)),
             quality_drawn=quality_chart(found, small=True) if found else "",
             spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
@@ -82,7 +82,7 @@ class OverviewPage:
     async def _tiles(self, visitor: Visitor, seen: _Seen) -> list[Tile]:
         now, caller = self._room.glance.clock(), visitor.caller
         totals = await self._room.totals(caller, now - _DAY)
-        running = (await self._room.desks.lists.tasks(Query(states=RUNNING, size=1), caller)).total
+        running = (await self._room.desks.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
         still = await self._room.stands_still(caller, seen.state) if seen.state else False
         tiles = [
             working_tile(totals, running, seen.state, still=still),
@@ -91,7 +91,7 @@ class OverviewPage:
         ]
         return [*tiles, cost_tile(seen.spent, day_counts(seen.history.days), now.date())] if seen.state else tiles
 
-    async def _seen(self, visitor: Visitor) -> _Seen:
+    async def _read_all(self, visitor: Visitor) -> _Seen:
         desks, caller, now = self._room.desks, visitor.caller, self._room.glance.clock()
         waiting = await self._room.glance.waiting(caller)
         seen = _Seen(await desks.statistics.history(caller.tenant), waiting, needs(waiting, caller.principal, now))
@@ -100,16 +100,16 @@ class OverviewPage:
         failing = await desks.webhooks.failing(caller) if desks.webhooks.offered else ()
         return seen._replace(
             state=await desks.tenants.show(caller.tenant, caller),
-            spent=begun(await desks.spending.spent(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
-            doubted=await self._doubted(visitor),
-            letters=len(await desks.clerk.listed(caller, _MOST)),
+            spent=begun_days(await desks.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
+            doubted=await self._doubted_tasks(visitor),
+            letters=len(await desks.clerk.list_newest(caller, _MOST)),
             hooks=sum(one.disabled for one in failing),
         )
 
-    async def _doubted(self, visitor: Visitor) -> Sequence[TaskRecord]:
+    async def _doubted_tasks(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """Tasks with writes that an operator must judge."""
-        waiting = await self._tasks(visitor, Query(states=(TaskState.INPUT_REQUIRED,), size=_MOST))
+        waiting = await self._tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST))
         return [one for one in waiting if doubts_of(one)]
 
-    async def _tasks(self, visitor: Visitor, query: Query) -> Sequence[TaskRecord]:
+    async def _tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
         return (await self._room.desks.lists.tasks(query, visitor.caller)).records

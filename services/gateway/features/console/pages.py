@@ -16,8 +16,8 @@ from starlette.responses import RedirectResponse, Response
 from services.gateway.features.console.sessions import Visitor, form_token
 from services.gateway.features.console.views.tasks import dollars
 from services.gateway.features.console.views.words import (
-    Clock,
-    counted,
+    PageClock,
+    count_of,
     day_word,
     distance,
     exact_time,
@@ -40,7 +40,7 @@ class Asset(NamedTuple):
     etag: str
 
 
-class Assets:
+class ConsoleAssets:
     """Read and compressed once, when the gateway starts."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
@@ -150,7 +150,7 @@ _LINKS = (
 )
 _OPERATIONS = Link("/console/operations", "Operations", "gauge")
 _WORDS = {
-    "counted": counted,
+    "counted": count_of,
     "dollars": dollars,
     "day_word": day_word,
     "distance": distance,
@@ -162,7 +162,7 @@ _WORDS = {
 
 
 class Pages:
-    def __init__(self, assets: Assets, notice: str, clock: Callable[[], datetime]) -> None:
+    def __init__(self, assets: ConsoleAssets, notice: str, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -216,7 +216,7 @@ def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[
     theme = request.cookies.get(THEME, "auto")
     return {
         "path": request.url.path,
-        "clock": Clock(now, zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
+        "clock": PageClock(now, zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,

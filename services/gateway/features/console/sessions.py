@@ -9,7 +9,7 @@ from starlette.formparsers import FormParser
 from starlette.requests import Request
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, Unauthenticated
-from services.gateway.features.identity.model import Caller, Credential, Identity, SignIns
+from services.gateway.features.identity.model import Caller, Identity, SignInCredential, SignIns
 from shared.domain.exact_json import Json
 from shared.domain.words import Level, Role
 
@@ -44,14 +44,14 @@ async def read_form(request: Request, *secrets: str) -> dict[str, str]:
     """The fields; raises ``BadForm`` where the form is not one that a page gave to the holder of such a secret."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise BadForm("The page did not send a form. Go back and try again.", 415)
-    fields = {name: value for name, value in (await _parsed(request)).items() if isinstance(value, str)}
+    fields = {name: value for name, value in (await _parse_form(request)).items() if isinstance(value, str)}
     if not any(is_form_of(secret, fields.get("form", "")) for secret in secrets):
         raise BadForm("This page was open for too long, or in another sign-in. Nothing was done. Try again.", 403)
     return fields
 
 
-async def _parsed(request: Request) -> FormData:
-    async def bounded() -> AsyncGenerator[bytes, None]:
+async def _parse_form(request: Request) -> FormData:
+    async def read_bounded() -> AsyncGenerator[bytes, None]:
         size = 0
         async for chunk in request.stream():
             size += len(chunk)
@@ -59,7 +59,7 @@ async def _parsed(request: Request) -> FormData:
                 raise BadForm("The form is too large.", 413)
             yield chunk
 
-    return await FormParser(request.headers, bounded()).parse()
+    return await FormParser(request.headers, read_bounded()).parse()
 
 
 COOKIE = "purple_console"
@@ -94,20 +94,20 @@ class Gate:
         except (Unauthenticated, NotEntitled):
             return None
 
-    async def caller_of(self, credential: Credential) -> Caller:
+    async def caller_of(self, credential: SignInCredential) -> Caller:
         """Raises ``Unauthenticated``, ``InvalidField`` and ``StoreUnavailable``."""
         headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
-        let_in = await self._identity.at_the_door(headers)
+        let_in = await self._identity.identify(headers)
         return self._identity.caller_of(let_in, {} if let_in else {"principal": _all_of(credential.name)})
 
     async def checks_keys(self) -> bool:
         """Whether anybody is asked for a key here."""
         try:
-            return await self._identity.at_the_door({}) is not None
+            return await self._identity.identify({}) is not None
         except (Unauthenticated, NotEntitled, IssuerUnavailable):
             return True
 
-    async def sign_in(self, credential: Credential) -> str:
+    async def sign_in(self, credential: SignInCredential) -> str:
         """The cookie's secret; raises ``Unauthenticated`` and ``InvalidField``."""
         await self.caller_of(credential)
         return await self._sign_ins.begin(credential)
@@ -119,9 +119,9 @@ class Gate:
         """Nobody is, whose address cannot be told: whoever guesses would shut all others out."""
         return bool(address) and await self._sign_ins.refusals(address) >= MOST_REFUSALS
 
-    async def refused(self, address: str) -> None:
+    async def count_refusal(self, address: str) -> None:
         if address:
-            await self._sign_ins.refused(address)
+            await self._sign_ins.count_refusal(address)
 
 
 def _all_of(name: str) -> dict[str, Json]:

@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotEntitled, Unauthenticated
-from services.gateway.features.console.context import Room
+from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import THEME, THEMES, go_to
 from services.gateway.features.console.sessions import COOKIE, Visitor, form_token, place_after, read_form
-from services.gateway.features.identity.model import Credential
+from services.gateway.features.identity.model import SignInCredential
 from shared.infra.keys import CONSOLE_SECONDS, REFUSED_SECONDS
 
 _FORM_COOKIE = "purple_console_form"
@@ -20,17 +20,17 @@ _LONGEST_KEY = 16 * 1024
 
 
 class SignInPages:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
-    async def asked(self, request: Request) -> Response:
+    async def ask(self, request: Request) -> Response:
         """The form; somebody who is signed in goes on."""
         place = place_after(request.query_params.get("next", ""))
         if await self._room.gate.visitor(request) is not None:
             return go_to(place)
         return await self._form(request, place, "")
 
-    async def given(self, request: Request) -> Response:
+    async def take(self, request: Request) -> Response:
         fields = await read_form(request, request.cookies.get(_FORM_COOKIE, ""))
         place, address = place_after(fields.get("next", "")), self._room.source(request)
         if await self._room.gate.is_braked(address):
@@ -40,7 +40,7 @@ class SignInPages:
         try:
             secret = await self._room.gate.sign_in(await self._credential(fields))
         except (Unauthenticated, NotEntitled) as fault:
-            await self._room.gate.refused(address)
+            await self._room.gate.count_refusal(address)
             return await self._form(request, place, _sentence(str(fault)), 401)
         except InvalidField as fault:
             return await self._form(request, place, _sentence(str(fault)), 400)
@@ -49,7 +49,7 @@ class SignInPages:
         reply.delete_cookie(_FORM_COOKIE, _FOLDER)
         return reply
 
-    async def left(self, _request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def leave(self, _request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """Signed out: the cookie opens nothing any more, wherever it was copied to."""
         await self._room.gate.sign_out(visitor.secret)
         reply = go_to("/console/sign-in")
@@ -66,16 +66,16 @@ class SignInPages:
             reply.set_cookie(THEME, chosen, _YEAR, path=_FOLDER, samesite="lax", secure=self._room.secure)
         return reply
 
-    async def _credential(self, fields: dict[str, str]) -> Credential:
+    async def _credential(self, fields: dict[str, str]) -> SignInCredential:
         if await self._room.gate.checks_keys():
             token = "".join(fields.get("key", "").split())
             if not token or len(token) > _LONGEST_KEY or not token.isascii():
                 raise InvalidField("Key", "paste the whole of your API key or token")
-            return Credential(token=token)
+            return SignInCredential(token=token)
         name = fields.get("name", "").strip()
         if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             raise InvalidField("Name", "say who you are; it stands beside what you decide")
-        return Credential(name=name)
+        return SignInCredential(name=name)
 
     async def _form(self, request: Request, place: str, problem: str, status: int = 200) -> Response:
         seed = request.cookies.get(_FORM_COOKIE) or token_urlsafe(24)

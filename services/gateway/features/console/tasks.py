@@ -11,17 +11,17 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, UnknownTask
+from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
-from services.gateway.features.audit.rows import audited, remembered
-from services.gateway.features.console.context import Room
+from services.gateway.features.audit.rows import audit_rows, rows_of_record
+from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import go_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence
 from services.gateway.features.console.views.tasks import (
     CHOICES,
     FILTERS,
-    Delivery,
+    DeliveryLine,
     delivery,
     doubts_of,
     filter_named,
@@ -31,7 +31,7 @@ from services.gateway.features.console.views.tasks import (
 from services.gateway.features.console.views.timeline import Told, rail, stages
 from services.gateway.features.files.downloads import download
 from services.gateway.features.identity.roles import may_stop
-from services.gateway.features.tasks.listing import Query
+from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.resolution import read_word
 from services.gateway.features.tasks.service import ends_task
 from shared.contracts.archive import ArchivedTask
@@ -49,7 +49,7 @@ _STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
 class LiveStreams:
     """News of a task end with it; those of the inbox go on until the reader leaves or may no longer look."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
     async def inbox(self, request: Request, visitor: Visitor) -> Response:
@@ -109,21 +109,21 @@ _LONGEST_ID = 200
 
 
 class TaskPages:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ConsoleContext) -> None:
         self._room = room
 
-    async def listed(self, request: Request, visitor: Visitor) -> Response:
+    async def list_page(self, request: Request, visitor: Visitor) -> Response:
         """The last changed first; ``q`` leads to the task of that id."""
         wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
         if wanted:
             try:
                 record = await self._room.desks.tasks.read(wanted, visitor.caller)
-            except UnknownTask:
+            except NoVisibleTask:
                 return await self._list(request, visitor, wanted)
             return go_to(f"/console/tasks/{quote(record.task_id, safe='')}")
         return await self._list(request, visitor)
 
-    async def shown(self, request: Request, visitor: Visitor) -> Response:
+    async def show_page(self, request: Request, visitor: Visitor) -> Response:
         return await self._one(request, visitor)
 
     async def file(self, request: Request, visitor: Visitor) -> Response:
@@ -132,7 +132,7 @@ class TaskPages:
         record = await tasks.read(request.path_params["task_id"], visitor.caller)
         return download(await tasks.files.one(record, request.path_params["file_id"]))
 
-    async def canceled(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def cancel(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """Asked for, and waited for a little: what was sent is settled before the task ends."""
         task_id = request.path_params["task_id"]
         try:
@@ -143,7 +143,7 @@ class TaskPages:
             self._room.glance.forget(visitor.caller)
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
 
-    async def resolved(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+    async def resolve(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """An operator's word on a write in doubt, handed to its task."""
         task_id = request.path_params["task_id"]
         try:
@@ -155,7 +155,7 @@ class TaskPages:
 
     async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
-        query = Query(states=shown.states, size=_SIZE, token=token)
+        query = TaskQuery(states=shown.states, size=_SIZE, token=token)
         found = await self._room.desks.lists.tasks(query, visitor.caller)
         values = {"rows": [task_row(one) for one in found.records], "total": found.total, "more": found.next_token}
         status = 404 if missed else 200
@@ -165,7 +165,7 @@ class TaskPages:
 
     async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
-        told, kept = await self._told(record)
+        told, kept = await self._story_of(record)
         asked = kept.approvals if kept else ()
         grounds = asked[-1].grounds if asked else None
         return await self._room.page(
@@ -176,7 +176,7 @@ class TaskPages:
             one=task_page(record, self._room.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
-            writes=evidence.writes(audited(kept, "") if kept else remembered(record), grounds),
+            writes=evidence.writes(audit_rows(kept, "") if kept else rows_of_record(record), grounds),
             policy=evidence.policy(record),
             unenforced=evidence.unenforced_policy(record),
             asked=evidence.approvals(asked),
@@ -191,11 +191,11 @@ class TaskPages:
             problem=problem,
         )
 
-    async def _told(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
+    async def _story_of(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
         """The task's events and details; from the archive once they have left the store, where it answers."""
-        told = await self._room.desks.stories.told(record)
+        told = await self._room.desks.stories.events_of(record)
         try:
-            kept = await self._room.desks.audit.kept(record, whole=not told)
+            kept = await self._room.desks.audit.read_kept(record, whole=not told)
         except ArchiveUnavailable as fault:
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
             return told, None
@@ -203,7 +203,7 @@ class TaskPages:
             told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
         return told, kept
 
-    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[Delivery]:
+    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[DeliveryLine]:
         webhooks = self._room.desks.webhooks
-        registered = await webhooks.listed(record.task_id, visitor.caller) if webhooks.offered else ()
+        registered = await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()
         return [delivery(one) for one in registered]

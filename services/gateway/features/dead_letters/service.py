@@ -21,7 +21,7 @@ class Requeued(NamedTuple):
     task_id: str | None = None
 
 
-class Clerk:
+class DeadLetterService:
     """Every method raises ``NotAnOperator``, those about one letter ``NoSuchLetter``. A tenant sees its own alone."""
 
     def __init__(self, letters: DeadLetters, tasks: Tasks, wakes: Wakes, clock: Callable[[], datetime]) -> None:
@@ -30,12 +30,12 @@ class Clerk:
         self._wakes = wakes
         self._clock = clock
 
-    async def listed(self, caller: Caller, limit: int) -> Sequence[DeadLetter]:
+    async def list_newest(self, caller: Caller, limit: int) -> Sequence[DeadLetter]:
         """The newest first."""
         check_operator(caller)
         return await self._letters.newest(caller.tenant, limit)
 
-    async def shown(self, caller: Caller, letter_id: str) -> DeadLetter:
+    async def show(self, caller: Caller, letter_id: str) -> DeadLetter:
         check_operator(caller)
         letter = await self._letters.find(caller.tenant, letter_id)
         if letter is None:
@@ -47,7 +47,7 @@ class Clerk:
 
         Raises ``WouldRepeatWrites`` if the task made writes, or may have, and the operator does not say ``again``.
         """
-        letter = await self.shown(caller, letter_id)
+        letter = await self.show(caller, letter_id)
         if letter.kind is LetterKind.OUTCOME:
             if not await self._letters.replay(letter):
                 raise NoSuchLetter(letter_id)
@@ -58,7 +58,7 @@ class Clerk:
         return Requeued(letter, await self._begin_anew(letter, dead))
 
     async def drop(self, caller: Caller, letter_id: str) -> DeadLetter:
-        letter = await self.shown(caller, letter_id)
+        letter = await self.show(caller, letter_id)
         if not await self._letters.drop(letter):
             raise NoSuchLetter(letter_id)
         return letter

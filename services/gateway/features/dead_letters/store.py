@@ -23,7 +23,7 @@ _ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
 Row = tuple[str, Mapping[str, str]]
 
 
-class _Place(NamedTuple):
+class _LetterPlace(NamedTuple):
     kind: LetterKind
     partition: int
     entry_id: str
@@ -47,11 +47,11 @@ class RedisDeadLetters(DeadLetters):
     async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """A stream holds the letters of many tenants: it is read on until it has given enough of this one's."""
         mine: list[DeadLetter] = []
-        places = [_Place(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
+        places = [_LetterPlace(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
         for _ in range(_ROUNDS):
             if not places:
                 break
-            replies = await self._before(places, limit)
+            replies = await self._rows_before(places, limit)
             found = [_own(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
             mine += [letter for letters in found for letter in letters]
             places = [
@@ -61,7 +61,7 @@ class RedisDeadLetters(DeadLetters):
             ]
         return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
 
-    async def _before(self, places: Sequence[_Place], limit: int) -> list[list[Row]]:
+    async def _rows_before(self, places: Sequence[_LetterPlace], limit: int) -> list[list[Row]]:
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             for place in places:
                 pipe.xrevrange(place.stream, max=place.entry_id, count=limit)
@@ -90,32 +90,32 @@ class RedisDeadLetters(DeadLetters):
         return await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [place.entry_id]) == 1
 
 
-def _place(letter_id: str) -> _Place | None:
+def _place(letter_id: str) -> _LetterPlace | None:
     match = _ID.fullmatch(letter_id)
     if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST for part in match[3].split("-")):
         return None
-    return _Place(LetterKind(match[1]), int(match[2]), match[3])
+    return _LetterPlace(LetterKind(match[1]), int(match[2]), match[3])
 
 
-def _own(place: _Place, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
+def _own(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
     found = (_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in found if letter.tenant in (tenant, None)]
 
 
-def _letter(place: _Place, fields: Mapping[str, str]) -> DeadLetter:
+def _letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     return _turn(place, fields) if place.kind is LetterKind.TURN else _outcome(place, fields)
 
 
-def _turn(place: _Place, fields: Mapping[str, str]) -> DeadLetter:
+def _turn(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     content = fields.get("letter", "")
     try:
         dead = DeadTurn.model_validate_json(content)
     except ValidationError as error:
-        return DeadLetter(place.letter_id, place.kind, _at(place), error=f"unreadable: {error}")
+        return DeadLetter(place.letter_id, place.kind, _time_of(place), error=f"unreadable: {error}")
     return DeadLetter(
         place.letter_id,
         place.kind,
-        _at(place),
+        _time_of(place),
         dead.tenant,
         dead.session_id,
         dead.task_id,
@@ -126,18 +126,18 @@ def _turn(place: _Place, fields: Mapping[str, str]) -> DeadLetter:
     )
 
 
-def _outcome(place: _Place, fields: Mapping[str, str]) -> DeadLetter:
+def _outcome(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     """One that cannot be read has no tenant that is known: its content is shown to nobody."""
     content, error, tries = fields.get("o", ""), fields.get("error", ""), int(fields.get("tries", "0"))
     try:
         told = TaskOutcome.model_validate_json(content)
     except ValidationError:
-        return DeadLetter(place.letter_id, place.kind, _at(place), error=error, tries=tries)
+        return DeadLetter(place.letter_id, place.kind, _time_of(place), error=error, tries=tries)
     reason = f"the outcome of a task that ended {told.state.value} could not be learned from"
     told_of = (told.tenant, told.session_id, told.task_id, reason, error, tries, content)
-    return DeadLetter(place.letter_id, place.kind, _at(place), *told_of)
+    return DeadLetter(place.letter_id, place.kind, _time_of(place), *told_of)
 
 
-def _at(place: _Place) -> datetime:
+def _time_of(place: _LetterPlace) -> datetime:
     """When the letter was put there: a stream's ids begin with its server's milliseconds."""
     return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import structlog
 
-from services.gateway.features.deliveries.model import Claim, Lines
-from services.gateway.features.deliveries.service import Courier, CourierRules, chosen
+from services.gateway.features.deliveries.model import ClaimedLine, Lines
+from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
@@ -22,7 +22,7 @@ _GRACE_SECONDS = 2.0
 class DeliveryLoop:
     """``listen``: an event that is set whenever something is due. Nothing is lost when it is cancelled or killed."""
 
-    def __init__(self, courier: Courier, lines: Lines, listen: Listen, rules: CourierRules) -> None:
+    def __init__(self, courier: DeliveryService, lines: Lines, listen: Listen, rules: DeliveryRules) -> None:
         self._courier, self._lines, self._listen, self._rules = courier, lines, listen, rules
         self._busy: Counter[str] = Counter()
         self._news = asyncio.Event()
@@ -67,7 +67,7 @@ class DeliveryLoop:
         """Begin what is due; in how many seconds to look again."""
         try:
             look = await self._lines.look(self._rules.slots, self._rules.per_tenant)
-            wanted = chosen(look.due, self._busy, self._rules)
+            wanted = choose_lines(look.due, self._busy, self._rules)
             for claim in await self._lines.claim(wanted, self._rules.lease):
                 self._busy[claim.tenant] += 1
                 group.create_task(self._deliver(claim))
@@ -76,7 +76,7 @@ class DeliveryLoop:
             return _AGAIN_SECONDS
         return _LOOK_SECONDS if look.next_in is None else min(look.next_in + 0.001, _LOOK_SECONDS)
 
-    async def _deliver(self, claim: Claim) -> None:
+    async def _deliver(self, claim: ClaimedLine) -> None:
         try:
             await self._courier.carry(claim)
         except StoreUnavailable as error:
@@ -88,8 +88,8 @@ class DeliveryLoop:
             self._busy[claim.tenant] -= 1
             self._news.set()
 
-    async def _note_failure(self, claim: Claim) -> None:
+    async def _note_failure(self, claim: ClaimedLine) -> None:
         try:
-            await self._courier.stumbled(claim)
+            await self._courier.count_own_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again
             log.exception("delivery_failure_not_noted", tenant=claim.tenant)

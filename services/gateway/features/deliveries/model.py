@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from services.gateway.features.webhooks.model import Delivery, Told, Webhook
+from services.gateway.features.webhooks.model import HookState, SignedPost, TaskHook
 from shared.contracts.task import TaskEvent, TaskRecord
 
 
 class Posts(Protocol):
-    async def enqueue(self, delivery: Delivery) -> None:
+    async def enqueue(self, delivery: SignedPost) -> None:
         """Keep it until it is delivered or given up. May raise ``StoreUnavailable`` and may be repeated."""
         ...
 
 
-class Due(NamedTuple):
+class DueLine(NamedTuple):
     """A line of deliveries that may be claimed: the member of its queue, whose it is, and since when (ms)."""
 
     member: str
@@ -25,11 +25,11 @@ class Due(NamedTuple):
 class Look(NamedTuple):
     """What is due, and in how many seconds something else will be (None: nothing is)."""
 
-    due: Sequence[Due]
+    due: Sequence[DueLine]
     next_in: float | None
 
 
-class Claim(NamedTuple):
+class ClaimedLine(NamedTuple):
     """A line that is this process's own until its lease ends. ``token`` changes with each lease."""
 
     member: str
@@ -40,21 +40,21 @@ class Claim(NamedTuple):
 class HookWork(NamedTuple):
     """A webhook, how far it was told, its task and the events after that."""
 
-    webhook: Webhook
-    told: Told
+    webhook: TaskHook
+    told: HookState
     record: TaskRecord
     events: Sequence[tuple[str, TaskEvent]]
 
 
 class PostWork(NamedTuple):
-    delivery: Delivery
-    told: Told
+    delivery: SignedPost
+    told: HookState
 
 
 class Closed(NamedTuple):
     """A line whose content no key here opens. ``subject`` and ``config_id``: as far as its name tells."""
 
-    told: Told
+    told: HookState
     subject: str
     config_id: str
 
@@ -62,7 +62,7 @@ class Closed(NamedTuple):
 Work = HookWork | PostWork | Closed
 
 
-class Step(StrEnum):
+class LineStep(StrEnum):
     """What becomes of a line."""
 
     HOLD = "hold"  # it is held for the next delivery
@@ -78,15 +78,15 @@ class Lines(Protocol):
         """The lines that are due, the longest due first; of each partition at most so many, and of each tenant."""
         ...
 
-    async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
+    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
         """Those of them that nobody else was quicker to take, for so many seconds."""
         ...
 
-    async def read(self, claim: Claim) -> Work | None:
+    async def read(self, claim: ClaimedLine) -> Work | None:
         """What is to be delivered. None if there is nothing, and the line is gone; or another version wrote it."""
         ...
 
-    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
+    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
         """Store how far it is told. ``seconds``: how long it is held, or until it is tried again.
 
         The token under which it is held; empty if another process has it by now, or it is gone.
@@ -98,7 +98,7 @@ class Undelivered(Exception):
     """No answer came: the message says why, and names no secret and no address of a network."""
 
 
-class Answered(NamedTuple):
+class ReceiverAnswer(NamedTuple):
     """``retry_after``: the header of that name, as the receiver wrote it."""
 
     status: int
@@ -106,6 +106,6 @@ class Answered(NamedTuple):
 
 
 class Post(Protocol):
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         """What it answers; follows no redirect. Raises ``Undelivered``."""
         ...

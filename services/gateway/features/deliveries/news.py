@@ -13,7 +13,7 @@ from services.gateway.features.streams.updates import (
     results_of,
 )
 from services.gateway.features.tasks.service import ends_task
-from services.gateway.features.webhooks.model import Told
+from services.gateway.features.webhooks.model import HookState
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
@@ -26,10 +26,10 @@ class News(NamedTuple):
 
     name: str
     update: Update
-    told: Told
+    told: HookState
 
 
-class _Part(NamedTuple):
+class _NewsPart(NamedTuple):
     """A part of what one event tells."""
 
     number: int
@@ -41,19 +41,19 @@ def news_of(work: HookWork) -> list[News]:
     told, found = work.told, list[News]()
     for event_id, event in work.events:
         parts = list(_parts(event, work.record, told.state, work.webhook.dialect))
-        found += _left(event_id, parts, told)
-        told = _after(event_id, parts, told)
+        found += _undelivered_parts(event_id, parts, told)
+        told = _advance(event_id, parts, told)
     if not work.events and _end_is_owed(work.record, told):
         parts = list(_end(work.record, work.webhook.dialect))
-        found += _left(_END, parts, told)
+        found += _undelivered_parts(_END, parts, told)
     return found
 
 
-def _left(event_id: str, parts: Sequence[_Part], told: Told) -> Iterator[News]:
+def _undelivered_parts(event_id: str, parts: Sequence[_NewsPart], told: HookState) -> Iterator[News]:
     """Those that were not delivered yet. Between two parts of one event, the cursor stands before it."""
     for number, update in parts:
         if number > told.part:
-            after = _after(event_id, parts, told) if number == parts[-1].number else told._replace(part=number)
+            after = _advance(event_id, parts, told) if number == parts[-1].number else told._replace(part=number)
             yield News(_name(event_id, number), update, after)
 
 
@@ -62,20 +62,20 @@ def _name(event_id: str, number: int) -> str:
     return event_id if number == _STATUS else f"{event_id}.{'task' if number == _TASK else number}"
 
 
-def _after(event_id: str, parts: Sequence[_Part], told: Told) -> Told:
+def _advance(event_id: str, parts: Sequence[_NewsPart], told: HookState) -> HookState:
     cursor = told.cursor if event_id == _END else event_id
     states = [part.update.state.value for part in parts if isinstance(part.update, StatusUpdate)]
     return told._replace(cursor=cursor, part=0 if parts else told.part, state=states[-1] if states else told.state)
 
 
-def _parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_Part]:
+def _parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_NewsPart]:
     """Each has its own number, whatever else there is: results may have gone by the time of a second reading."""
     ends = ends_task(event)
     for part in parts_of(event, record, final=ends):
         if _is_worth_telling(part.update, state, dialect):
-            yield _Part(part.number or _STATUS, part.update)
+            yield _NewsPart(part.number or _STATUS, part.update)
     if ends and dialect is Dialect.A2A_1_0:
-        yield _Part(_TASK, Snapshot(record, final=True))
+        yield _NewsPart(_TASK, Snapshot(record, final=True))
 
 
 def _is_worth_telling(update: Update, state: str, dialect: Dialect) -> bool:
@@ -85,16 +85,16 @@ def _is_worth_telling(update: Update, state: str, dialect: Dialect) -> bool:
     return isinstance(update, ArtifactUpdate) and dialect is Dialect.A2A_1_0
 
 
-def _end_is_owed(record: TaskRecord, told: Told) -> bool:
+def _end_is_owed(record: TaskRecord, told: HookState) -> bool:
     return record.state.is_terminal and told.state != record.state.value
 
 
-def _end(record: TaskRecord, dialect: Dialect) -> Iterator[_Part]:
+def _end(record: TaskRecord, dialect: Dialect) -> Iterator[_NewsPart]:
     status = StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
     if dialect is not Dialect.A2A_1_0:
-        yield _Part(_STATUS, status)
+        yield _NewsPart(_STATUS, status)
         return
     for index, artifact in results_of(record, record.state):
-        yield _Part(index + 1, ArtifactUpdate(index, artifact))
-    yield _Part(_STATUS, status)
-    yield _Part(_TASK, Snapshot(record, final=True))
+        yield _NewsPart(index + 1, ArtifactUpdate(index, artifact))
+    yield _NewsPart(_STATUS, status)
+    yield _NewsPart(_TASK, Snapshot(record, final=True))

@@ -7,7 +7,7 @@ from http.cookiejar import DefaultCookiePolicy
 import httpx
 from typing_extensions import override
 
-from services.gateway.features.deliveries.model import Answered, Post, Undelivered
+from services.gateway.features.deliveries.model import Post, ReceiverAnswer, Undelivered
 from services.gateway.features.webhooks.model import UrlCheck
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.infra.guard import Guard
@@ -43,13 +43,13 @@ class WebhookHttp(Post):
         await self._client.aclose()
 
     @override
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         request = self._client.build_request("POST", url, headers={**headers, **_OURS}, content=body)
         try:
             async with asyncio.timeout(self._seconds):
                 response = await self._client.send(request, stream=True)
-                await _left(response)
-                return Answered(response.status_code, response.headers.get("retry-after", ""))
+                await _drain_answer(response)
+                return ReceiverAnswer(response.status_code, response.headers.get("retry-after", ""))
         except RefusedConnection as refused:
             raise Undelivered(str(refused)) from refused
         except (TimeoutError, httpx.TimeoutException) as error:
@@ -58,7 +58,7 @@ class WebhookHttp(Post):
             raise Undelivered(f"no answer: {type(error).__name__}") from error
 
 
-async def _left(response: httpx.Response) -> None:
+async def _drain_answer(response: httpx.Response) -> None:
     """Read a short answer, as it is on the line, so that its connection can be used again; close any other."""
     length = response.headers.get("content-length", "")
     if len(length) < _DIGITS and length.isdecimal():

@@ -10,21 +10,21 @@ import structlog
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries.model import (
-    Claim,
+    ClaimedLine,
     Closed,
-    Due,
+    DueLine,
     HookWork,
     Lines,
+    LineStep,
     Post,
     PostWork,
-    Step,
     Undelivered,
     Work,
 )
 from services.gateway.features.deliveries.news import News, news_of
 from services.gateway.features.webhooks.config import checked_headers
-from services.gateway.features.webhooks.model import Told, Webhook
-from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, signed
+from services.gateway.features.webhooks.model import HookState, TaskHook
+from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, sign_body
 
 _LONGEST = 64
 
@@ -49,7 +49,7 @@ _TOKEN = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
 _LONGEST_EXPONENT = 30
 
 
-class CourierRules(NamedTuple):
+class DeliveryRules(NamedTuple):
     """Seconds: for an answer, until the second try, and between two tries at most. ``tries`` in all, for one delivery.
 
     ``slots``: deliveries at once in this process, ``per_tenant`` of one tenant.
@@ -89,7 +89,7 @@ class _Parcel(NamedTuple):
     headers: Mapping[str, str]
     body: str
     secrets: Sequence[str]
-    told: Told
+    told: HookState
 
 
 class _Outcome(NamedTuple):
@@ -100,60 +100,60 @@ class _Outcome(NamedTuple):
     wait: float = 0
 
 
-class Courier:
+class DeliveryService:
     def __init__(
-        self, lines: Lines, post: Post, bodies: Bodies, secrets: WebhookSecrets, edge: Edge, rules: CourierRules
+        self, lines: Lines, post: Post, bodies: Bodies, secrets: WebhookSecrets, edge: Edge, rules: DeliveryRules
     ) -> None:
         self._lines, self._post, self._bodies = lines, post, bodies
         self._secrets, self._edge, self._rules = secrets, edge, rules
 
-    async def carry(self, claim: Claim) -> None:
+    async def carry(self, claim: ClaimedLine) -> None:
         """Deliver what a claimed line owes; may raise ``StoreUnavailable``, and then it is delivered again later."""
         work = await self._lines.read(claim)
         if work is None:
             return
         if isinstance(work, Closed):
-            await self._settled(claim, work, self._failed(work.told, _NO_KEY, gone=False))
+            await self._settle(claim, work, self._count_failure(work.told, _NO_KEY, gone=False))
             return
         for parcel in self._parcels(claim, work):
-            outcome = await self._sent(parcel)
-            told = self._judged(work.told, parcel, outcome)
-            step, token = await self._settled(claim, work, told, outcome.wait)
-            if step is not Step.HOLD or not token:
+            outcome = await self._send_parcel(parcel)
+            told = self._judge(work.told, parcel, outcome)
+            step, token = await self._settle(claim, work, told, outcome.wait)
+            if step is not LineStep.HOLD or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(told=told)
-        await self._lines.settle(claim, work, _rested(work), Step.DONE, 0)
+        await self._lines.settle(claim, work, _tell_all(work), LineStep.DONE, 0)
 
-    async def stumbled(self, claim: Claim) -> None:
+    async def count_own_failure(self, claim: ClaimedLine) -> None:
         """Count a failure of our own as one of the line, so that nothing is tried for ever."""
         work = await self._lines.read(claim)
         if work is None:
             return
-        await self._settled(
-            claim, work, self._failed(work.told, "the gateway failed on it; its log says how", gone=False)
+        await self._settle(
+            claim, work, self._count_failure(work.told, "the gateway failed on it; its log says how", gone=False)
         )
 
-    async def _settled(self, claim: Claim, work: Work, told: Told, wait: float = 0) -> tuple[Step, str]:
+    async def _settle(self, claim: ClaimedLine, work: Work, told: HookState, wait: float = 0) -> tuple[LineStep, str]:
         """What becomes of the line, and the token under which it is held."""
         step = _step(told, work)
         token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
-        if step is Step.OFF:
+        if step is LineStep.OFF:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
         return step, token
 
-    def _parcels(self, claim: Claim, work: HookWork | PostWork) -> Iterator[_Parcel]:
+    def _parcels(self, claim: ClaimedLine, work: HookWork | PostWork) -> Iterator[_Parcel]:
         if isinstance(work, PostWork):
             given = work.delivery
-            secrets = (given.secret,) if given.secret else self._secrets.of(claim.tenant)
+            secrets = (given.secret,) if given.secret else self._secrets.secrets_of(claim.tenant)
             yield _Parcel(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
             return
-        secrets, headers = self._secrets.of(claim.tenant), _headers(work.webhook)
+        secrets, headers = self._secrets.secrets_of(claim.tenant), _headers(work.webhook)
         for news in news_of(work):
             name = delivery_id(claim.member, work.webhook.url, news.name)
             yield _Parcel(name, work.webhook.url, headers, self._bodies.body(work, news), secrets, news.told)
 
-    async def _sent(self, parcel: _Parcel) -> _Outcome:
-        stamp = signed(parcel.delivery_id, parcel.body, parcel.secrets, self._edge.now())
+    async def _send_parcel(self, parcel: _Parcel) -> _Outcome:
+        stamp = sign_body(parcel.delivery_id, parcel.body, parcel.secrets, self._edge.now())
         try:
             headers = checked_headers({**_JSON, **parcel.headers, **stamp})
             status, retry_after = await self._post.post(parcel.url, headers, parcel.body.encode())
@@ -161,31 +161,31 @@ class Courier:
             return _Outcome(str(why))
         if 200 <= status < 300:
             return _Outcome("")
-        return _Outcome(_said(status), status == _GONE, seconds_in(retry_after, self._edge.now()))
+        return _Outcome(_status_words(status), status == _GONE, seconds_in(retry_after, self._edge.now()))
 
-    def _judged(self, before: Told, parcel: _Parcel, outcome: _Outcome) -> Told:
+    def _judge(self, before: HookState, parcel: _Parcel, outcome: _Outcome) -> HookState:
         if outcome.error:
-            return self._failed(before, outcome.error, gone=outcome.gone)
+            return self._count_failure(before, outcome.error, gone=outcome.gone)
         delivered, now = before.delivered + 1, self._edge.now()
         return parcel.told._replace(tries=0, error="", delivered=delivered, at=now)
 
-    def _failed(self, before: Told, error: str, *, gone: bool) -> Told:
+    def _count_failure(self, before: HookState, error: str, *, gone: bool) -> HookState:
         tries = before.tries + 1
         over = gone or tries >= self._rules.tries
         return before._replace(tries=tries, error=error, disabled=over, at=self._edge.now())
 
-    def _seconds(self, told: Told, step: Step, wait: float) -> float:
+    def _seconds(self, told: HookState, step: LineStep, wait: float) -> float:
         """``wait``: for how long a receiver asked to be left alone; it is, up to the longest pause."""
-        if step is not Step.RETRY:
+        if step is not LineStep.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))
         spread = min(doubled, self._rules.longest_pause) * (0.5 + self._edge.luck() / 2)
         return max(spread, min(wait, self._rules.longest_pause))
 
 
-def chosen(due: Sequence[Due], busy: Counter[str], rules: CourierRules) -> list[Due]:
+def choose_lines(due: Sequence[DueLine], busy: Counter[str], rules: DeliveryRules) -> list[DueLine]:
     """Which lines to claim now: the longest due first, and of no tenant more than its share of the slots."""
-    taken, counts = list[Due](), Counter(busy)
+    taken, counts = list[DueLine](), Counter(busy)
     for one in due:
         if counts.total() >= rules.slots:
             break
@@ -195,29 +195,29 @@ def chosen(due: Sequence[Due], busy: Counter[str], rules: CourierRules) -> list[
     return taken
 
 
-def _step(told: Told, work: Work) -> Step:
+def _step(told: HookState, work: Work) -> LineStep:
     if told.disabled:
-        return Step.OFF
+        return LineStep.OFF
     if told.tries:
-        return Step.RETRY
-    return Step.DONE if isinstance(work, PostWork) else Step.HOLD
+        return LineStep.RETRY
+    return LineStep.DONE if isinstance(work, PostWork) else LineStep.HOLD
 
 
-def _rested(work: HookWork | PostWork) -> Told:
+def _tell_all(work: HookWork | PostWork) -> HookState:
     """All that was read is told."""
     if isinstance(work, PostWork) or not work.events:
         return work.told
     return work.told._replace(cursor=work.events[-1][0], part=0)
 
 
-def _headers(webhook: Webhook) -> dict[str, str]:
+def _headers(webhook: TaskHook) -> dict[str, str]:
     headers = {_TOKEN: webhook.token} if webhook.token else {}
     if webhook.scheme and webhook.credentials:
         headers["Authorization"] = f"{webhook.scheme} {webhook.credentials}"
     return headers
 
 
-def _said(status: int) -> str:
+def _status_words(status: int) -> str:
     if 300 <= status < 400:
         return f"it answered {status}; redirects are not followed"
     return f"it answered {status}"

@@ -12,20 +12,20 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.features.deliveries.model import (
-    Answered,
-    Claim,
+    ClaimedLine,
     Closed,
-    Due,
+    DueLine,
     HookWork,
     Lines,
+    LineStep,
     Look,
     Post,
     Posts,
     PostWork,
-    Step,
+    ReceiverAnswer,
     Work,
 )
-from services.gateway.features.webhooks.model import Delivery, Failing, Told
+from services.gateway.features.webhooks.model import Failing, HookState, SignedPost
 from services.gateway.features.webhooks.rows import (
     FailingWebhooks,
     close_delivery,
@@ -47,7 +47,7 @@ _EVENTS_READ = 500
 _DUE_READ = 500  # of one partition in one look: among so many, each tenant gets its turn
 
 
-class _Place(NamedTuple):
+class _LinePlace(NamedTuple):
     """Where a line is kept."""
 
     deliveries: str
@@ -66,10 +66,10 @@ class RedisLines(Lines, Posts):
         self._failing = FailingWebhooks(self._scripts)
 
     @override
-    async def enqueue(self, delivery: Delivery) -> None:
+    async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _place(member)
-        arguments = [keys.pack(member), told_line(Told()), close_delivery(self._seal, delivery)]
+        arguments = [keys.pack(member), told_line(HookState()), close_delivery(self._seal, delivery)]
         await self._scripts.run("post_notice", [place.hash, place.deliveries], arguments)
 
     @override
@@ -81,17 +81,17 @@ class RedisLines(Lines, Posts):
         return Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
 
     @override
-    async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
+    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
         lease_ms = round(1000 * seconds)
         places = [_place(keys.unpack_delivery(one.member)) for one in due]
         calls: list[Call] = [
             ([place.deliveries], [one.member, one.score, lease_ms]) for place, one in zip(places, due, strict=True)
         ]
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
-        return [Claim(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token]
+        return [ClaimedLine(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token]
 
     @override
-    async def read(self, claim: Claim) -> Work | None:
+    async def read(self, claim: ClaimedLine) -> Work | None:
         member = keys.unpack_delivery(claim.member)
         try:
             work = await self._post(member) if isinstance(member, keys.PostMember) else await self._hook(member)
@@ -104,7 +104,7 @@ class RedisLines(Lines, Posts):
         return work
 
     @override
-    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
+    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
         place = _place(keys.unpack_delivery(claim.member))
         arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, told_line(told)]
         names = [place.deliveries, place.hash, place.events]
@@ -112,7 +112,7 @@ class RedisLines(Lines, Posts):
         if told.tries or told.disabled:
             await self._failing.note(claim.tenant, claim.member, _failing(work, told))
         elif work.told.tries:
-            await self._failing.mended(claim.tenant, claim.member)
+            await self._failing.forget(claim.tenant, claim.member)
         return token
 
     async def _post(self, member: keys.PostMember) -> PostWork | Closed | None:
@@ -141,21 +141,21 @@ class RedisLines(Lines, Posts):
         return HookWork(webhook, row.told, TaskRecord.model_validate_json(json), tuple(told))
 
 
-def _dues(flat: Sequence[str]) -> list[Due]:
+def _dues(flat: Sequence[str]) -> list[DueLine]:
     pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [Due(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
+    return [DueLine(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
 
 
-def _place(member: keys.WebhookMember | keys.PostMember) -> _Place:
+def _place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
     if isinstance(member, keys.PostMember):
         partition = keys.partition_keys(partition_of(member.tenant, member.post_id))
-        return _Place(partition.deliveries, partition.posts, partition.posts, "", True)
+        return _LinePlace(partition.deliveries, partition.posts, partition.posts, "", True)
     task = keys.task_keys(member.tenant, member.session_id, member.task_id)
     deliveries = keys.partition_keys_of(member.tenant, member.session_id).deliveries
-    return _Place(deliveries, task.push, task.events, task.record, False)
+    return _LinePlace(deliveries, task.push, task.events, task.record, False)
 
 
-def _failing(work: Work, told: Told) -> Failing:
+def _failing(work: Work, told: HookState) -> Failing:
     if isinstance(work, Closed):
         subject, config_id, url = work.subject, work.config_id, ""
     elif isinstance(work, PostWork):
@@ -171,7 +171,7 @@ class CountedPost(Post):
         self._post, self._meter = post, meter
 
     @override
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         began, outcome = perf_counter(), "undelivered"
         try:
             answered = await self._post.post(url, headers, body)
@@ -191,16 +191,16 @@ class CountedLines(Lines):
         return await self._lines.look(most, each)
 
     @override
-    async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
+    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
         return await self._lines.claim(due, seconds)
 
     @override
-    async def read(self, claim: Claim) -> Work | None:
+    async def read(self, claim: ClaimedLine) -> Work | None:
         return await self._lines.read(claim)
 
     @override
-    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
+    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
         token = await self._lines.settle(claim, work, told, step, seconds)
-        if step is Step.OFF:
+        if step is LineStep.OFF:
             self._meter.add(names.WEBHOOKS_OFF)
         return token

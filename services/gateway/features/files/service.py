@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField, UnknownTask, UnsupportedContent
+from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
 from services.gateway.features.files.model import FILE_ID, ClientFile, KeptFile
 from shared.contracts.task import HistoryMessage, TaskRecord
 from shared.domain.outgoing import Reach, Refused, check_url
@@ -53,11 +53,11 @@ class MessageFiles:
         return record.model_copy(update={"history": tuple(history)})
 
     async def one(self, record: TaskRecord, file_id: str) -> KeptFile:
-        """A file of a task that the caller may read. Raises ``UnknownTask`` and ``StoreUnavailable``."""
+        """A file of a task that the caller may read. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
         name = names_of_files(record).get(file_id)
         content = await self._content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:
-            raise UnknownTask(f"{record.task_id}/files/{file_id}")
+            raise NoVisibleTask(f"{record.task_id}/files/{file_id}")
         return KeptFile(name, content)
 
     def _check(self, file: ClientFile) -> None:

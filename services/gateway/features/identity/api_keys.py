@@ -46,14 +46,14 @@ class Fresh(NamedTuple):
     secret: str
 
 
-class Made(NamedTuple):
+class MadeKey(NamedTuple):
     """``token`` is what the holder sends; it is shown this once and kept nowhere."""
 
     key: ApiKey
     token: str
 
 
-def make(wish: Wish, tenant: str, created_by: str, fresh: Fresh) -> Made:
+def make(wish: Wish, tenant: str, created_by: str, fresh: Fresh) -> MadeKey:
     key = ApiKey(
         key_id=fresh.key_id,
         tenant=tenant,
@@ -69,7 +69,7 @@ def make(wish: Wish, tenant: str, created_by: str, fresh: Fresh) -> Made:
         messages_a_minute=wish.messages_a_minute,
         messages_a_day=wish.messages_a_day,
     )
-    return Made(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
+    return MadeKey(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
 
 
 def split(token: str) -> tuple[str, str] | None:
@@ -136,23 +136,23 @@ def operator_of(keys: Sequence[ApiKey], now: datetime) -> str | None:
     return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_good(now)), None)
 
 
-class KeyDesk:
+class KeyService:
     """What operators do with their tenant's keys. Every method raises ``NotAnOperator``."""
 
     def __init__(self, keyring: Keyring, fresh: Callable[[], Fresh]) -> None:
         self._keyring, self._fresh = keyring, fresh
 
-    async def create(self, wish: Wish, caller: Caller) -> tuple[Made, datetime]:
+    async def create(self, wish: Wish, caller: Caller) -> tuple[MadeKey, datetime]:
         check_operator(caller)
         fresh = self._fresh()
         made = make(wish, caller.tenant, caller.principal.id, fresh)
         await self._keyring.add(made.key)
         return made, fresh.now
 
-    async def listed(self, caller: Caller) -> tuple[list[ApiKey], datetime]:
+    async def list_keys(self, caller: Caller) -> tuple[list[ApiKey], datetime]:
         """The tenant's keys, the newest first, the revoked and expired ones too as long as they are kept."""
         check_operator(caller)
-        keys = await self._keyring.of(caller.tenant)
+        keys = await self._keyring.keys_of(caller.tenant)
         return sorted(keys, key=lambda key: key.created_at, reverse=True), self._fresh().now
 
     async def revoke(self, key_id: str, caller: Caller) -> tuple[ApiKey, datetime]:

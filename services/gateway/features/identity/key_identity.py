@@ -7,7 +7,7 @@ from functools import partial
 from typing_extensions import override
 
 from services.gateway.edge.errors import Unauthenticated
-from services.gateway.edge.limits import Errand, Standing
+from services.gateway.edge.limits import RateStanding, RequestCost
 from services.gateway.features.identity.api_keys import PREFIX, digest_of, holder, opens, split
 from services.gateway.features.identity.middleware import check
 from services.gateway.features.identity.model import Admitted, Allowance, Caller, Identity, RateMeter
@@ -17,7 +17,7 @@ from shared.domain.exact_json import JsonObject
 
 class UnverifiedIdentity(Identity):
     @override
-    async def at_the_door(self, headers: Mapping[str, str]) -> None:
+    async def identify(self, headers: Mapping[str, str]) -> None:
         return None
 
     @override
@@ -35,21 +35,21 @@ class KeyIdentity(Identity):
         self._meter, self._clock, self._usual = meter, clock, usual
 
     @override
-    async def at_the_door(self, headers: Mapping[str, str]) -> Caller | None:
-        return (await self.admit(headers, Errand.LOOK)).caller
+    async def identify(self, headers: Mapping[str, str]) -> Caller | None:
+        return (await self.admit(headers, RequestCost.LOOK)).caller
 
     @override
-    async def admit(self, headers: Mapping[str, str], errand: Errand) -> Admitted:
+    async def admit(self, headers: Mapping[str, str], errand: RequestCost) -> Admitted:
         token = _token(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
         parts = split(token)
         if parts is None:
-            raise _unknown()
+            raise _unknown_key()
         key_id, digest = parts[0], digest_of(parts[1])
         key, standing = await self._meter.of_key(key_id, digest, errand, self._usual)
         if key is None or not opens(key, parts[1], self._clock()):
-            raise _unknown()
+            raise _unknown_key()
         return Admitted(holder(key), check(standing), partial(self._count_message, key_id, digest))
 
     @override
@@ -59,12 +59,12 @@ class KeyIdentity(Identity):
         check_claim(let_in.principal, metadata)
         return let_in
 
-    async def _count_message(self, key_id: str, digest: str) -> Standing:
-        _, standing = await self._meter.of_key(key_id, digest, Errand.MESSAGE, self._usual)
+    async def _count_message(self, key_id: str, digest: str) -> RateStanding:
+        _, standing = await self._meter.of_key(key_id, digest, RequestCost.MESSAGE, self._usual)
         return check(standing)
 
 
-def _unknown() -> Unauthenticated:
+def _unknown_key() -> Unauthenticated:
     return Unauthenticated("the API key is unknown, expired or revoked")
 
 
@@ -80,18 +80,18 @@ class EitherIdentity(Identity):
         self._keys, self._tokens = keys, tokens
 
     @override
-    async def at_the_door(self, headers: Mapping[str, str]) -> Caller | None:
-        return await self._of(headers).at_the_door(headers)
+    async def identify(self, headers: Mapping[str, str]) -> Caller | None:
+        return await self._identity_for(headers).identify(headers)
 
     @override
-    async def admit(self, headers: Mapping[str, str], errand: Errand) -> Admitted:
-        return await self._of(headers).admit(headers, errand)
+    async def admit(self, headers: Mapping[str, str], errand: RequestCost) -> Admitted:
+        return await self._identity_for(headers).admit(headers, errand)
 
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         return self._keys.caller_of(let_in, metadata)
 
-    def _of(self, headers: Mapping[str, str]) -> Identity:
+    def _identity_for(self, headers: Mapping[str, str]) -> Identity:
         given = headers.get("authorization", "")
         if not given and "x-api-key" not in headers:
             raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")

@@ -13,10 +13,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, TooManyRequests, Unauthenticated
-from services.gateway.edge.limits import Errand, Measure, Standing
+from services.gateway.edge.limits import Measure, RateStanding, RequestCost
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
 from services.gateway.features.identity.model import Admitted, Caller, Identity
-from services.gateway.features.identity.throttle import Brake, Network, Strictness, source_of
+from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of
 from shared.ports.store import StoreUnavailable
 
 _MESSAGE_PATH = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
@@ -34,13 +34,13 @@ MESSAGE_METHODS = frozenset(
 )
 
 
-def errand_of(method: str, path: str) -> Errand:
+def cost_of(method: str, path: str) -> RequestCost:
     """What a request costs as far as its first line tells; a JSON-RPC message is counted once its method is known."""
     is_message = method == "POST" and _MESSAGE_PATH.fullmatch(path)
-    return Errand.REQUEST_AND_MESSAGE if is_message else Errand.REQUEST
+    return RequestCost.REQUEST_AND_MESSAGE if is_message else RequestCost.REQUEST
 
 
-def check(standing: Standing) -> Standing:
+def check(standing: RateStanding) -> RateStanding:
     """The same; raises ``TooManyRequests`` if a limit is used up."""
     for one in standing.measures:
         if one.name == standing.used_up:
@@ -48,17 +48,17 @@ def check(standing: Standing) -> Standing:
     return standing
 
 
-def limit_headers(standing: Standing) -> Mapping[str, str]:
+def limit_headers(standing: RateStanding) -> Mapping[str, str]:
     """As the IETF's draft "RateLimit header fields for HTTP" has them: what is allowed, and what is left of it."""
     if not standing.measures:
         return {}
     return {
         "RateLimit-Policy": ", ".join(f'"{one.name}";q={one.quota};w={one.window}' for one in standing.measures),
-        "RateLimit": ", ".join(map(_left, standing.measures)),
+        "RateLimit": ", ".join(map(_left_words, standing.measures)),
     }
 
 
-def _left(one: Measure) -> str:
+def _left_words(one: Measure) -> str:
     return f'"{one.name}";r={one.left};t={ceil(one.whole_in)}'
 
 
@@ -77,7 +77,7 @@ class Watch(NamedTuple):
     strictness: Strictness = Strictness()
 
 
-class Entry:
+class AdmittedRequest:
     """Who came in with a request, and where they stand to their limits as it is worked on."""
 
     def __init__(self, admitted: Admitted) -> None:
@@ -94,12 +94,12 @@ class Entry:
             raise
 
 
-class Door:
+class CallerMiddleware:
     """Middleware that asks ``identity`` once for each request and notes whom it let in."""
 
     def __init__(self, app: ASGIApp, identity: Identity, watch: Watch | None = None) -> None:
         self._app, self._identity, self._watch = app, identity, watch or Watch()
-        self._brake = Brake(monotonic, self._watch.strictness)
+        self._brake = FailureThrottle(monotonic, self._watch.strictness)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or _is_open(str(scope["path"])):
@@ -107,23 +107,23 @@ class Door:
         try:
             entry = scope[_ENTRY] = await self._entry(scope)
         except (Unauthenticated, NotEntitled, TooManyRequests, StoreUnavailable, IssuerUnavailable) as fault:
-            return await _turned_away(scope, fault)(scope, receive, send)
+            return await _reply_to_unadmitted(scope, fault)(scope, receive, send)
         return await self._app(scope, receive, _with_standing(send, entry))
 
-    async def _entry(self, scope: Scope) -> Entry:
+    async def _entry(self, scope: Scope) -> AdmittedRequest:
         headers = Headers(scope=scope)
         credential = hash(tuple(headers.get(name) for name in _CREDENTIALS))
         source = self._source(scope, headers)
         if wait := self._brake.wait(source, credential):
             raise TooManyRequests("too many were turned away who came from this address", wait)
         try:
-            admitted = await self._identity.admit(headers, errand_of(str(scope["method"]), str(scope["path"])))
+            admitted = await self._identity.admit(headers, cost_of(str(scope["method"]), str(scope["path"])))
         except Unauthenticated:
-            if any(name in headers for name in _CREDENTIALS) and self._brake.failed(source, credential):
+            if any(name in headers for name in _CREDENTIALS) and self._brake.count_failure(source, credential):
                 log.warning("guesses_braked", source=source)
             raise
-        self._brake.passed(credential)
-        return Entry(admitted)
+        self._brake.count_pass(credential)
+        return AdmittedRequest(admitted)
 
     def _source(self, scope: Scope, headers: Headers) -> str:
         peer = scope.get("client")
@@ -133,18 +133,18 @@ class Door:
 
 def let_in(request: Request) -> Caller | None:
     """Whom the door let in with this request; None where nobody checks."""
-    entry = cast("Entry | None", request.scope.get(_ENTRY))
+    entry = cast("AdmittedRequest | None", request.scope.get(_ENTRY))
     return entry.caller if entry else None
 
 
 async def count_message(request: Request) -> None:
     """Count a message whose method only its body told; raises ``TooManyRequests`` and ``StoreUnavailable``."""
-    entry = cast("Entry | None", request.scope.get(_ENTRY))
+    entry = cast("AdmittedRequest | None", request.scope.get(_ENTRY))
     if entry:
         await entry.count_message()
 
 
-def _turned_away(scope: Scope, fault: Exception) -> Response:
+def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
     match fault:
         case TooManyRequests():
             return _later(scope, fault)
@@ -172,7 +172,7 @@ def _later(scope: Scope, fault: TooManyRequests) -> Response:
     return reply
 
 
-def _with_standing(send: Send, entry: Entry) -> Send:
+def _with_standing(send: Send, entry: AdmittedRequest) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message).update(limit_headers(entry.standing))

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.limits import Errand, Standing
+from services.gateway.edge.limits import RateStanding, RequestCost
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject
@@ -16,7 +16,7 @@ class Caller(NamedTuple):
 
 
 class Identity(Protocol):
-    async def at_the_door(self, headers: Mapping[str, str]) -> Caller | None:
+    async def identify(self, headers: Mapping[str, str]) -> Caller | None:
         """Who is let in by what came in the headers; None where nobody checks.
 
         Raises ``Unauthenticated``, and may raise ``StoreUnavailable``.
@@ -27,12 +27,12 @@ class Identity(Protocol):
         """Who sends a request that was let in. ``metadata`` is what it says of itself; raises ``InvalidField``."""
         ...
 
-    async def admit(self, headers: Mapping[str, str], errand: "Errand") -> "Admitted":  # noqa: ARG002  not counted here
+    async def admit(self, headers: Mapping[str, str], errand: "RequestCost") -> "Admitted":  # noqa: ARG002  not counted here
         """Like ``at_the_door``, and what the request costs is counted, where anything is.
 
         Also raises ``TooManyRequests``.
         """
-        return Admitted(await self.at_the_door(headers))
+        return Admitted(await self.identify(headers))
 
 
 class Allowance(NamedTuple):
@@ -47,23 +47,23 @@ class Admitted(NamedTuple):
     """Who was let in, where they stand, and what counts one message of theirs (raises ``TooManyRequests``)."""
 
     caller: Caller | None
-    standing: Standing = Standing()
-    count_message: Callable[[], Awaitable[Standing]] | None = None
+    standing: RateStanding = RateStanding()
+    count_message: Callable[[], Awaitable[RateStanding]] | None = None
 
 
 class RateMeter(Protocol):
     """What callers have asked for lately, over all replicas. Both may raise ``StoreUnavailable``."""
 
     async def of_key(
-        self, key_id: str, digest: str, errand: Errand, usual: Allowance
-    ) -> tuple[ApiKey | None, Standing]:
+        self, key_id: str, digest: str, errand: RequestCost, usual: Allowance
+    ) -> tuple[ApiKey | None, RateStanding]:
         """A key, and its standing once the errand is counted: by its own allowance, else by the usual one.
 
         Counted only where the digest is that of the key's secret, so that nobody uses up another's allowance.
         """
         ...
 
-    async def of_bearer(self, caller: Caller, errand: Errand, usual: Allowance) -> Standing: ...
+    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateStanding: ...
 
 
 class Keyring(Protocol):
@@ -71,7 +71,7 @@ class Keyring(Protocol):
 
     async def find(self, key_id: str) -> ApiKey | None: ...
 
-    async def of(self, tenant: str) -> Sequence[ApiKey]: ...
+    async def keys_of(self, tenant: str) -> Sequence[ApiKey]: ...
 
     async def add(self, key: ApiKey) -> None: ...
 
@@ -80,7 +80,7 @@ class Keyring(Protocol):
         ...
 
 
-class Credential(NamedTuple):
+class SignInCredential(NamedTuple):
     """What somebody signed in to the console with: a key or token, or, where nobody checks, a name alone."""
 
     token: str = ""
@@ -90,15 +90,15 @@ class Credential(NamedTuple):
 class SignIns(Protocol):
     """Who is signed in to the console, the same for every replica. All may raise ``StoreUnavailable``."""
 
-    async def begin(self, credential: Credential) -> str:
+    async def begin(self, credential: SignInCredential) -> str:
         """A secret that stands for the credential until it is ended or too old: what the browser's cookie holds."""
         ...
 
-    async def find(self, secret: str) -> Credential | None: ...
+    async def find(self, secret: str) -> SignInCredential | None: ...
 
     async def end(self, secret: str) -> None: ...
 
-    async def refused(self, address: str) -> None:
+    async def count_refusal(self, address: str) -> None:
         """Count one sign-in that was refused."""
         ...
 

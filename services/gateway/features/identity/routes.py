@@ -8,8 +8,8 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge.body import read_object
 from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownKey
 from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import Statuses, kinds, refused
-from services.gateway.features.identity.api_keys import KeyDesk, key_view, read_wish
+from services.gateway.edge.replies import Statuses, kinds, refusal_reply
+from services.gateway.features.identity.api_keys import KeyService, key_view, read_wish
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from shared.domain.exact_json import JsonObject
@@ -25,13 +25,13 @@ _SECRET = {"Cache-Control": "no-store"}  # the one answer with a key's secret in
 
 
 class KeyEndpoints:
-    def __init__(self, desk: KeyDesk, identity: Identity, max_body: int) -> None:
+    def __init__(self, desk: KeyService, identity: Identity, max_body: int) -> None:
         self._desk, self._identity, self._max_body = desk, identity, max_body
 
     def routes(self) -> APIRouter:
         router = APIRouter()
         router.add_api_route("/keys/create", self.create, methods=["POST"], response_class=JSONResponse)
-        router.add_api_route("/keys/list", self.listed, methods=["POST"], response_class=JSONResponse)
+        router.add_api_route("/keys/list", self.list_all, methods=["POST"], response_class=JSONResponse)
         router.add_api_route("/keys/{key_id}/revoke", self.revoke, methods=["POST"], response_class=JSONResponse)
         return router
 
@@ -47,11 +47,11 @@ class KeyEndpoints:
 
         return await self._answer(request, act)
 
-    async def listed(self, request: Request) -> Response:
+    async def list_all(self, request: Request) -> Response:
         """``{"metadata"}``; 200 with the tenant's keys, the newest first, without their secrets."""
 
         async def act(_: JsonObject, caller: Caller) -> Response:
-            keys, now = await self._desk.listed(caller)
+            keys, now = await self._desk.list_keys(caller)
             return JSONResponse({"keys": [key_view(key, now) for key in keys]})
 
         return await self._answer(request, act)
@@ -70,4 +70,4 @@ class KeyEndpoints:
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return await act(body, caller)
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)

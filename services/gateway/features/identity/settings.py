@@ -15,7 +15,7 @@ _WAYS = ("keys", "jwt")
 Words = Annotated[tuple[str, ...], NoDecode]
 
 
-class DoorSettings(BaseSettings):
+class IdentitySettings(BaseSettings):
     """``AUTHENTICATION`` is ``keys``, ``jwt``, both with a comma, or ``off``."""
 
     authentication: str = Field(
@@ -94,12 +94,16 @@ class DoorSettings(BaseSettings):
         if "jwt" not in self.ways:
             return self
         if not self.jwt_issuer:
-            raise _refused("JWT_ISSUER must be set: AUTHENTICATION names jwt, and tokens are believed of one issuer.")
+            raise _bad_setting(
+                "JWT_ISSUER must be set: AUTHENTICATION names jwt, and tokens are believed of one issuer."
+            )
         if not self.jwt_audience:
-            raise _refused("JWT_AUDIENCE must be set: a token that is meant for another service opens nothing here.")
+            raise _bad_setting(
+                "JWT_AUDIENCE must be set: a token that is meant for another service opens nothing here."
+            )
         name, url = ("JWT_JWKS_URL", self.jwt_jwks_url) if self.jwt_jwks_url else ("JWT_ISSUER", self.jwt_issuer)
         if not may_be_asked(url):
-            raise _refused(f"{name} must be an https address; http is for this machine only.")
+            raise _bad_setting(f"{name} must be an https address; http is for this machine only.")
         return self
 
     @property
@@ -128,5 +132,5 @@ class DoorSettings(BaseSettings):
         )
 
 
-def _refused(sentence: str) -> PydanticCustomError:
+def _bad_setting(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("authentication", "{sentence}", {"sentence": sentence})

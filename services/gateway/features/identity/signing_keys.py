@@ -79,10 +79,10 @@ class SigningKeys:
         """
         if algorithm not in _ALL:
             return None
-        found = self._known(kid, algorithm) if self._are_good() else None
+        found = self._find_known(kid, algorithm) if self._are_good() else None
         if found is None:
             await self._renew_for(kid, algorithm)
-            found = self._known(kid, algorithm)
+            found = self._find_known(kid, algorithm)
             self._check_good(missed=found is None)
         return found
 
@@ -95,7 +95,7 @@ class SigningKeys:
     async def _renew_for(self, kid: str | None, algorithm: str) -> None:
         """Many that miss a key ask once, and strangers' ids make nobody ask more often than the pause allows."""
         async with self._turn:
-            missed = not self._are_good() or self._known(kid, algorithm) is None
+            missed = not self._are_good() or self._find_known(kid, algorithm) is None
             if missed and (self._tried_at is None or self._clock() - self._tried_at >= self._patience.again):
                 await self._fetch()
 
@@ -112,7 +112,7 @@ class SigningKeys:
             self._problem = str(error)
             log.warning("signing_keys_not_renewed", error=self._problem, known=len(self._keys))
 
-    def _known(self, kid: str | None, algorithm: str) -> SigningKey | None:
+    def _find_known(self, kid: str | None, algorithm: str) -> SigningKey | None:
         fitting = [key for key in self._keys if algorithm in key.algorithms and kid in (None, key.kid)]
         return fitting[0] if len(fitting) == 1 or (fitting and kid) else None
 
@@ -169,13 +169,13 @@ class HttpJwks(KeySource):
 
     @override
     async def fetch(self) -> list[JsonObject]:
-        published = await self._object(self._url or await self._discovered())
+        published = await self._object(self._url or await self._discover())
         keys = published.get("keys")
         if not isinstance(keys, list):
             raise IssuerUnavailable("what the issuer publishes is no key set: it has no list of keys")
         return [key for key in keys if isinstance(key, dict)]
 
-    async def _discovered(self) -> str:
+    async def _discover(self) -> str:
         document = await self._object(discovery_of(self._issuer))
         named, url = document.get("issuer"), document.get("jwks_uri")
         if named != self._issuer:

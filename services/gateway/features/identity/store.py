@@ -12,16 +12,16 @@ from cryptography.fernet import Fernet, InvalidToken
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.edge.limits import Errand, Measure, Standing
-from services.gateway.features.identity.model import Allowance, Caller, Credential, Keyring, RateMeter, SignIns
+from services.gateway.edge.limits import Measure, RateStanding, RequestCost
+from services.gateway.features.identity.model import Allowance, Caller, Keyring, RateMeter, SignInCredential, SignIns
 from shared.contracts.api_key import ApiKey
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 
 _USED_SECONDS = 60  # a key's last use is noted at most so often
 _MINUTE, _DAY = 60, 86400
-_REQUEST = (Errand.REQUEST, Errand.REQUEST_AND_MESSAGE)
-_MESSAGE = (Errand.MESSAGE, Errand.REQUEST_AND_MESSAGE)
+_REQUEST = (RequestCost.REQUEST, RequestCost.REQUEST_AND_MESSAGE)
+_MESSAGE = (RequestCost.MESSAGE, RequestCost.REQUEST_AND_MESSAGE)
 _MICRO = 1_000_000
 
 
@@ -31,18 +31,18 @@ class RedisMeter(RateMeter):
 
     @override
     async def of_key(
-        self, key_id: str, digest: str, errand: Errand, usual: Allowance
-    ) -> tuple[ApiKey | None, Standing]:
+        self, key_id: str, digest: str, errand: RequestCost, usual: Allowance
+    ) -> tuple[ApiKey | None, RateStanding]:
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
         reply = await self._admit(names, errand, usual, digest)
         return read_key(reply[0], reply[1], reply[2]), _standing(reply[3:])
 
     @override
-    async def of_bearer(self, caller: Caller, errand: Errand, usual: Allowance) -> Standing:
+    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateStanding:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
         return _standing((await self._admit(names, errand, usual, ""))[3:])
 
-    async def _admit(self, names: Sequence[str], errand: Errand, usual: Allowance, digest: str) -> list[str]:
+    async def _admit(self, names: Sequence[str], errand: RequestCost, usual: Allowance, digest: str) -> list[str]:
         wants: list[Argument] = [int(errand in _REQUEST), int(errand in _MESSAGE)]
         reply = await self._scripts.run("admit", names, [*wants, *usual, digest, _USED_SECONDS])
         return cast("list[str]", reply)
@@ -59,17 +59,17 @@ def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> A
     return ApiKey.model_validate_json(json).model_copy(update=since)
 
 
-def _standing(reply: Sequence[str]) -> Standing:
+def _standing(reply: Sequence[str]) -> RateStanding:
     """``reply`` is empty for a key that lets nobody in."""
     if not reply:
-        return Standing()
+        return RateStanding()
     used_up, wait, *numbers = reply
     rows = (
         _measure("requests", _MINUTE, numbers[0:3]),
         _measure("messages", _MINUTE, numbers[3:6]),
         _measure("daily", _DAY, numbers[6:9]),
     )
-    return Standing(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICRO)
+    return RateStanding(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICRO)
 
 
 def _measure(name: str, window: int, numbers: Sequence[str]) -> Measure:
@@ -87,7 +87,7 @@ class RedisKeyring(Keyring):
         return read_key(*cast("tuple[str | None, str | None, str | None]", row))
 
     @override
-    async def of(self, tenant: str) -> Sequence[ApiKey]:
+    async def keys_of(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.command("SMEMBERS", keys.api_keys_of(tenant)))
         found = {key_id: await self.find(key_id) for key_id in ids}
         if gone := [key_id for key_id, key in found.items() if key is None]:
@@ -102,15 +102,15 @@ class RedisKeyring(Keyring):
         await self._scripts.command("HSETNX", name, "json", key.model_dump_json())
         await self._scripts.command("SADD", keys.api_keys_of(key.tenant), key.key_id)
         if key.expires_at:
-            await self._kept_until(name, key.expires_at)
+            await self._keep_until(name, key.expires_at)
 
     @override
     async def revoke(self, key: ApiKey, at: datetime) -> None:
         name = keys.api_key(key.key_id)
         await self._scripts.command("HSETNX", name, "revoked_at", at.isoformat())
-        await self._kept_until(name, at)
+        await self._keep_until(name, at)
 
-    async def _kept_until(self, name: str, end: datetime) -> None:
+    async def _keep_until(self, name: str, end: datetime) -> None:
         leaves = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
         await self._scripts.command("EXPIREAT", name, int(leaves.timestamp()))
 
@@ -126,19 +126,19 @@ class RedisSignIns(SignIns):
         self._scripts = Scripts(redis)
 
     @override
-    async def begin(self, credential: Credential) -> str:
+    async def begin(self, credential: SignInCredential) -> str:
         secret = token_urlsafe(32)
         sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
         await self._scripts.command("SET", _name(secret), sealed, "EX", keys.CONSOLE_SECONDS)
         return secret
 
     @override
-    async def find(self, secret: str) -> Credential | None:
+    async def find(self, secret: str) -> SignInCredential | None:
         sealed = await self._scripts.command("GET", _name(secret))
         if sealed is None:
             return None
         try:
-            return Credential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
+            return SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
         except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
             return None
 
@@ -147,7 +147,7 @@ class RedisSignIns(SignIns):
         await self._scripts.command("DEL", _name(secret))
 
     @override
-    async def refused(self, address: str) -> None:
+    async def count_refusal(self, address: str) -> None:
         """Counted in a fixed window, which the first refusal opens."""
         name = keys.console_refused_key(address)
         await self._scripts.command("INCR", name)
@@ -159,12 +159,12 @@ class RedisSignIns(SignIns):
 
 
 def _name(secret: str) -> str:
-    return keys.console_key(_derived(secret, b"name").hex())
+    return keys.console_key(_derive_key(secret, b"name").hex())
 
 
 def _seal(secret: str) -> Fernet:
-    return Fernet(urlsafe_b64encode(_derived(secret, b"seal")))
+    return Fernet(urlsafe_b64encode(_derive_key(secret, b"seal")))
 
 
-def _derived(secret: str, use: bytes) -> bytes:
+def _derive_key(secret: str, use: bytes) -> bytes:
     return hmac.digest(secret.encode(), b"purple console " + use, "sha256")

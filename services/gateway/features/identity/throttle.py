@@ -15,7 +15,7 @@ class Strictness(NamedTuple):
     window: float = 60.0
 
 
-class Brake:
+class FailureThrottle:
     """Of this process alone: it spares the store the guesses, and a secret of 256 bits needs no more.
 
     A credential that was good lately is never held off, so that a neighbour behind the same address goes on.
@@ -33,7 +33,7 @@ class Brake:
             return 0.0
         return max(0.0, since + self._strictness.window - self._clock())
 
-    def failed(self, address: str, credential: int) -> bool:
+    def count_failure(self, address: str, credential: int) -> bool:
         """Whether it is this failure that sets the brake."""
         self._good.pop(credential, None)
         if not address:
@@ -46,7 +46,7 @@ class Brake:
         _trim(self._failures)
         return failures + 1 == self._strictness.failures
 
-    def passed(self, credential: int) -> None:
+    def count_pass(self, credential: int) -> None:
         self._good[credential] = None
         self._good.move_to_end(credential)
         _trim(self._good)
@@ -83,7 +83,7 @@ def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
         if before is None:
             break
         found = before
-    return _shown(found)
+    return _address_text(found)
 
 
 def _address(text: str) -> Address | None:
@@ -98,7 +98,7 @@ def _address(text: str) -> Address | None:
     return mapped or address
 
 
-def _shown(address: Address | None) -> str:
+def _address_text(address: Address | None) -> str:
     if isinstance(address, IPv6Address):
         return str(ip_network((address, _HOST_BITS), strict=False))
     return "" if address is None else str(address)

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.gateway.edge.errors import NotEntitled, Unauthenticated
 from services.gateway.edge.fields import MAX_ID
-from services.gateway.edge.limits import Errand, Standing
+from services.gateway.edge.limits import RateStanding, RequestCost
 from services.gateway.features.identity.middleware import check
 from services.gateway.features.identity.model import Admitted, Allowance, Caller, Identity, RateMeter
 from services.gateway.features.identity.roles import check_claim
@@ -122,13 +122,13 @@ class JwtIdentity(Identity):
         self._meter, self._usual = meter, usual
 
     @override
-    async def admit(self, headers: Mapping[str, str], errand: Errand) -> Admitted:
-        caller = await self.at_the_door(headers)
-        standing = await self._meter.of_bearer(caller, errand, self._usual) if any(self._usual) else Standing()
+    async def admit(self, headers: Mapping[str, str], errand: RequestCost) -> Admitted:
+        caller = await self.identify(headers)
+        standing = await self._meter.of_bearer(caller, errand, self._usual) if any(self._usual) else RateStanding()
         return Admitted(caller, check(standing), partial(self._count_message, caller))
 
     @override
-    async def at_the_door(self, headers: Mapping[str, str]) -> Caller:
+    async def identify(self, headers: Mapping[str, str]) -> Caller:
         """Raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
         given = headers.get("authorization", "")
         if not given.lower().startswith(_BEARER):
@@ -141,7 +141,7 @@ class JwtIdentity(Identity):
         key = await self._keys.find(kid, algorithm)
         if key is None:
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
-        return caller_in(self._verified(token, key.key, algorithm), self._names)
+        return caller_in(self._verify(token, key.key, algorithm), self._names)
 
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
@@ -150,12 +150,12 @@ class JwtIdentity(Identity):
         check_claim(let_in.principal, metadata)
         return let_in
 
-    async def _count_message(self, caller: Caller) -> Standing:
+    async def _count_message(self, caller: Caller) -> RateStanding:
         if not any(self._usual):
-            return Standing()
-        return check(await self._meter.of_bearer(caller, Errand.MESSAGE, self._usual))
+            return RateStanding()
+        return check(await self._meter.of_bearer(caller, RequestCost.MESSAGE, self._usual))
 
-    def _verified(self, token: str, key: object, algorithm: str) -> JsonObject:
+    def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:
         """The claims. The algorithm is one that the key's kind permits, whatever else the token's header says."""
         try:
             claims = jwt.decode(

@@ -24,7 +24,7 @@ class Learning(NamedTuple):
     synthesized: int = 0
 
 
-class History(NamedTuple):
+class LearningHistory(NamedTuple):
     """How it came to be: the quality of all tasks, each arm by process type and strategy, and counts by day (UTC).
 
     Days are in order; one on which no task ended is not there.
@@ -35,12 +35,12 @@ class History(NamedTuple):
     days: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
-class Statistics(Protocol):
+class LearningStatistics(Protocol):
     async def learning(self, tenant: str) -> Learning:
         """The tenant's statistics as they stand; may raise ``StoreUnavailable``."""
         ...
 
-    async def history(self, tenant: str) -> History:
+    async def history(self, tenant: str) -> LearningHistory:
         """How the tenant's statistics came to be; may raise ``StoreUnavailable``."""
         ...
 

@@ -9,11 +9,11 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge.body import read_object
 from services.gateway.edge.errors import InvalidField, NobodyImports, NotAnOperator
 from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import RETRY_LATER, Statuses, kinds, refused
+from services.gateway.edge.replies import RETRY_LATER, Statuses, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.learning.model import Statistics
-from services.gateway.features.learning.service import FileDesk, history_view, learning_view
+from services.gateway.features.learning.model import LearningStatistics
+from services.gateway.features.learning.service import LearningFileService, history_view, learning_view
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
@@ -28,7 +28,7 @@ _STATUS: Statuses = {
 class LearningFileEndpoints:
     """Each takes a body with ``metadata``; in the embedded profile the principal stands in it."""
 
-    def __init__(self, desk: FileDesk, identity: Identity, max_body: int) -> None:
+    def __init__(self, desk: LearningFileService, identity: Identity, max_body: int) -> None:
         self._desk, self._identity, self._max_body = desk, identity, max_body
 
     def routes(self) -> APIRouter:
@@ -59,10 +59,10 @@ class LearningFileEndpoints:
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(await act(body, caller))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)
 
 
-def rl_status_routes(statistics: Statistics, identity: Identity) -> APIRouter:
+def rl_status_routes(statistics: LearningStatistics, identity: Identity) -> APIRouter:
     router = APIRouter()
 
     @router.get("/rl/status", response_class=JSONResponse)
@@ -70,19 +70,19 @@ def rl_status_routes(statistics: Statistics, identity: Identity) -> APIRouter:
         async def told(tenant: str) -> JsonValue:
             return learning_view(await statistics.learning(tenant))
 
-        return await _answered(request, identity, told)
+        return await _answer_from(request, identity, told)
 
     @router.get("/rl/history", response_class=JSONResponse)
     async def rl_history(request: Request) -> Response:
         async def told(tenant: str) -> JsonValue:
             return history_view(await statistics.history(tenant))
 
-        return await _answered(request, identity, told)
+        return await _answer_from(request, identity, told)
 
     return router
 
 
-async def _answered(request: Request, identity: Identity, told: Callable[[str], Awaitable[JsonValue]]) -> Response:
+async def _answer_from(request: Request, identity: Identity, told: Callable[[str], Awaitable[JsonValue]]) -> Response:
     try:
         return JSONResponse(await told(identity.caller_of(let_in(request), {}).tenant))
     except InvalidField as fault:

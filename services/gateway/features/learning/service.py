@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField, NobodyImports
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator
-from services.gateway.features.learning.model import History, Learning, LearningFiles
+from services.gateway.features.learning.model import Learning, LearningFiles, LearningHistory
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
@@ -26,7 +26,7 @@ def learning_view(learning: Learning) -> dict[str, JsonValue]:
     }
 
 
-def history_view(history: History) -> dict[str, JsonValue]:
+def history_view(history: LearningHistory) -> dict[str, JsonValue]:
     """How it came to be: ``n`` tasks, the ``mean`` of all until then and the ``recent`` one since the point before."""
     return {
         "quality": _line(history.quality),
@@ -34,7 +34,7 @@ def history_view(history: History) -> dict[str, JsonValue]:
             process_type: {strategy: _line(line) for strategy, line in arms.items()}
             for process_type, arms in history.arms.items()
         },
-        "days": [{"day": day, **_counted(counts)} for day, counts in history.days.items()],
+        "days": [{"day": day, **_count_view(counts)} for day, counts in history.days.items()],
     }
 
 
@@ -52,10 +52,10 @@ def _line(line: Sequence[Moment]) -> JsonValue:
 
 def _case_log(learning: Learning) -> dict[str, JsonValue]:
     """``size`` and ``cap`` are of the log; the rest counts every task that has ever ended."""
-    return {"size": learning.cases, "cap": CASES_KEPT, **_counted(learning.counts)}
+    return {"size": learning.cases, "cap": CASES_KEPT, **_count_view(learning.counts)}
 
 
-def _counted(counts: Mapping[str, int]) -> dict[str, JsonValue]:
+def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
     """A dry run is counted in ``total`` and has no quality."""
     judged = {outcome.value: counts.get(outcome.value, 0) for outcome in CaseOutcome}
     cases = sum(judged.values())
@@ -72,7 +72,7 @@ def _arm(arm: Arm, score: float | None) -> dict[str, JsonValue]:
     return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
 
 
-class FileDesk:
+class LearningFileService:
     """Both methods raise ``NotAnOperator``, and may raise ``StoreUnavailable``. It is about the caller's own tenant."""
 
     def __init__(self, files: LearningFiles) -> None:

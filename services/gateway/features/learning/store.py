@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.learning.model import History, Learning, LearningFiles, Statistics
+from services.gateway.features.learning.model import Learning, LearningFiles, LearningHistory, LearningStatistics
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json, dumps
@@ -22,7 +22,7 @@ from shared.ports.store import StoreUnavailable
 _SECONDS = 2.0
 
 
-class RedisStatistics(Statistics):
+class RedisStatistics(LearningStatistics):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
@@ -44,7 +44,7 @@ class RedisStatistics(Statistics):
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
     @override
-    async def history(self, tenant: str) -> History:
+    async def history(self, tenant: str) -> LearningHistory:
         names = keys.learned_keys(tenant)
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             pipe.hgetall(names.trends)
@@ -52,7 +52,7 @@ class RedisStatistics(Statistics):
             trends, days = cast("tuple[dict[str, str], dict[str, str]]", await pipe.execute())
         try:
             drawn = {name: moments(read_points(text)) for name, text in trends.items()}
-            return History(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _days(days))
+            return LearningHistory(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _days(days))
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 

@@ -9,7 +9,7 @@ from shared.contracts.made_tool import MadeTool
 class Workshop(Protocol):
     """The tools that were made at run time. All may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def of(self, tenant: str) -> Sequence[MadeTool]:
+    async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
         """Every version there ever was, by name and version; the removed ones have no code."""
         ...
 

@@ -8,10 +8,10 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge.body import read_object
 from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownTool
 from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import Statuses, kinds, refused
+from services.gateway.edge.replies import Statuses, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.made_tools.service import WorkshopDesk, full_view, short_view
+from services.gateway.features.made_tools.service import MadeToolService, full_view, short_view
 from shared.ports.store import StoreUnavailable
 
 _STATUS: Statuses = {
@@ -23,21 +23,21 @@ _STATUS: Statuses = {
 
 
 class MadeToolEndpoints:
-    def __init__(self, desk: WorkshopDesk, identity: Identity, max_body: int) -> None:
+    def __init__(self, desk: MadeToolService, identity: Identity, max_body: int) -> None:
         self._desk, self._identity, self._max_body = desk, identity, max_body
 
     def routes(self) -> APIRouter:
         router = APIRouter()
-        router.add_api_route("/tools/made/list", self.listed, methods=["POST"], response_class=JSONResponse)
+        router.add_api_route("/tools/made/list", self.list_all, methods=["POST"], response_class=JSONResponse)
         router.add_api_route("/tools/made/{name}/show", self.show, methods=["POST"], response_class=JSONResponse)
         router.add_api_route("/tools/made/{name}/remove", self.remove, methods=["POST"], response_class=JSONResponse)
         return router
 
-    async def listed(self, request: Request) -> Response:
+    async def list_all(self, request: Request) -> Response:
         """``{"metadata"}``; 200 with every version of every tool, without code."""
 
         async def act(caller: Caller) -> Response:
-            return JSONResponse({"tools": [short_view(tool) for tool in await self._desk.listed(caller)]})
+            return JSONResponse({"tools": [short_view(tool) for tool in await self._desk.list_tools(caller)]})
 
         return await self._answer(request, act)
 
@@ -62,4 +62,4 @@ class MadeToolEndpoints:
             body = await read_object(request, self._max_body)
             return await act(self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata")))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)

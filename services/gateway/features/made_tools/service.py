@@ -14,20 +14,20 @@ from shared.contracts.made_tool import MadeTool
 _LONG = frozenset({"v", "code", "cases"})
 
 
-class WorkshopDesk:
+class MadeToolService:
     """Every method raises ``NotAnOperator``; an operator sees the tools of its own tenant and no others."""
 
     def __init__(self, workshop: Workshop, clock: Callable[[], datetime]) -> None:
         self._workshop, self._clock = workshop, clock
 
-    async def listed(self, caller: Caller) -> Sequence[MadeTool]:
+    async def list_tools(self, caller: Caller) -> Sequence[MadeTool]:
         check_operator(caller)
-        return await self._workshop.of(caller.tenant)
+        return await self._workshop.tools_of(caller.tenant)
 
     async def show(self, name: str, caller: Caller) -> Sequence[MadeTool]:
         """All versions of a tool; raises ``UnknownTool``."""
         check_operator(caller)
-        found = [tool for tool in await self._workshop.of(caller.tenant) if tool.name == name]
+        found = [tool for tool in await self._workshop.tools_of(caller.tenant) if tool.name == name]
         if not found:
             raise UnknownTool(name)
         return found

@@ -17,7 +17,7 @@ class RedisWorkshop(Workshop):
         self._scripts = Scripts(redis)
 
     @override
-    async def of(self, tenant: str) -> Sequence[MadeTool]:
+    async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).made))
         tools = [MadeTool.model_validate_json(row) for row in rows]
         return sorted(tools, key=lambda tool: (tool.name, tool.version))

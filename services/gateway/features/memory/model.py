@@ -17,7 +17,7 @@ class Thing(NamedTuple):
     links: EntityLinks = EntityLinks()
 
 
-class Remembered(NamedTuple):
+class TenantMemory(NamedTuple):
     """``facts``: the newest first, also those that hold no more. ``accuracy`` is by process type and kind.
 
     ``finding``: what finding facts took, by ``keys.LEARNED_KINDS``' ``memory``.
@@ -36,7 +36,7 @@ class Memories(Protocol):
         """The case log, the newest first."""
         ...
 
-    async def remembered(self, tenant: str) -> Remembered: ...
+    async def read_memory(self, tenant: str) -> TenantMemory: ...
 
 
 class Forgets(Protocol):
@@ -48,6 +48,6 @@ class Forgets(Protocol):
 
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None: ...
 
-    async def of(self, tenant: str) -> Sequence[ForgetRequest]:
+    async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         """The newest first."""
         ...

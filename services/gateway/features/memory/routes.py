@@ -9,12 +9,12 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge.body import read_object
 from services.gateway.edge.errors import InvalidField, NoSuchRequest, NotAnOperator
 from services.gateway.edge.fields import object_at, text_at
-from services.gateway.edge.replies import Statuses, kinds, refused
+from services.gateway.edge.replies import Statuses, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.memory.model import Remembered
+from services.gateway.features.memory.model import TenantMemory
 from services.gateway.features.memory.service import (
-    MemoryDesk,
+    MemoryService,
     accuracy_view,
     cases_view,
     entities_view,
@@ -36,7 +36,7 @@ _STATUS: Statuses = {
 class MemoryEndpoints:
     """Each takes a body, ``{"metadata"}``; in the embedded profile the principal stands in it."""
 
-    def __init__(self, desk: MemoryDesk, identity: Identity, max_body: int) -> None:
+    def __init__(self, desk: MemoryService, identity: Identity, max_body: int) -> None:
         self._desk, self._identity, self._max_body = desk, identity, max_body
 
     def routes(self) -> APIRouter:
@@ -63,15 +63,15 @@ class MemoryEndpoints:
 
     async def facts(self, request: Request) -> Response:
         """The facts, the newest first, also those that a newer one contradicts; and what finding them cost."""
-        return await self._shown(request, facts_view)
+        return await self._answer_with(request, facts_view)
 
     async def entities(self, request: Request) -> Response:
         """What tasks named, the most often seen first, with what it was named together with."""
-        return await self._shown(request, entities_view)
+        return await self._answer_with(request, entities_view)
 
     async def accuracy(self, request: Request) -> Response:
         """How often predicted limits and figures held, by process type and kind."""
-        return await self._shown(request, accuracy_view)
+        return await self._answer_with(request, accuracy_view)
 
     async def forget(self, request: Request) -> Response:
         """Ask that something be forgotten: ``scope`` is entity, session or tenant, ``subject`` which one."""
@@ -98,9 +98,9 @@ class MemoryEndpoints:
 
         return await self._answer(request, act)
 
-    async def _shown(self, request: Request, view: Callable[[Remembered], JsonValue]) -> Response:
+    async def _answer_with(self, request: Request, view: Callable[[TenantMemory], JsonValue]) -> Response:
         async def act(_: JsonObject, caller: Caller) -> JsonValue:
-            return view(await self._desk.remembered(caller))
+            return view(await self._desk.read_memory(caller))
 
         return await self._answer(request, act)
 
@@ -110,7 +110,7 @@ class MemoryEndpoints:
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(await act(body, caller))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)
 
 
 def _scope(body: JsonObject) -> ForgetScope:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField, NoSuchRequest
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator
-from services.gateway.features.memory.model import Forgets, Memories, Remembered, Thing
+from services.gateway.features.memory.model import Forgets, Memories, TenantMemory, Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.forget import ForgetRequest, ForgetScope
@@ -20,17 +20,17 @@ def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
     return {"cases": [case.model_dump(mode="json", exclude={"v"}) for case in cases]}
 
 
-def facts_view(remembered: Remembered) -> dict[str, JsonValue]:
+def facts_view(remembered: TenantMemory) -> dict[str, JsonValue]:
     """``holds`` is false of a fact that a newer one contradicts. ``finding`` says what finding them took."""
     finding: dict[str, JsonValue] = {name: count for name, count in remembered.finding.items() if name != "version"}
     return {"facts": [_fact(fact) for fact in remembered.facts], "finding": finding}
 
 
-def entities_view(remembered: Remembered) -> dict[str, JsonValue]:
+def entities_view(remembered: TenantMemory) -> dict[str, JsonValue]:
     return {"entities": [_thing(thing) for thing in remembered.things]}
 
 
-def accuracy_view(remembered: Remembered) -> dict[str, JsonValue]:
+def accuracy_view(remembered: TenantMemory) -> dict[str, JsonValue]:
     """``trust`` is what tasks are told: trust, verify, drift, or nothing yet."""
     rows = sorted(remembered.accuracy.items())
     return {"accuracy": [_accuracy(process, kind, row) for (process, kind), row in rows]}
@@ -68,7 +68,7 @@ def _accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
     }
 
 
-class MemoryDesk:
+class MemoryService:
     """Every method raises ``NotAnOperator``, and may raise ``StoreUnavailable``. A tenant sees its own alone."""
 
     def __init__(
@@ -80,9 +80,9 @@ class MemoryDesk:
         check_operator(caller)
         return await self._memories.cases(caller.tenant)
 
-    async def remembered(self, caller: Caller) -> Remembered:
+    async def read_memory(self, caller: Caller) -> TenantMemory:
         check_operator(caller)
-        return await self._memories.remembered(caller.tenant)
+        return await self._memories.read_memory(caller.tenant)
 
     async def forget(self, caller: Caller, scope: ForgetScope, subject: str) -> ForgetRequest:
         """Ask for it. A learner does it, in a moment: ``progress`` tells how far it is."""
@@ -110,4 +110,4 @@ class MemoryDesk:
 
     async def requests(self, caller: Caller) -> Sequence[ForgetRequest]:
         check_operator(caller)
-        return await self._forgets.of(caller.tenant)
+        return await self._forgets.requests_of(caller.tenant)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.memory.model import Forgets, Memories, Remembered, Thing
+from services.gateway.features.memory.model import Forgets, Memories, TenantMemory, Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
@@ -38,7 +38,7 @@ class RedisMemories(Memories):
         return tuple(_all(CaseEntry, rows))
 
     @override
-    async def remembered(self, tenant: str) -> Remembered:
+    async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
@@ -48,10 +48,10 @@ class RedisMemories(Memories):
         facts, things, links, accuracy, finding = cast(
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
         )
-        return Remembered(
+        return TenantMemory(
             tuple(_all(KnownFact, facts)),
             _things(things, links),
-            {keys.unpack_accuracy_field(field): row for field, row in _named(Accuracy, accuracy).items()},
+            {keys.unpack_accuracy_field(field): row for field, row in _rows_of(Accuracy, accuracy).items()},
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
 
@@ -81,19 +81,19 @@ class RedisForgets(Forgets):
         return next(_all(ForgetRequest, [str(row)] if row else []), None)
 
     @override
-    async def of(self, tenant: str) -> Sequence[ForgetRequest]:
+    async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).forgets))
         return sorted(_all(ForgetRequest, rows), key=lambda request: request.asked_at, reverse=True)
 
 
 def _things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
     """The most often seen first."""
-    linked = _named(EntityLinks, links)
-    found = [Thing(row, linked.get(field, EntityLinks())) for field, row in _named(KnownEntity, entities).items()]
+    linked = _rows_of(EntityLinks, links)
+    found = [Thing(row, linked.get(field, EntityLinks())) for field, row in _rows_of(KnownEntity, entities).items()]
     return tuple(sorted(found, key=lambda thing: (-thing.entity.seen, -thing.entity.last_seen.timestamp())))
 
 
-def _named(kind: type[Row], rows: Mapping[str, str]) -> dict[str, Row]:
+def _rows_of(kind: type[Row], rows: Mapping[str, str]) -> dict[str, Row]:
     return {field: found for field, row in rows.items() for found in _all(kind, [row])}
 
 

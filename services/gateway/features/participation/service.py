@@ -13,7 +13,7 @@ from typing_extensions import override
 from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessments
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_client
-from services.gateway.features.tasks.listing import TaskLists, Wanted
+from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.submit import Participating
 from shared.contracts.assessment.base import Told
@@ -34,7 +34,7 @@ _STARTS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
 _FENCE = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
 
 
-class Kind(StrEnum):
+class WordKind(StrEnum):
     START = "assessment_start"
     TURN = "turn_start"
     COMPLETE = "assessment_complete"
@@ -43,35 +43,35 @@ class Kind(StrEnum):
 class Heard(NamedTuple):
     """``guessed``: it does not say what it is, and is that only where an assessment runs."""
 
-    kind: Kind
+    kind: WordKind
     data: JsonObject
     guessed: bool = False
 
 
-def heard(message: ClientMessage) -> Heard | None:
+def read_assessment_word(message: ClientMessage) -> Heard | None:
     """What the message tells of an assessment; raises ``InvalidField`` for a key that stands in the wrong place."""
     found = None if message.solver else next(filter(None, map(_read, _objects(message))), None)
-    if found is None or found.kind is not Kind.START:
+    if found is None or found.kind is not WordKind.START:
         _check_no_key(message, "task" if message.solver else "message.parts")
     return found
 
 
 def start_of(data: JsonObject) -> AssessmentStart:
     """Raises ``InvalidField``, which tells nothing of the values."""
-    start = _checked(AssessmentStart, {"initial_state_summary": {}, **data})
+    start = _check_shape(AssessmentStart, {"initial_state_summary": {}, **data})
     if not (start.api_key.isascii() and start.api_key.isprintable() and 0 < len(start.api_key) <= 4096):
-        raise InvalidField(f"{Kind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
+        raise InvalidField(f"{WordKind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
     return start
 
 
 def turn_of(data: JsonObject) -> TurnStart:
     """Raises ``InvalidField``."""
-    return _checked(TurnStart, data)
+    return _check_shape(TurnStart, data)
 
 
 def _objects(message: ClientMessage) -> list[JsonObject]:
     """The data parts, and the text if that is a JSON object."""
-    parts = [_unwrapped(part) for part in message.data]
+    parts = [_unwrap(part) for part in message.data]
     text = message.text.strip()
     if fenced := _FENCE.fullmatch(text):
         text = fenced["inside"]
@@ -81,36 +81,38 @@ def _objects(message: ClientMessage) -> list[JsonObject]:
         return parts
 
 
-def _unwrapped(part: JsonObject) -> JsonObject:
+def _unwrap(part: JsonObject) -> JsonObject:
     inner = part.get("data")
     return inner if len(part) == 1 and isinstance(inner, dict) else part
 
 
 def _read(data: JsonObject) -> Heard | None:
     said = data.get("message_type")
-    if said in tuple(Kind):
-        return Heard(Kind(str(said)), data)
+    if said in tuple(WordKind):
+        return Heard(WordKind(str(said)), data)
     if "api_key" in data and any(name in data for name in _WORLD):
-        return Heard(Kind.START, data)
-    return _guessed(data) if said is None else None
+        return Heard(WordKind.START, data)
+    return _guess_word(data) if said is None else None
 
 
-def _guessed(data: JsonObject) -> Heard | None:
+def _guess_word(data: JsonObject) -> Heard | None:
     if {"turn_number", "current_time"} <= data.keys():
-        return Heard(Kind.TURN, data, guessed=True)
+        return Heard(WordKind.TURN, data, guessed=True)
     if list(data) == ["reason"] and data["reason"] in _REASONS:
-        return Heard(Kind.COMPLETE, data, guessed=True)
+        return Heard(WordKind.COMPLETE, data, guessed=True)
     return None
 
 
 def _check_no_key(message: ClientMessage, field: str) -> None:
     for written in (message.whole_text, dumps(message.metadata)):
         if _KEY.search(written) and _STARTS.search(written):
-            cause = f"there seems to be an {Kind.START} in it, with a key: send it as one data part, or as JSON alone"
+            cause = (
+                f"there seems to be an {WordKind.START} in it, with a key: send it as one data part, or as JSON alone"
+            )
             raise InvalidField(field, cause)
 
 
-def _checked(shape: type[_T], data: JsonObject) -> _T:
+def _check_shape(shape: type[_T], data: JsonObject) -> _T:
     kind: Json = shape.model_fields["message_type"].default
     try:
         return shape.model_validate(plain_values({"message_type": kind, **data}))
@@ -126,14 +128,14 @@ BEGUN = "The assessment has begun; each turn_start is answered with turn_complet
 OVER = "The assessment is over; the key to its world is forgotten."
 
 
-class World(NamedTuple):
+class PermittedWorlds(NamedTuple):
     """Which worlds may be named: what the operator lists, and this machine's own where ``loopback`` says so."""
 
     allowed_hosts: Collection[str] = ()
     loopback: bool = False
 
 
-class ParticipationDesk(Participating):
+class ParticipationService(Participating):
     """``participations`` is None where no key to keep them under was given: then none is begun."""
 
     def __init__(
@@ -144,14 +146,14 @@ class ParticipationDesk(Participating):
         lists: TaskLists,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
-        world: World,
+        world: PermittedWorlds,
     ) -> None:
         self._kept, self._tasks, self._wakes, self._lists = participations, tasks, wakes, lists
         self._clock, self._new_id, self._world = clock, new_id, world
 
     @override
     async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
-        found = heard(message)
+        found = read_assessment_word(message)
         if found is None:
             return message
         check_client(caller)
@@ -159,17 +161,17 @@ class ParticipationDesk(Participating):
             if found.guessed:
                 return message
             raise NoAssessments
-        return await self._heard(found, message, caller, self._kept)
+        return await self._take_word(found, message, caller, self._kept)
 
-    async def _heard(
+    async def _take_word(
         self, found: Heard, message: ClientMessage, caller: Caller, kept: Participations
     ) -> ClientMessage | TaskRecord:
-        if found.kind is Kind.START:
+        if found.kind is WordKind.START:
             return await self._begin(found, message, caller, kept)
         running = await _running(message, caller, kept)
         if found.guessed and running is None:
             return message
-        if found.kind is Kind.COMPLETE:
+        if found.kind is WordKind.COMPLETE:
             return await self._complete(message, caller, running, kept)
         return await self._turn(found, message, caller, running, kept)
 
@@ -177,9 +179,9 @@ class ParticipationDesk(Participating):
         """A start that names no context has a session of its own; the caller's one before, if it was such, is over."""
         start, now = start_of(found.data), self._clock()
         self._check_world(start.ues_url)
-        name = _named(caller, "assessment", message.message_id or self._new_id())
+        name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or own_session(caller, name)
-        before = await (kept.of(caller.tenant, session) if message.session_id else kept.latest(*_of(caller)))
+        before = await (kept.of(caller.tenant, session) if message.session_id else kept.latest(*_names_of(caller)))
         beginning = Beginning(name, session, caller.principal.id, start.ues_url, start.api_key, now)
         try:
             begun = await kept.begin(caller.tenant, beginning)
@@ -226,7 +228,7 @@ class ParticipationDesk(Participating):
     async def _end(self, participation: Participation, caller: Caller, kept: Participations) -> None:
         """The key goes first: from then on nothing more can be done in that world."""
         await kept.drop(caller.tenant, participation)
-        wanted = Wanted(caller.tenant, session=participation.session_id, states=_OPEN)
+        wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
             if _is_turn_of(record, participation):
                 await self._stop(record, caller)
@@ -248,7 +250,7 @@ class ParticipationDesk(Participating):
         try:
             check_url(url, reach)
         except Refused as error:
-            raise InvalidField(f"{Kind.START}.ues_url", error.message) from None
+            raise InvalidField(f"{WordKind.START}.ues_url", error.message) from None
 
     def _answer(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
         now = self._clock()
@@ -270,14 +272,14 @@ class ParticipationDesk(Participating):
 async def _running(message: ClientMessage, caller: Caller, kept: Participations) -> Participation | None:
     """That of the context; of a message without one, the last that the caller began."""
     if message.session_id is None:
-        return await kept.latest(*_of(caller))
+        return await kept.latest(*_names_of(caller))
     found = await kept.of(caller.tenant, message.session_id)
     return found if found and found.caller == caller.principal.id else None
 
 
 def own_session(caller: Caller, assessment: str) -> str:
     """The session of an assessment whose start names no context."""
-    return _named(caller, "assessed", assessment)
+    return _derive_id(caller, "assessed", assessment)
 
 
 def _gives_way(before: Participation, caller: Caller, begun: Participation) -> bool:
@@ -290,9 +292,9 @@ def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:
     return assessed is not None and assessed.assessment == participation.assessment
 
 
-def _of(caller: Caller) -> tuple[str, str]:
+def _names_of(caller: Caller) -> tuple[str, str]:
     return caller.tenant, caller.principal.id
 
 
-def _named(caller: Caller, *parts: str) -> str:
+def _derive_id(caller: Caller, *parts: str) -> str:
     return str(uuid5(NAMESPACE_OID, "\x00".join((caller.tenant, caller.principal.id, *parts))))

@@ -6,16 +6,16 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.body import read_object
-from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownTenant
+from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTenant
 from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import Statuses, kinds, refused
+from services.gateway.edge.replies import Statuses, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.records.model import PolicyUnchecked
 from services.gateway.features.records.service import (
     BaseNeeded,
     NoRecord,
-    RecordDesk,
+    RecordService,
     history_view,
     problems_view,
     read_base,
@@ -33,7 +33,7 @@ from shared.ports.tenant_records import VersionConflict
 _STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
-    UnknownTenant: 404,
+    NoVisibleTenant: 404,
     NoRecord: 404,
     BaseNeeded: 428,
     StoreUnavailable: 503,
@@ -43,7 +43,7 @@ _Act = Callable[[JsonObject, Caller], Awaitable[Response]]
 
 
 class RecordEndpoints:
-    def __init__(self, desk: RecordDesk, identity: Identity, max_body: int) -> None:
+    def __init__(self, desk: RecordService, identity: Identity, max_body: int) -> None:
         self._desk, self._identity, self._max_body = desk, identity, max_body
 
     def routes(self) -> APIRouter:
@@ -123,7 +123,7 @@ class RecordEndpoints:
             said = f"{conflict}: read it again and change that"
             return JSONResponse({"error": said, "version": conflict.now}, 412, _etag(conflict.now))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)
 
 
 def _version(tenant: str, version: TenantVersion) -> Response:

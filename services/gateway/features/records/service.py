@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField, Refusal, UnknownTenant
+from services.gateway.edge.errors import GatewayRefusal, InvalidField, NoVisibleTenant
 from services.gateway.edge.fields import count_at, text_at
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator
@@ -22,20 +22,20 @@ from shared.ports.tenant_records import TenantRecords
 _LONGEST_COMMENT = 500
 
 
-class NoRecord(Refusal):
+class NoRecord(GatewayRefusal):
     def __init__(self, tenant: str, number: int | None = None) -> None:
         which = "" if number is None else f" of version {number}"
         super().__init__(f"tenant {tenant!r} has no stored record{which}; without one, that of TENANT_FILE holds")
 
 
-class BaseNeeded(Refusal):
+class BaseNeeded(GatewayRefusal):
     def __init__(self) -> None:
         super().__init__(
             'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'
         )
 
 
-class Change(NamedTuple):
+class RecordChange(NamedTuple):
     """A document in the place of version ``base``; ``restored``: the version that it repeats."""
 
     document: JsonObject
@@ -51,8 +51,8 @@ class Addresses(NamedTuple):
     notices: UrlCheck
 
 
-class RecordDesk:
-    """Every method raises ``NotAnOperator`` and ``UnknownTenant``: an operator has to do with one tenant alone."""
+class RecordService:
+    """Every method raises ``NotAnOperator`` and ``NoVisibleTenant``: an operator has to do with one tenant alone."""
 
     def __init__(
         self, records: TenantRecords, policies: PolicyCheck, addresses: Addresses, clock: Callable[[], datetime]
@@ -71,13 +71,13 @@ class RecordDesk:
         _check(tenant, caller)
         return await self._records.history(tenant)
 
-    async def put(self, tenant: str, change: Change, caller: Caller) -> TenantVersion:
+    async def put(self, tenant: str, change: RecordChange, caller: Caller) -> TenantVersion:
         """The new version, once it holds. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
         _check(tenant, caller)
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
         record = read_owned_record(document, tenant)
-        misplaced = tuple(_misplaced(record, self._addresses))
+        misplaced = tuple(_misplaced_addresses(record, self._addresses))
         if problems := (*misplaced, *await self._policies.problems(record.policies)):
             raise BadRecord(problems)
         by, now = caller.principal.id, self._clock()
@@ -96,7 +96,7 @@ class RecordDesk:
         """What an earlier version said, as a version of its own; checked anew, for rules may have become stricter."""
         before = await self.show(tenant, number, caller)
         base = await self._records.latest(tenant) if base is None else base
-        return await self.put(tenant, Change(before.document, base, comment, number), caller)
+        return await self.put(tenant, RecordChange(before.document, base, comment, number), caller)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Let the tenant have no stored record any more; earlier versions can be restored. Raises ``NoRecord``."""
@@ -116,7 +116,7 @@ class RecordDesk:
         return await self._records.version(tenant, number) if number else None
 
 
-def _misplaced(record: TenantRecord, addresses: Addresses) -> Iterator[FieldProblem]:
+def _misplaced_addresses(record: TenantRecord, addresses: Addresses) -> Iterator[FieldProblem]:
     """The addresses that would never be called, as far as their text tells; an executor looks again as it connects."""
     for place, one in enumerate(record.connections):
         token_url = one.credential.token_url if one.credential else ""
@@ -136,7 +136,7 @@ def _problem(url: str, reach: Reach) -> str | None:
     return None
 
 
-def read_change(body: JsonObject, if_match: str | None) -> Change:
+def read_change(body: JsonObject, if_match: str | None) -> RecordChange:
     """``{"record", "comment"}``; raises ``InvalidField`` and ``BaseNeeded``."""
     document = body.get("record")
     if not isinstance(document, dict):
@@ -145,7 +145,7 @@ def read_change(body: JsonObject, if_match: str | None) -> Change:
     base = _number(document.get("version")) if base is None else base
     if base is None:
         raise BaseNeeded
-    return Change(document, base, read_comment(body))
+    return RecordChange(document, base, read_comment(body))
 
 
 def read_comment(body: JsonObject) -> str:
@@ -188,7 +188,7 @@ def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Js
     rows: list[Json] = []
     for place, version in enumerate(versions):
         known = before[place] if place < len(before) else None
-        rows.append({**_who(version), "changed": None if known is None else _changed(known, version.document)})
+        rows.append({**_who(version), "changed": None if known is None else _changed_fields(known, version.document)})
     return {"tenant": tenant, "versions": rows}
 
 
@@ -207,7 +207,7 @@ def _who(version: TenantVersion) -> dict[str, Json]:
     }
 
 
-def _changed(before: JsonObject, after: JsonObject) -> list[Json]:
+def _changed_fields(before: JsonObject, after: JsonObject) -> list[Json]:
     names = sorted({*before, *after} - {"version"})
     return [name for name in names if before.get(name) != after.get(name)]
 
@@ -215,4 +215,4 @@ def _changed(before: JsonObject, after: JsonObject) -> list[Json]:
 def _check(tenant: str, caller: Caller) -> None:
     check_operator(caller)
     if tenant != caller.tenant:
-        raise UnknownTenant(tenant)
+        raise NoVisibleTenant(tenant)

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
 
 from services.gateway.edge.body import BadCall, read_object
-from services.gateway.edge.errors import InvalidField, Refusal, TenantStopped, TooManyRequests
+from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTenant, TooManyRequests
 from services.gateway.edge.replies import FAILED
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import Ask, read_solver, solver_view, status_of
-from services.gateway.features.tasks.service import TaskDesk
+from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import answer_of
 from shared.contracts.task import TaskRecord
 from shared.ports.store import StoreUnavailable
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 class SolverEndpoint:
-    def __init__(self, desk: TaskDesk, identity: Identity, max_body: int) -> None:
+    def __init__(self, desk: TaskService, identity: Identity, max_body: int) -> None:
         self._desk, self._identity, self._max_body = desk, identity, max_body
 
     def routes(self) -> APIRouter:
@@ -40,16 +40,16 @@ class SolverEndpoint:
         """
         try:
             body = await read_object(request, self._max_body)
-            return await self._solved(read_solver(body), self._identity.caller_of(let_in(request), {}))
+            return await self._solve(read_solver(body), self._identity.caller_of(let_in(request), {}))
         except BadCall as bad:
             return _error(bad.status, bad.message)
         except InvalidField as fault:
             return _field_error(fault)
-        except TenantStopped as fault:
+        except StoppedTenant as fault:
             return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
         except TooManyRequests as fault:
             return JSONResponse({"error": str(fault)}, 429, {"Retry-After": str(fault.wait)})
-        except Refusal as fault:
+        except GatewayRefusal as fault:
             return _error(409, str(fault))
         except StoreUnavailable as fault:
             return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
@@ -57,10 +57,10 @@ class SolverEndpoint:
             log.exception("request_failed", path=PATH)
             return _error(500, FAILED)
 
-    async def _solved(self, ask: Ask, caller: Caller) -> JSONResponse:
+    async def _solve(self, ask: Ask, caller: Caller) -> JSONResponse:
         ticket = await self._desk.submit(ask.message, caller)
         record = await self._desk.wait(ticket)
-        await self._desk.answered(ticket, record)
+        await self._desk.note_answer(ticket, record)
         return _reply(ask, record)
 
 

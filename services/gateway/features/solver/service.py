@@ -66,21 +66,21 @@ def asks_for_an_order(task: str) -> bool:
 
 def answers_in(text: str, wanted: Format, *, in_given_order: bool) -> tuple[str, ...]:
     """The answers, sorted alphabetically unless their order was asked for. Empty for a text without any."""
-    found = tuple(filter(None, (item.strip() for item in _found(text.strip(), wanted))))
+    found = tuple(filter(None, (item.strip() for item in _find_answers(text.strip(), wanted))))
     return found if in_given_order else tuple(sorted(found, key=lambda item: (item.casefold(), item)))
 
 
-def _found(text: str, wanted: Format) -> tuple[str, ...]:
+def _find_answers(text: str, wanted: Format) -> tuple[str, ...]:
     match wanted:
         case "single":
             return _single(text)
         case "json":
-            return _whole_json(text) or _listed(text)
+            return _whole_json(text) or _list_items(text)
         case "list":
-            return _listed(text)
+            return _list_items(text)
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _list_items(text: str) -> tuple[str, ...]:
     """A JSON array, else the items of a numbered or bulleted list, else what commas or semicolons separate."""
     array = _array_in(text)
     if array is not None:
@@ -88,10 +88,10 @@ def _listed(text: str) -> tuple[str, ...]:
     items = tuple(_ITEM.finditer(text))
     if items and _REFUSAL.search(text[: items[0].start()].replace("’", "'").strip()):
         return (text,)
-    return tuple(match["item"] for match in items) or _separated(text)
+    return tuple(match["item"] for match in items) or _separate(text)
 
 
-def _separated(text: str) -> tuple[str, ...]:
+def _separate(text: str) -> tuple[str, ...]:
     if "\n" in text or _is_refusal(text):
         return (text,)
     return tuple(_BETWEEN.split(text))
@@ -109,12 +109,12 @@ def _is_refusal(text: str) -> bool:
 
 
 def _single(text: str) -> tuple[str, ...]:
-    array = _parsed(text)
+    array = _parse_json(text)
     return (_as_text(array[0]),) if isinstance(array, list) and len(array) == 1 else (text,)
 
 
 def _whole_json(text: str) -> tuple[str, ...]:
-    value = _parsed(text)
+    value = _parse_json(text)
     if isinstance(value, list):
         return tuple(map(_as_text, value))
     return (dumps(value),) if isinstance(value, dict) else ()
@@ -122,7 +122,7 @@ def _whole_json(text: str) -> tuple[str, ...]:
 
 def _array_in(text: str) -> list[Json] | None:
     """The text as an array, or the first array of texts within it; a bare ``[1]`` in prose is a footnote."""
-    whole = _parsed(text)
+    whole = _parse_json(text)
     if isinstance(whole, list):
         return whole
     return next((array for array in _arrays(text) if any(isinstance(item, str) for item in array)), None)
@@ -147,7 +147,7 @@ def _array_at(text: str, start: int) -> tuple[list[Json] | None, int]:
     return cast("list[Json]", array), end
 
 
-def _parsed(text: str) -> Json:
+def _parse_json(text: str) -> Json:
     try:
         return loads(text)
     except ValueError:

@@ -17,32 +17,32 @@ _LAST_SEQ = 2**64 - 1
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class EventPlace:
     """One event's place in a stream."""
 
     ms: int
     seq: int
 
     @classmethod
-    def of(cls, stream_id: str) -> "Place":
+    def parse(cls, stream_id: str) -> "EventPlace":
         ms, _, seq = stream_id.partition("-")
         return cls(int(ms), int(seq or 0))
 
     @property
-    def before(self) -> "Place":
+    def before(self) -> "EventPlace":
         """The last place before this one that an event could have."""
         if self.seq:
-            return Place(self.ms, self.seq - 1)
-        return Place(self.ms - 1, _LAST_SEQ) if self.ms else self
+            return EventPlace(self.ms, self.seq - 1)
+        return EventPlace(self.ms - 1, _LAST_SEQ) if self.ms else self
 
     def __str__(self) -> str:
         return f"{self.ms}-{self.seq}"
 
 
-class Seen(NamedTuple):
+class SeenEvents(NamedTuple):
     """What a client has: everything up to ``place``, or of that event only the parts up to ``part``."""
 
-    place: Place
+    place: EventPlace
     part: int | None = None
 
     @property
@@ -56,8 +56,8 @@ class Seen(NamedTuple):
 
     def has(self, stream_id: str, part: int | None) -> bool:
         """Whether it had that part of an event already; None is the event's last part."""
-        if self.part is None or Place.of(stream_id) != self.place:
-            return Place.of(stream_id) <= self.place
+        if self.part is None or EventPlace.parse(stream_id) != self.place:
+            return EventPlace.parse(stream_id) <= self.place
         return part is not None and part <= self.part
 
 
@@ -65,7 +65,7 @@ def event_id(stream_id: str, part: int | None) -> str:
     return stream_id if part is None else f"{stream_id}.{part}"
 
 
-def read_seen(text: str | None) -> Seen | None:
+def read_seen(text: str | None) -> SeenEvents | None:
     """What a ``Last-Event-ID`` says; None if it says nothing, or 0. Raises ``InvalidField`` for what no stream gave."""
     if not text or text == "0":
         return None
@@ -73,7 +73,7 @@ def read_seen(text: str | None) -> Seen | None:
     if found is None:
         raise InvalidField(HEADER, "must be an id that this stream gave")
     ms, seq, part = found.groups()
-    return Seen(Place(int(ms), int(seq or 0)), None if part is None else int(part))
+    return SeenEvents(EventPlace(int(ms), int(seq or 0)), None if part is None else int(part))
 
 
 class Resumption(NamedTuple):
@@ -82,19 +82,19 @@ class Resumption(NamedTuple):
     ``lost_after`` is set where events that it has not seen are kept no longer: its last id.
     """
 
-    seen: Seen | None
+    seen: SeenEvents | None
     lost_after: str | None = None
 
 
-def resumption(seen: Seen | None, standing: Standing) -> Resumption:
+def resumption(seen: SeenEvents | None, standing: Standing) -> Resumption:
     """Where a client that says it has seen so much goes on in a stream that stands so.
 
     An id from before a stream's first event is another stream's: of this one the client has nothing, and lacks nothing.
     """
     if seen is None:
         return Resumption(None)
-    if standing.oldest is None or standing.newest is None or seen.place > Place.of(standing.newest):
+    if standing.oldest is None or standing.newest is None or seen.place > EventPlace.parse(standing.newest):
         return Resumption(None, seen.event_id)
-    if seen.place >= Place.of(standing.oldest):
+    if seen.place >= EventPlace.parse(standing.oldest):
         return Resumption(seen)
     return Resumption(None, None if standing.whole else seen.event_id)

@@ -9,15 +9,22 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.errors import InvalidField, UnknownTask
+from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
-from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, kinds, refused
+from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, kinds, refusal_reply
 from services.gateway.features.files.downloads import download
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.streams.positions import HEADER, Place, Resumption, Seen, read_seen, resumption
+from services.gateway.features.streams.positions import (
+    HEADER,
+    EventPlace,
+    Resumption,
+    SeenEvents,
+    read_seen,
+    resumption,
+)
 from services.gateway.features.tasks.model import Readiness
-from services.gateway.features.tasks.service import TaskDesk, ends_task
+from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.version import VERSION
@@ -29,7 +36,7 @@ log = structlog.get_logger()
 
 
 async def story(
-    desk: TaskDesk, standing: Standing, seen: Seen | None, notice: str, *, follow: bool
+    desk: TaskService, standing: Standing, seen: SeenEvents | None, notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     """The events that a reader lacks; ends with the current turn, unless it is to follow the task for good.
 
@@ -54,10 +61,10 @@ async def story(
 
 
 async def _frames(
-    desk: TaskDesk, standing: Standing, found: Resumption, *, follow: bool
+    desk: TaskService, standing: Standing, found: Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
-    record, newest = standing.record, Seen(Place.of(standing.newest or "0-0"))
-    start = found.seen or (newest if found.lost_after else Seen(Place(0, 0)))
+    record, newest = standing.record, SeenEvents(EventPlace.parse(standing.newest or "0-0"))
+    start = found.seen or (newest if found.lost_after else SeenEvents(EventPlace(0, 0)))
     if record.state.is_terminal and start.place >= newest.place and start.part is None:
         return
     past = _past_turns(record)
@@ -66,7 +73,7 @@ async def _frames(
             yield frame(stream_id, event)
             if ends_task(event) or (not follow and _rests(event, past)):
                 return
-            if record.state.is_terminal and Place.of(stream_id) >= newest.place:
+            if record.state.is_terminal and EventPlace.parse(stream_id) >= newest.place:
                 return
 
 
@@ -93,13 +100,13 @@ def _rests(event: TaskEvent, past: frozenset[str]) -> bool:
     return event.kind == "turn_finished" and waits and event.data.get("turn_id") not in past
 
 
-_STATUS: Statuses = {UnknownTask: 404, InvalidField: 400, StoreUnavailable: 503}
+_STATUS: Statuses = {NoVisibleTask: 404, InvalidField: 400, StoreUnavailable: 503}
 TaskOf1_0 = Callable[[Request], Awaitable[Response]]
 
 
 class RestEndpoints:
     def __init__(
-        self, desk: TaskDesk, identity: Identity, readiness: Readiness, notice: str, task_of_1_0: TaskOf1_0
+        self, desk: TaskService, identity: Identity, readiness: Readiness, notice: str, task_of_1_0: TaskOf1_0
     ) -> None:
         self._task_of_1_0 = task_of_1_0
         self._desk, self._identity, self._readiness, self._notice = desk, identity, readiness, notice
@@ -120,7 +127,7 @@ class RestEndpoints:
         try:
             record = await self._desk.read(task_id, self._caller(request))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)
         return JSONResponse(public_view(record, self._notice))
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
@@ -129,7 +136,7 @@ class RestEndpoints:
             seen = read_seen(request.headers.get(HEADER))
             standing = await self._desk.standing(await self._desk.read(task_id, self._caller(request)))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)
         frames = story(self._desk, standing, seen, self._notice, follow=follow)
         return KeptAlive(frames, "text/event-stream", SSE_BEAT)
 
@@ -139,7 +146,7 @@ class RestEndpoints:
             record = await self._desk.read(task_id, self._caller(request))
             return download(await self._desk.files.one(record, file_id))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)
 
     async def health(self) -> dict[str, JsonValue]:
         """Whether the process lives; asks nobody else."""

@@ -7,16 +7,23 @@ from typing import NamedTuple
 
 from services.gateway.edge.errors import Unsupported
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.streams.positions import Place, Resumption, Seen, event_id, read_seen, resumption
-from services.gateway.features.streams.updates import Reply, Snapshot, Update, is_newest_turn, parts_of
+from services.gateway.features.streams.positions import (
+    EventPlace,
+    Resumption,
+    SeenEvents,
+    event_id,
+    read_seen,
+    resumption,
+)
+from services.gateway.features.streams.updates import Snapshot, TasklessReply, Update, is_newest_turn, parts_of
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.service import TaskDesk, Ticket, ends_task, is_end_of
+from services.gateway.features.tasks.service import TaskService, Ticket, ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import Dialect, TaskState
 from shared.ports.tasks import EventsLost, Standing
 
 
-class Told(NamedTuple):
+class ToldUpdate(NamedTuple):
     """One update and its SSE id: who has this one has all before it."""
 
     event_id: str
@@ -45,33 +52,39 @@ class End:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class StreamStart:
     """What a stream tells first, and after which id it goes on. ``seen``: what the client has, if it was cut off.
 
     ``last``: the id with which it ends at the latest, where the end is known to have come.
     """
 
-    first: Told | None
-    seen: Seen
-    last: Place | None = None
+    first: ToldUpdate | None
+    seen: SeenEvents
+    last: EventPlace | None = None
 
     @property
     def is_all(self) -> bool:
         """Whether nothing comes after what is told first."""
         update = self.first.update if self.first else None
-        return isinstance(update, Reply) or (isinstance(update, Snapshot) and update.final)
+        return isinstance(update, TasklessReply) or (isinstance(update, Snapshot) and update.final)
 
 
-class Stream:
+class TaskStream:
     """One client's stream of one task; ``shown_id`` is the id by which that client knows the task."""
 
     def __init__(
-        self, desk: TaskDesk, record: TaskRecord, shown_id: str, beginning: Beginning, end: End, ticket: Ticket | None
+        self,
+        desk: TaskService,
+        record: TaskRecord,
+        shown_id: str,
+        beginning: StreamStart,
+        end: End,
+        ticket: Ticket | None,
     ) -> None:
         self.record, self.shown_id = record, shown_id
         self._desk, self._beginning, self._end, self._ticket = desk, beginning, end, ticket
 
-    async def updates(self) -> AsyncGenerator[Told, None]:
+    async def updates(self) -> AsyncGenerator[ToldUpdate, None]:
         """Every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
         beginning = self._beginning
         while True:
@@ -87,49 +100,49 @@ class Stream:
             except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
                 beginning = await self._anew(lost.after)
 
-    async def _tail(self, beginning: Beginning) -> AsyncGenerator[Told, None]:
+    async def _tail(self, beginning: StreamStart) -> AsyncGenerator[ToldUpdate, None]:
         async with aclosing(self._desk.watch(self.record, beginning.seen.after)) as events:
             async for stream_id, event in events:
-                record = await self._by_then(event)
+                record = await self._record_by_then(event)
                 final = self._end.is_at(event, record)
-                for told in _told(stream_id, event, record, beginning.seen, final=final):
+                for told in _updates_of(stream_id, event, record, beginning.seen, final=final):
                     yield told
-                if final or (beginning.last and Place.of(stream_id) >= beginning.last):
+                if final or (beginning.last and EventPlace.parse(stream_id) >= beginning.last):
                     return
 
-    async def _anew(self, lost_after: str) -> Beginning:
+    async def _anew(self, lost_after: str) -> StreamStart:
         standing = await self._desk.standing(self.record)
         return _beginning(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
 
-    async def delivered(self) -> None:
+    async def note_delivery(self) -> None:
         """Note that the client has got all of it: the same message is a new one from now on."""
         if self._ticket is not None and not self._ticket.is_reply:
-            await self._desk.answered(self._ticket, await self._desk.now(self.record))
+            await self._desk.note_answer(self._ticket, await self._desk.now(self.record))
 
-    async def _by_then(self, event: TaskEvent) -> TaskRecord | None:
+    async def _record_by_then(self, event: TaskEvent) -> TaskRecord | None:
         return await self._desk.now(self.record) if event.kind == "turn_finished" else None
 
 
 class Streams:
     """Opens streams. What can be refused is refused here, before a stream has begun."""
 
-    def __init__(self, desk: TaskDesk) -> None:
+    def __init__(self, desk: TaskService) -> None:
         self._desk = desk
 
-    async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> Stream:
+    async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
         """Accept a message; the stream is its turn's. Raises ``Refusal`` or ``StoreUnavailable``."""
         seen = read_seen(last_event_id)
         ticket = await self._desk.submit(message, caller)
         if ticket.is_reply:
-            alone = Beginning(Told("0-0", Reply(ticket.record)), Seen(Place(0, 0)))
-            return Stream(self._desk, ticket.record, ticket.client_id, alone, End(), ticket)
+            alone = StreamStart(ToldUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPlace(0, 0)))
+            return TaskStream(self._desk, ticket.record, ticket.client_id, alone, End(), ticket)
         standing = await self._desk.standing(ticket.record)
         end, found = End(ticket.turn_id), resumption(seen, standing)
         beginning = _from_acceptance(ticket.record, standing, found)
         beginning = beginning or _beginning(found, standing, over=end.is_past(standing.record))
-        return Stream(self._desk, standing.record, ticket.client_id, beginning, end, ticket)
+        return TaskStream(self._desk, standing.record, ticket.client_id, beginning, end, ticket)
 
-    async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> Stream:
+    async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> TaskStream:
         """Follow a task. Raises ``UnknownTask``, and ``Unsupported`` for an ended one that has nothing new to tell: but
         the early protocol tells how it ended.
         """
@@ -142,30 +155,32 @@ class Streams:
         if over and not legacy and not found.lost_after and beginning.first is not None:
             state = standing.record.state.value
             raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
-        return Stream(self._desk, standing.record, task_id, beginning, end, None)
+        return TaskStream(self._desk, standing.record, task_id, beginning, end, None)
 
 
-def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> Beginning | None:
+def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> StreamStart | None:
     """A new task's stream tells all of it, however far it has come meanwhile; None for a task that was known."""
     new = record.state is TaskState.SUBMITTED and not record.turns_done
     if not new or not standing.whole or standing.oldest is None or found.seen is not None or found.lost_after:
         return None
-    return Beginning(Told(standing.oldest, Snapshot(record)), Seen(Place.of(standing.oldest)))
+    return StreamStart(ToldUpdate(standing.oldest, Snapshot(record)), SeenEvents(EventPlace.parse(standing.oldest)))
 
 
-def _beginning(found: Resumption, standing: Standing, *, over: bool) -> Beginning:
+def _beginning(found: Resumption, standing: Standing, *, over: bool) -> StreamStart:
     """``over``: the stream's end has come already. Who lacks events of it gets them, and everybody else the task."""
-    newest = Seen(Place.of(standing.newest or "0-0"))
+    newest = SeenEvents(EventPlace.parse(standing.newest or "0-0"))
     if found.seen is not None and (found.seen != newest or not over):
-        return Beginning(None, found.seen, newest.place if over else None)
+        return StreamStart(None, found.seen, newest.place if over else None)
     snapshot = Snapshot(standing.record, found.lost_after, final=over)
-    return Beginning(Told(str(newest.place), snapshot), newest)
+    return StreamStart(ToldUpdate(str(newest.place), snapshot), newest)
 
 
-def _told(stream_id: str, event: TaskEvent, record: TaskRecord | None, seen: Seen, *, final: bool) -> Iterator[Told]:
+def _updates_of(
+    stream_id: str, event: TaskEvent, record: TaskRecord | None, seen: SeenEvents, *, final: bool
+) -> Iterator[ToldUpdate]:
     for part in parts_of(event, record, final=final):
         if not seen.has(stream_id, part.number):
-            yield Told(event_id(stream_id, part.number), part.update)
+            yield ToldUpdate(event_id(stream_id, part.number), part.update)
 
 
 def _rests(record: TaskRecord) -> bool:

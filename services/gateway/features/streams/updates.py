@@ -35,7 +35,7 @@ class Snapshot(NamedTuple):
     final: bool = False
 
 
-class Reply(NamedTuple):
+class TasklessReply(NamedTuple):
     """An answer without a task: all that the stream tells. The record is kept nowhere."""
 
     record: TaskRecord
@@ -61,7 +61,7 @@ class ArtifactUpdate(NamedTuple):
     last_chunk: bool = True
 
 
-Update: TypeAlias = Snapshot | Reply | StatusUpdate | ArtifactUpdate
+Update: TypeAlias = Snapshot | TasklessReply | StatusUpdate | ArtifactUpdate
 
 
 class Part(NamedTuple):
@@ -146,7 +146,7 @@ def legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonV
             status = legacy_status(record.state, record.reason, record.updated_at)
             metadata = {**metadata_of(record, notice), **gap}
             return {"id": shown_id, "status": status, "final": final, "metadata": metadata}
-        case Reply(record):
+        case TasklessReply(record):
             status = legacy_status(record.state, record.answer, record.updated_at)
             return {"id": shown_id, "status": status, "final": True, "metadata": metadata_of(record, notice)}
         case StatusUpdate():

@@ -17,14 +17,14 @@ USUAL = 50
 _EVERY_STATE = tuple(TaskState)
 
 
-class Place(NamedTuple):
+class ListPlace(NamedTuple):
     """Where a task stands in a list: when it last changed (microseconds), and which it is."""
 
     micros: int
     task: str
 
 
-class Wanted(NamedTuple):
+class WantedTasks(NamedTuple):
     """Which tasks: those of one owner (None: of everybody), of one session, in some states, changed since then."""
 
     tenant: str
@@ -38,17 +38,17 @@ class Page(NamedTuple):
     """``after``: where the next page goes on, if there is one. ``total``: how many there are over all pages."""
 
     records: Sequence[TaskRecord]
-    after: Place | None
+    after: ListPlace | None
     total: int
 
 
 class TaskLists(Protocol):
-    async def page(self, wanted: Wanted, size: int, after: Place | None) -> Page:
+    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         """The tasks after a place, no more than ``size``; may raise ``StoreUnavailable``, and may be repeated."""
         ...
 
 
-class Query(NamedTuple):
+class TaskQuery(NamedTuple):
     """What a caller asks for. ``token`` is what the page before gave for this one."""
 
     session: str | None = None
@@ -66,13 +66,13 @@ class ListedTasks(NamedTuple):
     total: int
 
 
-class TaskListDesk:
+class TaskListService:
     def __init__(self, lists: TaskLists) -> None:
         self._lists = lists
 
-    async def tasks(self, query: Query, caller: Caller) -> ListedTasks:
+    async def tasks(self, query: TaskQuery, caller: Caller) -> ListedTasks:
         """One page of what the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
-        wanted = Wanted(caller.tenant, owner_shown(caller), query.session, query.states, query.since)
+        wanted = WantedTasks(caller.tenant, owner_shown(caller), query.session, query.states, query.since)
         page = await self._lists.page(wanted, query.size, _place(query.token))
         seen = [record for record in page.records if may_read(caller.principal, record)]
         if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
@@ -87,17 +87,17 @@ def owner_shown(caller: Caller) -> str | None:
     return None if sees_all else principal.id
 
 
-def _token(place: Place) -> str:
+def _token(place: ListPlace) -> str:
     return base64.urlsafe_b64encode(f"{place.micros} {place.task}".encode()).decode().rstrip("=")
 
 
-def _place(token: str) -> Place | None:
+def _place(token: str) -> ListPlace | None:
     if not token:
         return None
     try:
         micros, _, task = (
             base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode().partition(" ")
         )
-        return Place(int(micros), task)
+        return ListPlace(int(micros), task)
     except (binascii.Error, ValueError):
         raise InvalidField("pageToken", "is none that this server gave") from None

@@ -9,7 +9,7 @@ from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, required_id, text_at
 from services.gateway.features.files.model import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.config import webhook_in_send
-from services.gateway.features.webhooks.model import Webhook
+from services.gateway.features.webhooks.model import TaskHook
 from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.task import SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
@@ -36,7 +36,7 @@ class ClientMessage(NamedTuple):
     tools_endpoint: str | None
     metadata: JsonObject
     solver: SolverRequest | None = None
-    webhook: Webhook | None = None
+    webhook: TaskHook | None = None
     part_count: int = 1
     assessment: AssessedTurn | None = None
     same_as: str | None = None

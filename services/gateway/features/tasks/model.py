@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from shared.contracts.task import TaskEvent, TaskRecord
+from shared.ports.tasks import Tasks
 
 
 class Stories(Protocol):
-    async def told(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+    async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         """The task's events so far, each with its id; none once they have left. May raise ``StoreUnavailable``."""
         ...
 
@@ -24,14 +25,23 @@ class Thread(NamedTuple):
     answered: str = ""
 
 
-class Threads(Protocol):
-    async def of(self, tenant: str, client_id: str, fingerprint: str) -> Thread: ...
+class ClientThreads(Protocol):
+    """What is remembered of clients' own task ids. All may raise ``StoreUnavailable``."""
+
+    async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread: ...
+
+    async def find(
+        self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
+    ) -> tuple[Thread, TaskRecord | None]:
+        """What is remembered of an id, and the task that it leads to."""
+        thread = await self.thread_of(tenant, client_id, fingerprint)
+        return thread, await tasks.record(tenant, thread.task_id or client_id)
 
     async def points_to(self, tenant: str, client_id: str, task_id: str) -> None: ...
 
-    async def signalled(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None: ...
+    async def note_signal(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None: ...
 
-    async def answered(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None: ...
+    async def note_answer(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None: ...
 
 
 class Readiness(Protocol):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
 from services.gateway.edge.fields import count_at, id_at, kind_of, list_at, object_at, text_at
-from services.gateway.features.tasks.listing import MOST, USUAL, Query
+from services.gateway.features.tasks.listing import MOST, USUAL, TaskQuery
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, TaskState
 
@@ -23,7 +23,7 @@ class SendOptions(NamedTuple):
 
 
 class ListOptions(NamedTuple):
-    query: Query
+    query: TaskQuery
     history_length: int | None = None
     artifacts: bool = False
 
@@ -51,7 +51,7 @@ def history_length(said: JsonObject, path: str, dialect: Dialect) -> int | None:
 
 def list_options(params: JsonObject) -> ListOptions:
     """The parameters of ListTasks; raises ``InvalidField``."""
-    query = Query(
+    query = TaskQuery(
         session=id_at(params, "contextId", "contextId"),
         states=_states(text_at(params, "status", "status")),
         since=_moment(text_at(params, "statusTimestampAfter", "statusTimestampAfter")),

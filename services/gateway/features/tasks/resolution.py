@@ -14,7 +14,7 @@ from shared.domain.words import Resolution
 _LONGEST_COMMENT = 2000
 
 
-class Word(NamedTuple):
+class ResolutionWord(NamedTuple):
     """``call`` names the call in doubt by its id in the plan."""
 
     call: str
@@ -22,7 +22,7 @@ class Word(NamedTuple):
     comment: str = ""
 
 
-def read_word(body: JsonObject) -> Word:
+def read_word(body: JsonObject) -> ResolutionWord:
     """``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
     word = required_id(body, "resolution", "resolution")
     try:
@@ -32,10 +32,10 @@ def read_word(body: JsonObject) -> Word:
     comment = text_at(body, "comment", "comment") or ""
     if len(comment) > _LONGEST_COMMENT:
         raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
-    return Word(required_id(body, "call", "call"), resolution, comment)
+    return ResolutionWord(required_id(body, "call", "call"), resolution, comment)
 
 
-def resolution_turn(record: TaskRecord, word: Word, caller: Caller, now: datetime) -> Turn | None:
+def resolution_turn(record: TaskRecord, word: ResolutionWord, caller: Caller, now: datetime) -> Turn | None:
     """The turn that brings the word to the task; None if it was heeded before. Raises ``NothingToResolve``.
 
     The same word of the same operator is the same turn, however often it is sent.
@@ -57,13 +57,13 @@ def resolution_turn(record: TaskRecord, word: Word, caller: Caller, now: datetim
     )
 
 
-def was_heeded(record: TaskRecord, word: Word, caller: Caller) -> bool:
+def was_heeded(record: TaskRecord, word: ResolutionWord, caller: Caller) -> bool:
     """Whether the last thing that was resolved about the call is this word of this operator."""
     last = _last_resolution(record, word.call)
     return last is not None and (last.get("resolution"), last.get("by")) == (word.resolution.value, caller.principal.id)
 
 
-def check_not_refused(record: TaskRecord, turn: Turn, word: Word) -> None:
+def check_not_refused(record: TaskRecord, turn: Turn, word: ResolutionWord) -> None:
     """For a word that is not heeded yet: raises ``NothingToResolve`` if it will not be, and says why."""
     last = _last_resolution(record, word.call)
     if record.state.is_terminal or (last is not None and last.get("doubt") == turn.data["doubt"]):

@@ -9,23 +9,23 @@ from services.gateway.edge.errors import (
     InvalidField,
     NotCancelable,
     NothingToResolve,
+    NoVisibleTask,
     PushUnsupported,
+    StoppedTenant,
     TaskHasEnded,
-    TenantStopped,
-    UnknownTask,
 )
 from services.gateway.edge.leaving import Leaving
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator, may_have_told, may_read, may_stop
 from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
-from services.gateway.features.tasks.model import Thread, Threads
-from services.gateway.features.tasks.resolution import Word, check_not_refused, resolution_turn, was_heeded
+from services.gateway.features.tasks.model import ClientThreads, Thread
+from services.gateway.features.tasks.resolution import ResolutionWord, check_not_refused, resolution_turn, was_heeded
 from services.gateway.features.tasks.submit import (
     Accept,
     Intake,
+    IntakeTime,
     Join,
-    Moment,
     NoEndpoints,
     NoneHeard,
     OwnEndpoints,
@@ -76,7 +76,7 @@ class Ticket(NamedTuple):
     is_reply: bool = False
 
 
-class Found(NamedTuple):
+class NamedTask(NamedTuple):
     """What a client's id leads to, and the name by which it does."""
 
     name: str | None
@@ -84,12 +84,12 @@ class Found(NamedTuple):
     record: TaskRecord | None
 
 
-class TaskDesk:
+class TaskService:
     def __init__(
         self,
         tasks: Tasks,
         wakes: Wakes,
-        threads: Threads,
+        threads: ClientThreads,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         rules: Rules,
@@ -129,9 +129,9 @@ class TaskDesk:
 
     async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         fingerprint = fingerprint_of(message, caller)
-        name, thread, known = await self._known(message, caller, fingerprint)
+        name, thread, known = await self._find_known(message, caller, fingerprint)
         meant = message._replace(task_id=name) if message.dialect is Dialect.LEGACY else message
-        intake = take_in(meant, caller, known, thread, Moment(self._clock(), self._new_id()))
+        intake = take_in(meant, caller, known, thread, IntakeTime(self._clock(), self._new_id()))
         goes_on = known is not None and intake.record.task_id == known.task_id
         if goes_on:
             await self._enter_webhook(intake.record, message, caller)
@@ -148,45 +148,45 @@ class TaskDesk:
             return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
-                await self._until(ticket.record, self._limit_of(ticket.record), ticket.turn_id)
-            return await self._again(ticket.record)
+                await self._wait_for_end(ticket.record, self._limit_of(ticket.record), ticket.turn_id)
+            return await self._read_again(ticket.record)
         except StoreUnavailable as error:
             known = f"task {ticket.client_id!r} was accepted, but its end could not be followed"
             raise StoreUnavailable(f"{known}: {error}") from error
 
-    async def answered(self, ticket: Ticket, record: TaskRecord) -> None:
+    async def note_answer(self, ticket: Ticket, record: TaskRecord) -> None:
         """Note that the client was handed the turn's answer: the same message is a new one from now on."""
         ended = ticket.turn_id in record.turns_done or record.state.is_terminal
         if ended and not ticket.is_reply:
-            await self._threads.answered(record.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
+            await self._threads.note_answer(record.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
 
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
-        """The newest task of that id; raises ``UnknownTask`` if there is none that the caller may see."""
-        record = (await self._found(task_id, caller, "")).record
+        """The newest task of that id; raises ``NoVisibleTask`` if there is none that the caller may see."""
+        record = (await self._find(task_id, caller, "")).record
         if record is None or not may_read(caller.principal, record):
-            raise UnknownTask(task_id)
+            raise NoVisibleTask(task_id)
         return record
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
         """Ask for the end of a task and wait a little for it; raises ``NotCancelable`` if it had ended."""
         record = await self.read(task_id, caller)
         if not may_stop(caller.principal, record):
-            raise UnknownTask(task_id)
+            raise NoVisibleTask(task_id)
         turn = self._cancel_turn(record, caller)
         if record.state.is_terminal or not await self._tasks.signal(record.tenant, record.session_id, turn):
-            raise NotCancelable(task_id, (await self._again(record)).state.value)
+            raise NotCancelable(task_id, (await self._read_again(record)).state.value)
         await self._wakes.wake(record.tenant, record.session_id)
-        await self._until(record, self._rules.cancel_limit, turn.turn_id)
-        after = await self._again(record)
+        await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
+        after = await self._read_again(record)
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
             raise NotCancelable(task_id, after.state.value)
         return after
 
-    async def resolve(self, task_id: str, word: Word, caller: Caller) -> tuple[TaskRecord, bool]:
+    async def resolve(self, task_id: str, word: ResolutionWord, caller: Caller) -> tuple[TaskRecord, bool]:
         """Hand an operator's word on a write in doubt to its task, and wait a little for what comes of it.
 
         The task, and whether the word was heeded already; if not, it will be. Raises ``NotAnOperator``,
-        ``UnknownTask`` and ``NothingToResolve``.
+        ``NoVisibleTask`` and ``NothingToResolve``.
         """
         check_operator(caller)
         record = await self.read(task_id, caller)
@@ -196,8 +196,8 @@ class TaskDesk:
         if not await self._tasks.signal(record.tenant, record.session_id, turn):
             raise NothingToResolve(task_id, word.call, "the task has ended")
         await self._wakes.wake(record.tenant, record.session_id)
-        await self._until(record, self._rules.cancel_limit, turn.turn_id)
-        after = await self._again(record)
+        await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
+        after = await self._read_again(record)
         heeded = was_heeded(after, word, caller)
         if not heeded:
             check_not_refused(after, turn, word)
@@ -208,19 +208,19 @@ class TaskDesk:
         new = turn.turn_id not in record.turns_done
         if new and await self._tasks.signal(record.tenant, record.session_id, turn):
             await self._wakes.wake(record.tenant, record.session_id)
-            await self._until(record, self._rules.cancel_limit, turn.turn_id)
-        return await self._again(record)
+            await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
+        return await self._read_again(record)
 
     async def standing(self, record: TaskRecord) -> Standing:
         """A task that was read before, as it now is, and where its events stand."""
         found = await self._tasks.standing(record.tenant, record.task_id)
         if found is None:
-            raise UnknownTask(record.task_id)
+            raise NoVisibleTask(record.task_id)
         return found
 
     async def now(self, record: TaskRecord) -> TaskRecord:
         """A task that was read before, as it now is."""
-        return await self._again(record)
+        return await self._read_again(record)
 
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, after)
@@ -253,21 +253,21 @@ class TaskDesk:
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
             await self.webhooks.enter(record, message.webhook, from_start=from_start)
 
-    async def _known(self, message: ClientMessage, caller: Caller, fingerprint: str) -> Found:
+    async def _find_known(self, message: ClientMessage, caller: Caller, fingerprint: str) -> NamedTask:
         if message.task_id is None:
-            return Found(None, Thread(), None)
-        return await self._found(message.task_id, caller, fingerprint)
+            return NamedTask(None, Thread(), None)
+        return await self._find(message.task_id, caller, fingerprint)
 
-    async def _found(self, task_id: str, caller: Caller, fingerprint: str) -> Found:
+    async def _find(self, task_id: str, caller: Caller, fingerprint: str) -> NamedTask:
         """The task that a client means. Another's of that id, which it may not see, stands in nobody's way."""
-        found = await self._named(task_id, caller, fingerprint)
+        found = await self._find_by_name(task_id, caller, fingerprint)
         if found.record is None or may_read(caller.principal, found.record):
             return found
-        return await self._named(own_id(task_id, caller), caller, fingerprint)
+        return await self._find_by_name(own_id(task_id, caller), caller, fingerprint)
 
-    async def _named(self, name: str, caller: Caller, fingerprint: str) -> Found:
-        thread = await self._threads.of(caller.tenant, name, fingerprint)
-        return Found(name, thread, await self._tasks.record(caller.tenant, thread.task_id or name))
+    async def _find_by_name(self, name: str, caller: Caller, fingerprint: str) -> NamedTask:
+        thread, record = await self._threads.find(self._tasks, caller.tenant, name, fingerprint)
+        return NamedTask(name, thread, record)
 
     async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
         match intake:
@@ -275,7 +275,7 @@ class TaskDesk:
                 return record, turn_id
             case Signal(record, turn):
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
-                    raise TaskHasEnded(record.task_id, (await self._again(record)).state.value)
+                    raise TaskHasEnded(record.task_id, (await self._read_again(record)).state.value)
                 await self._wakes.wake(record.tenant, record.session_id)
                 return record, turn.turn_id
             case Accept():
@@ -285,7 +285,7 @@ class TaskDesk:
         try:
             accepted = await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
         except TenantIsStopped as stopped:
-            raise TenantStopped(intake.record.tenant, stopped.reason) from stopped
+            raise StoppedTenant(intake.record.tenant, stopped.reason) from stopped
         if accepted.fresh:
             await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
         return accepted.record, accepted.turn_id
@@ -293,12 +293,12 @@ class TaskDesk:
     async def _remember(self, ticket: Ticket, intake: Intake, known: TaskRecord | None, caller: Caller) -> None:
         record = ticket.record
         if isinstance(intake, Signal):
-            await self._threads.signalled(caller.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
+            await self._threads.note_signal(caller.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
         newer = known is None or record.accepted_at > known.accepted_at
         if newer and record.task_id != ticket.name:
             await self._threads.points_to(caller.tenant, ticket.name, record.task_id)
 
-    async def _until(self, record: TaskRecord, limit: float, turn_id: str) -> None:
+    async def _wait_for_end(self, record: TaskRecord, limit: float, turn_id: str) -> None:
         try:
             async with self._leaving.patience(limit):
                 standing = await self.standing(record)
@@ -311,10 +311,10 @@ class TaskDesk:
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
-    async def _again(self, record: TaskRecord) -> TaskRecord:
+    async def _read_again(self, record: TaskRecord) -> TaskRecord:
         now = await self._tasks.record(record.tenant, record.task_id)
         if now is None:
-            raise UnknownTask(record.task_id)
+            raise NoVisibleTask(record.task_id)
         return now
 
     def _limit_of(self, record: TaskRecord) -> float:

@@ -1,6 +1,7 @@
 """What the gateway reads of tasks in Redis: lists, events, clients' own ids, waiting sessions."""
 
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -9,8 +10,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.features.tasks.guarded_tasks import Backlog
-from services.gateway.features.tasks.listing import Page, Place, TaskLists, Wanted
-from services.gateway.features.tasks.model import Stories, Thread, Threads
+from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
+from services.gateway.features.tasks.model import ClientThreads, Stories, Thread
 from services.gateway.features.tasks.submit import OwnEndpoints
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
@@ -18,32 +19,92 @@ from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, thread_key
 from shared.infra.lua import Call, Scripts, answering
+from shared.ports.tasks import Tasks
 from shared.ports.tenant_records import TenantRecords
 
 _TASK = "task"
+_MOST_KNOWN = 1024
+_LARGEST = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
 MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
-class RedisThreads(Threads):
+class _KnownTask(NamedTuple):
+    """Where a task lies that was found under its own id, and what it was when it was read last, if that is kept."""
+
+    session_id: str
+    stored: str = ""
+    record: TaskRecord | None = None
+
+
+def _fields(fingerprint: str) -> list[str]:
+    return [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
+
+
+def _thread_of(noted: list[str | None]) -> Thread:
+    task_id, signalled, answered = noted
+    return Thread(task_id, signalled or "", answered or "")
+
+
+class RedisThreads(ClientThreads):
     """Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._known: OrderedDict[tuple[str, str], _KnownTask] = OrderedDict()
 
-    async def of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
-        names = [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
+    @override
+    async def find(
+        self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
+    ) -> tuple[Thread, TaskRecord | None]:
+        """One round trip for a task that was found here before, and is still where it was."""
+        known = self._known.get((tenant, client_id))
+        if known is None:
+            return await self._find_anew(tasks, tenant, client_id, fingerprint)
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.hmget(thread_key(tenant, client_id), _fields(fingerprint))
+            pipe.get(keys.alias_key(tenant, client_id))
+            pipe.hget(keys.task_keys(tenant, known.session_id, client_id).record, "json")
+            noted, place, stored = cast("tuple[list[str | None], str | None, str | None]", await pipe.execute())
+        thread = _thread_of(noted)
+        if thread.task_id not in (None, client_id) or place != f"{client_id}\n{known.session_id}" or stored is None:
+            del self._known[tenant, client_id]
+            return await self._find_anew(tasks, tenant, client_id, fingerprint)
+        if known.record is not None and stored == known.stored:
+            self._known.move_to_end((tenant, client_id))
+            return thread, known.record
+        record = TaskRecord.model_validate_json(stored)
+        self._keep(record, stored)
+        return thread, record
+
+    async def _find_anew(
+        self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
+    ) -> tuple[Thread, TaskRecord | None]:
+        thread, record = await super().find(tasks, tenant, client_id, fingerprint)
+        if record is not None and record.task_id == client_id and thread.task_id in (None, client_id):
+            self._keep(record, "")
+        return thread, record
+
+    def _keep(self, record: TaskRecord, stored: str) -> None:
+        """Of a large record only its place is kept: it is read anew each time."""
+        name, is_small = (record.tenant, record.task_id), 0 < len(stored) <= _LARGEST
+        self._known[name] = _KnownTask(record.session_id, *((stored, record) if is_small else ()))
+        self._known.move_to_end(name)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    @override
+    async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
         async with answering():
-            asked = self._redis.hmget(thread_key(tenant, client_id), names)
-            task_id, signalled, answered = await cast(Awaitable[list[str | None]], asked)
-        return Thread(task_id, signalled or "", answered or "")
+            asked = self._redis.hmget(thread_key(tenant, client_id), _fields(fingerprint))
+            return _thread_of(await cast(Awaitable[list[str | None]], asked))
 
     async def points_to(self, tenant: str, client_id: str, task_id: str) -> None:
         await self._set(tenant, client_id, _TASK, task_id)
 
-    async def signalled(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
+    async def note_signal(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
         await self._set(tenant, client_id, f"signalled:{fingerprint}", turn_id)
 
-    async def answered(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
+    async def note_answer(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
         await self._set(tenant, client_id, f"answered:{fingerprint}", turn_id)
 
     async def _set(self, tenant: str, client_id: str, field: str, value: str) -> None:
@@ -65,7 +126,7 @@ class RedisThreads(Threads):
 
 
 class _Listed(NamedTuple):
-    place: Place
+    place: ListPlace
     member: keys.EndedMember
 
 
@@ -77,7 +138,7 @@ class RedisTaskLists(TaskLists):
         self._scripts = Scripts(redis)
 
     @override
-    async def page(self, wanted: Wanted, size: int, after: Place | None) -> Page:
+    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", _calls(wanted, size + 1, after)))
         rows = sorted((row for reply in replies for row in _rows(reply)), key=lambda row: row.place, reverse=True)
         shown = rows[:size]
@@ -96,13 +157,13 @@ class RedisTaskLists(TaskLists):
         return tuple(TaskRecord.model_validate_json(json) for json in found if json)
 
 
-def _calls(wanted: Wanted, count: int, after: Place | None) -> list[Call]:
+def _calls(wanted: WantedTasks, count: int, after: ListPlace | None) -> list[Call]:
     place = (str(after.micros), after.task) if after else ("", "")
     since = _micros(wanted.since) if wanted.since else "-inf"
     return [([stem + state.value for state in wanted.states], [count, *place, since]) for stem in _stems(wanted)]
 
 
-def _stems(wanted: Wanted) -> Iterable[str]:
+def _stems(wanted: WantedTasks) -> Iterable[str]:
     if wanted.session is not None:
         yield keys.list_stems(partition_of(wanted.tenant, wanted.session), wanted.tenant, "", wanted.session).session
         return
@@ -113,7 +174,7 @@ def _stems(wanted: Wanted) -> Iterable[str]:
 
 def _rows(reply: list[str]) -> Iterable[_Listed]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
-        yield _Listed(Place(int(micros), member), keys.unpack_ended(member))
+        yield _Listed(ListPlace(int(micros), member), keys.unpack_ended(member))
 
 
 def _micros(moment: datetime) -> str:
@@ -125,7 +186,7 @@ class RedisStories(Stories):
         self._scripts = Scripts(redis)
 
     @override
-    async def told(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+    async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
         return [(stream_id, TaskEvent.model_validate_json(fields["e"])) for stream_id, fields in rows]

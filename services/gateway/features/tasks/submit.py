@@ -7,7 +7,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from typing_extensions import override
 
-from services.gateway.edge.errors import InvalidField, TaskHasEnded, UnknownTask
+from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_client, may_decide, may_read
@@ -33,12 +33,12 @@ def decision_in(text: str, data: tuple[JsonObject, ...]) -> DecisionWord | None:
     """The decision of a message: the bare word, or one data part ``{"decision", "comment", "approval_id"}``."""
     claims = [part for part in data if "decision" in part]
     if claims:
-        return _claimed(claims)
+        return _claimed_decision(claims)
     word = text.strip().lower()
     return DecisionWord(word) if word in WORDS and not data else None
 
 
-def _claimed(claims: list[JsonObject]) -> DecisionWord:
+def _claimed_decision(claims: list[JsonObject]) -> DecisionWord:
     path = "message.parts.data.decision"
     if len(claims) > 1:
         raise InvalidField(path, "there must be one decision in a message")
@@ -91,7 +91,7 @@ def permitted_endpoint(url: str, *, loopback: bool, allowed_hosts: Collection[st
     return url
 
 
-class Moment(NamedTuple):
+class IntakeTime(NamedTuple):
     """What only the edge knows: the time, and an id that nobody has used."""
 
     now: datetime
@@ -134,10 +134,12 @@ def own_id(task_id: str, caller: Caller) -> str:
     return str(uuid5(NAMESPACE_OID, "\x00".join(("own", caller.tenant, caller.principal.id, task_id))))
 
 
-def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: Moment) -> Intake:
+def take_in(
+    message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: IntakeTime
+) -> Intake:
     """Decide what a message is. ``known`` is the task that its task id leads to.
 
-    Raises ``UnknownTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
+    Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
     dedupe = _dedupe(message, caller, thread, moment)
     turn_id = _name(caller, "turn", dedupe)
@@ -158,15 +160,15 @@ def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, th
     return Accept(known, _message_turn(message, caller, known.task_id, moment, turn_id), dedupe)
 
 
-def _new_task(message: ClientMessage, caller: Caller, moment: Moment, turn_id: str, dedupe: str) -> Accept:
+def _new_task(message: ClientMessage, caller: Caller, moment: IntakeTime, turn_id: str, dedupe: str) -> Accept:
     if message.dialect is not Dialect.LEGACY and message.task_id:
-        raise UnknownTask(message.task_id)
+        raise NoVisibleTask(message.task_id)
     task_id = message.task_id or moment.fresh_id
     return _begin(message, caller, task_id, _session_of(message, caller, dedupe), moment, turn_id, dedupe)
 
 
 def _after_the_end(
-    message: ClientMessage, caller: Caller, known: TaskRecord, moment: Moment, turn_id: str, dedupe: str
+    message: ClientMessage, caller: Caller, known: TaskRecord, moment: IntakeTime, turn_id: str, dedupe: str
 ) -> Accept:
     """A legacy id goes on with a new task in its session; the other dialects refuse."""
     if message.dialect is not Dialect.LEGACY:
@@ -176,7 +178,7 @@ def _after_the_end(
 
 
 def _begin(
-    message: ClientMessage, caller: Caller, task_id: str, session_id: str, moment: Moment, turn_id: str, dedupe: str
+    message: ClientMessage, caller: Caller, task_id: str, session_id: str, moment: IntakeTime, turn_id: str, dedupe: str
 ) -> Accept:
     turn = _message_turn(message, caller, task_id, moment, turn_id)
     record = TaskRecord(
@@ -210,7 +212,7 @@ def _history(turn: Turn, message: ClientMessage) -> HistoryMessage:
     return HistoryMessage(role="user", text=turn.text, message_id=named, at=turn.received_at, parts=message.parts)
 
 
-def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: Moment, turn_id: str) -> Turn:
+def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: IntakeTime, turn_id: str) -> Turn:
     return Turn(
         turn_id=turn_id,
         task_id=task_id,
@@ -223,7 +225,7 @@ def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: 
     )
 
 
-def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, moment: Moment, turn_id: str) -> Turn:
+def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, moment: IntakeTime, turn_id: str) -> Turn:
     return Turn(
         turn_id=turn_id,
         task_id=known.task_id,
@@ -247,7 +249,7 @@ def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, dec
         return
     if may_read(caller.principal, known):
         raise InvalidField(_id_field(message), "the task belongs to another principal; an approver may only decide it")
-    raise UnknownTask(message.task_id or known.task_id)
+    raise NoVisibleTask(message.task_id or known.task_id)
 
 
 def _check_session(message: ClientMessage, known: TaskRecord) -> None:
@@ -271,7 +273,7 @@ def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
     return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
 
 
-def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Moment) -> str:
+def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: IntakeTime) -> str:
     """Legacy: the content under its task id, until its answer was given. Else the message id; without one, never."""
     fingerprint = fingerprint_of(message, caller)
     if message.same_as:

@@ -84,9 +84,9 @@ def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
     """One artifact of the early protocol; ``index`` is its place among the task's."""
     parts: list[JsonValue] = []
     if artifact.text is not None:
-        parts.append(_typed(_text_part(artifact.text), artifact.media_type))
+        parts.append(_with_media_type(_text_part(artifact.text), artifact.media_type))
     if artifact.data is not None:
-        parts.append(_typed({"type": "data", "data": artifact.data}, "application/json"))
+        parts.append(_with_media_type({"type": "data", "data": artifact.data}, "application/json"))
     if artifact.file is not None:
         parts.append({"type": "file", "file": _legacy_file(artifact.file)})
     return {"name": artifact.name, "index": index, "parts": parts}
@@ -103,7 +103,7 @@ def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:
     return [{"role": item.role, "parts": [_text_part(item.text)]} for item in record.history[-length:]]
 
 
-def _typed(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
+def _with_media_type(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
     return {**part, "metadata": {"mimeType": media_type}} if media_type else part
 
 

@@ -29,7 +29,7 @@ class TenantState(NamedTuple):
     made_tools: bool | None = None
 
 
-class Tenants(Protocol):
+class TenantStates(Protocol):
     """All may raise ``StoreUnavailable`` and may be repeated."""
 
     async def stop(self, tenant: str, reason: str) -> None:
@@ -48,7 +48,7 @@ class Tenants(Protocol):
 
 
 class Spending(Protocol):
-    async def spent(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
+    async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
         """One row for each of these days of the tenant's calendar, those without spending too.
 
         May raise ``StoreUnavailable``.

@@ -6,21 +6,21 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.body import read_object
-from services.gateway.edge.errors import InvalidField, NotAnOperator, UnknownTenant
+from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTenant
 from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import Statuses, kinds, refused
+from services.gateway.edge.replies import Statuses, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.tenants.model import TenantState
-from services.gateway.features.tenants.service import TenantDesk, read_reason, read_switch, state_view
+from services.gateway.features.tenants.service import TenantService, read_reason, read_switch, state_view
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
-_STATUS: Statuses = {InvalidField: 400, NotAnOperator: 403, UnknownTenant: 404, StoreUnavailable: 503}
+_STATUS: Statuses = {InvalidField: 400, NotAnOperator: 403, NoVisibleTenant: 404, StoreUnavailable: 503}
 
 
 class TenantEndpoints:
-    def __init__(self, desk: TenantDesk, identity: Identity, max_body: int) -> None:
+    def __init__(self, desk: TenantService, identity: Identity, max_body: int) -> None:
         self._desk, self._identity, self._max_body = desk, identity, max_body
 
     def routes(self) -> APIRouter:
@@ -72,4 +72,4 @@ class TenantEndpoints:
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(state_view(tenant, await act(body, caller)))
         except kinds(_STATUS) as fault:
-            return refused(fault, _STATUS)
+            return refusal_reply(fault, _STATUS)

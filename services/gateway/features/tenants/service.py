@@ -6,21 +6,21 @@ from decimal import Decimal
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField, UnknownTenant
+from services.gateway.edge.errors import InvalidField, NoVisibleTenant
 from services.gateway.edge.fields import text_at
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator
-from services.gateway.features.tenants.model import DaySpent, Tenants, TenantState
+from services.gateway.features.tenants.model import DaySpent, TenantState, TenantStates
 from shared.domain.exact_json import JsonObject
 
 _LONGEST_REASON = 500
 _NANO = 1_000_000_000
 
 
-class TenantDesk:
-    """Every method raises ``NotAnOperator`` and ``UnknownTenant``: an operator has to do with one tenant alone."""
+class TenantService:
+    """Every method raises ``NotAnOperator`` and ``NoVisibleTenant``: an operator has to do with one tenant alone."""
 
-    def __init__(self, tenants: Tenants, clock: Callable[[], datetime]) -> None:
+    def __init__(self, tenants: TenantStates, clock: Callable[[], datetime]) -> None:
         self._tenants, self._clock = tenants, clock
 
     async def stop(self, tenant: str, reason: str, caller: Caller) -> TenantState:
@@ -91,4 +91,4 @@ def _dollars(nanos: int) -> str:
 def _check(tenant: str, caller: Caller) -> None:
     check_operator(caller)
     if tenant != caller.tenant:
-        raise UnknownTenant(tenant)
+        raise NoVisibleTenant(tenant)

@@ -7,13 +7,13 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.tenants.model import DaySpent, Spending, Tenants, TenantState
+from services.gateway.features.tenants.model import DaySpent, Spending, TenantState, TenantStates
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
 from shared.infra.tenant_stops import TenantStops
 
 
-class RedisTenants(Tenants):
+class RedisTenants(TenantStates):
     """Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
@@ -60,7 +60,7 @@ class RedisSpending(Spending):
         self._redis = redis
 
     @override
-    async def spent(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
+    async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             for day in dates:
                 pipe.hmget(keys.spend_key(tenant, day), list(_FIELDS))

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, text_at
-from services.gateway.features.webhooks.model import Failing, Registered, Webhook
+from services.gateway.features.webhooks.model import Failing, Registered, TaskHook
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
 
@@ -47,7 +47,7 @@ _IN_SEND = {
 }
 
 
-def webhook_in_send(params: JsonObject, dialect: Dialect) -> Webhook | None:
+def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskHook | None:
     """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
     if dialect is Dialect.LEGACY:
         early = webhook_at(params, "pushNotification", "params.pushNotification", dialect)
@@ -57,12 +57,12 @@ def webhook_in_send(params: JsonObject, dialect: Dialect) -> Webhook | None:
     return next((webhook for webhook in given if webhook is not None), None)
 
 
-def webhook_at(source: JsonObject, key: str, path: str, dialect: Dialect) -> Webhook | None:
+def webhook_at(source: JsonObject, key: str, path: str, dialect: Dialect) -> TaskHook | None:
     """The webhook under a key; None if there is none. Raises ``InvalidField``."""
     return None if source.get(key) is None else read_webhook(object_at(source, key, path), path, dialect)
 
 
-def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> Webhook:
+def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> TaskHook:
     """Raises ``InvalidField``. One without an id is named after its URL, so that the same one again is the same; in 0.3
     the task has to name it, and it has no id yet.
     """
@@ -72,7 +72,7 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> Webhook:
     if len(url) > _LONGEST_URL:
         raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
     scheme, credentials = _authentication(config, f"{path}.authentication")
-    return Webhook(
+    return TaskHook(
         config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _name_of(url)),
         url=url,
         dialect=dialect,
@@ -86,13 +86,13 @@ def _name_of(url: str) -> str:
     return f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
 
-def legacy_shape(webhook: Webhook) -> dict[str, JsonValue]:
+def legacy_shape(webhook: TaskHook) -> dict[str, JsonValue]:
     """What the early protocol and 0.3 show of it: no secret."""
     view: dict[str, JsonValue] = {"url": webhook.url}
     return {**view, "authentication": {"schemes": [webhook.scheme]}} if webhook.scheme else view
 
 
-def shape_of_1_0(webhook: Webhook, task_id: str) -> dict[str, JsonValue]:
+def shape_of_1_0(webhook: TaskHook, task_id: str) -> dict[str, JsonValue]:
     view: dict[str, JsonValue] = {"id": webhook.config_id, "taskId": task_id, "url": webhook.url}
     return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
 

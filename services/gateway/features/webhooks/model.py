@@ -8,7 +8,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect
 
 
-class Webhook(NamedTuple):
+class TaskHook(NamedTuple):
     """Where a client wants to be told of its task, and in which dialect.
 
     ``token`` and ``credentials`` are secrets: kept encrypted, sent to ``url`` and shown to nobody. ``shown_id``: the
@@ -24,7 +24,7 @@ class Webhook(NamedTuple):
     shown_id: str = ""
 
 
-class Told(NamedTuple):
+class HookState(NamedTuple):
     """How far a webhook was told. ``cursor`` is the last event of which everything was delivered.
 
     ``part``: the last part of the next event that was delivered.
@@ -42,8 +42,8 @@ class Told(NamedTuple):
 
 
 class Registered(NamedTuple):
-    webhook: Webhook
-    told: Told = Told()
+    webhook: TaskHook
+    told: HookState = HookState()
 
 
 class Failing(NamedTuple):
@@ -62,10 +62,10 @@ class TooManyWebhooks(Exception):
     """The task has as many as it may have; nothing was stored."""
 
 
-class Webhooks(Protocol):
+class WebhookStore(Protocol):
     """The webhooks of tasks. All may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def put(self, record: TaskRecord, webhook: Webhook, *, from_start: bool, most: int) -> None:
+    async def put(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool, most: int) -> None:
         """Tell it what happens from now on, and how the task ended if it has; ``from_start``: all that has happened.
 
         One of the same id is replaced: it goes on where that one was, unless it was given up.
@@ -73,7 +73,7 @@ class Webhooks(Protocol):
         """
         ...
 
-    async def of(self, record: TaskRecord) -> Sequence[Registered]: ...
+    async def webhooks_of(self, record: TaskRecord) -> Sequence[Registered]: ...
 
     async def drop(self, record: TaskRecord, config_id: str) -> bool:
         """False if there was none."""
@@ -82,7 +82,7 @@ class Webhooks(Protocol):
     async def failing(self, tenant: str) -> Sequence[Failing]: ...
 
 
-class Delivery(NamedTuple):
+class SignedPost(NamedTuple):
     """One signed POST, made until it is taken. The same ``delivery_id`` is enqueued once.
 
     ``subject`` says in a word or two what it is about, for people. ``secret``: what it is signed with in place of the

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 
-from services.gateway.features.webhooks.model import Delivery, Failing, Told, Webhook
+from services.gateway.features.webhooks.model import Failing, HookState, SignedPost, TaskHook
 from shared.contracts.base import Contract
 from shared.domain.words import Dialect
 from shared.infra import keys
@@ -41,39 +41,39 @@ class _PostRow(Contract):
     secret: str = ""
 
 
-class Row(NamedTuple):
+class LineRow(NamedTuple):
     """What stands in Redis, with its sealed part still closed."""
 
-    told: Told
+    told: HookState
     sealed: str
 
 
-def read_row(text: str) -> Row:
+def read_row(text: str) -> LineRow:
     flag, cursor, told, sealed = text.split("\n", 3)
     known = _ToldRow.model_validate_json(told).model_dump(exclude={"v"})
-    return Row(Told(cursor=cursor, disabled=flag != "on", **known), sealed)
+    return LineRow(HookState(cursor=cursor, disabled=flag != "on", **known), sealed)
 
 
-def told_line(told: Told) -> str:
+def told_line(told: HookState) -> str:
     kept = told._asdict()
     del kept["cursor"], kept["disabled"]
     return _ToldRow.model_validate(kept).model_dump_json()
 
 
-def close_webhook(seal: Seal, webhook: Webhook) -> str:
+def close_webhook(seal: Seal, webhook: TaskHook) -> str:
     return seal.close(_HookRow.model_validate(webhook._asdict()).model_dump_json())
 
 
-def open_webhook(seal: Seal, sealed: str) -> Webhook:
-    return Webhook(**_HookRow.model_validate_json(seal.open(sealed)).model_dump(exclude={"v"}))
+def open_webhook(seal: Seal, sealed: str) -> TaskHook:
+    return TaskHook(**_HookRow.model_validate_json(seal.open(sealed)).model_dump(exclude={"v"}))
 
 
-def close_delivery(seal: Seal, delivery: Delivery) -> str:
+def close_delivery(seal: Seal, delivery: SignedPost) -> str:
     return seal.close(_PostRow.model_validate(delivery._asdict()).model_dump_json())
 
 
-def open_delivery(seal: Seal, sealed: str) -> Delivery:
-    return Delivery(**_PostRow.model_validate_json(seal.open(sealed)).model_dump(exclude={"v"}))
+def open_delivery(seal: Seal, sealed: str) -> SignedPost:
+    return SignedPost(**_PostRow.model_validate_json(seal.open(sealed)).model_dump(exclude={"v"}))
 
 
 _MOST = 1000  # of one tenant
@@ -93,7 +93,7 @@ class FailingWebhooks:
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
-    async def of(self, tenant: str) -> Sequence[Failing]:
+    async def failing_of(self, tenant: str) -> Sequence[Failing]:
         """The newest first."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.failing_key(tenant)))
         read = (_FailingRow.model_validate_json(text).model_dump(exclude={"v"}) for text in rows.values())
@@ -108,5 +108,5 @@ class FailingWebhooks:
             await self._scripts.command("HSET", key, member, row)
         await self._scripts.command("EXPIRE", key, keys.FAILING_SECONDS)
 
-    async def mended(self, tenant: str, member: str) -> None:
+    async def forget(self, tenant: str, member: str) -> None:
         await self._scripts.command("HDEL", keys.failing_key(tenant), member)

@@ -18,7 +18,7 @@ class WebhookSecrets(NamedTuple):
 
     masters: Sequence[bytes]
 
-    def of(self, tenant: str) -> tuple[str, ...]:
+    def secrets_of(self, tenant: str) -> tuple[str, ...]:
         """What the tenant's receivers verify with: its own, of which no other tenant's can be guessed."""
         derived = (hmac.digest(master, f"webhook:{tenant}".encode(), "sha256") for master in self.masters)
         return tuple(_PREFIX + base64.b64encode(secret).decode() for secret in derived)
@@ -34,7 +34,7 @@ def read_secrets(text: str) -> WebhookSecrets:
     return WebhookSecrets(tuple(_bytes(part.strip()) for part in text.split(",") if part.strip()))
 
 
-def signed(delivery_id: str, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:
+def sign_body(delivery_id: str, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:
     """The three headers of Standard Webhooks: one id for all tries of a delivery, a signature for each secret."""
     signatures = (Signing(secret).sign(delivery_id, now, body) for secret in secrets)
     stamp = str(int(now.timestamp()))

@@ -3,10 +3,17 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.errors import InvalidField, PushUnsupported, UnknownTask, UnknownWebhook
+from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator, may_have_told
-from services.gateway.features.webhooks.model import Failing, Registered, TooManyWebhooks, UrlCheck, Webhook, Webhooks
+from services.gateway.features.webhooks.model import (
+    Failing,
+    Registered,
+    TaskHook,
+    TooManyWebhooks,
+    UrlCheck,
+    WebhookStore,
+)
 from services.gateway.features.webhooks.secrets import WebhookSecrets
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role
@@ -17,18 +24,18 @@ _PATH = "pushNotificationConfig"
 class PushBook(NamedTuple):
     """Where webhooks are entered: ``most`` for one task."""
 
-    webhooks: Webhooks
+    webhooks: WebhookStore
     urls: UrlCheck
     secrets: WebhookSecrets
     most: int = 10
 
-    def check(self, webhook: Webhook) -> None:
+    def check(self, webhook: TaskHook) -> None:
         """Raise ``InvalidField`` for a URL that may not be called."""
         problem = self.urls.problem(webhook.url)
         if problem:
             raise InvalidField(f"{_PATH}.url", problem)
 
-    async def enter(self, record: TaskRecord, webhook: Webhook, *, from_start: bool = False) -> None:
+    async def enter(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool = False) -> None:
         """From now on, or from the task's start; raises ``InvalidField`` if the task has too many.
 
         One that has no id is known by the task's.
@@ -43,14 +50,14 @@ class PushBook(NamedTuple):
 
 class VisibleTasks(Protocol):
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
-        """Raises ``UnknownTask`` for a task that the caller may not see."""
+        """Raises ``NoVisibleTask`` for a task that the caller may not see."""
         ...
 
 
-class PushDesk:
+class WebhookService:
     """Whoever may read a task may have its webhooks. ``book`` is None where none are offered: ``PushUnsupported``.
 
-    All methods raise ``UnknownTask`` and may raise ``StoreUnavailable``.
+    All methods raise ``NoVisibleTask`` and may raise ``StoreUnavailable``.
     """
 
     def __init__(self, desk: VisibleTasks, book: PushBook | None) -> None:
@@ -60,7 +67,7 @@ class PushDesk:
     def offered(self) -> bool:
         return self._book is not None
 
-    async def enter(self, task_id: str, webhook: Webhook, caller: Caller) -> TaskRecord:
+    async def enter(self, task_id: str, webhook: TaskHook, caller: Caller) -> TaskRecord:
         """Raises ``InvalidField``. One of the same id is replaced."""
         book = self._open()
         record = await self._desk.read(task_id, caller)
@@ -68,13 +75,13 @@ class PushDesk:
         await book.enter(record, webhook)
         return record
 
-    async def listed(self, task_id: str, caller: Caller) -> Sequence[Registered]:
+    async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[Registered]:
         book = self._open()
-        return await book.webhooks.of(await self._desk.read(task_id, caller))
+        return await book.webhooks.webhooks_of(await self._desk.read(task_id, caller))
 
-    async def one(self, task_id: str, config_id: str | None, caller: Caller) -> Webhook:
+    async def one(self, task_id: str, config_id: str | None, caller: Caller) -> TaskHook:
         """That one, or the task's first if none is named; raises ``UnknownWebhook``."""
-        found = [one.webhook for one in await self.listed(task_id, caller)]
+        found = [one.webhook for one in await self.list_webhooks(task_id, caller)]
         for webhook in found:
             if config_id in (None, webhook.config_id):
                 return webhook
@@ -97,7 +104,7 @@ class PushDesk:
         """What the tenant's receivers verify signatures with, the newest first. Raises ``NotAnOperator``."""
         book = self._open()
         check_operator(caller)
-        return book.secrets.of(caller.tenant)
+        return book.secrets.secrets_of(caller.tenant)
 
     def _open(self) -> PushBook:
         if self._book is None:
@@ -107,4 +114,4 @@ class PushDesk:
 
 def _check_may_set(record: TaskRecord, caller: Caller) -> None:
     if not may_have_told(caller.principal, record):
-        raise UnknownTask(record.task_id)
+        raise NoVisibleTask(record.task_id)

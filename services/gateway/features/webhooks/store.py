@@ -7,7 +7,14 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.webhooks.model import Failing, Registered, Told, TooManyWebhooks, Webhook, Webhooks
+from services.gateway.features.webhooks.model import (
+    Failing,
+    HookState,
+    Registered,
+    TaskHook,
+    TooManyWebhooks,
+    WebhookStore,
+)
 from services.gateway.features.webhooks.rows import FailingWebhooks, close_webhook, open_webhook, read_row, told_line
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
@@ -15,7 +22,7 @@ from shared.infra.lua import Argument, Scripts
 from shared.infra.sealed import CannotOpen, Seal
 
 
-class RedisWebhooks(Webhooks):
+class RedisWebhooks(WebhookStore):
     """Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: Seal) -> None:
@@ -24,18 +31,18 @@ class RedisWebhooks(Webhooks):
         self._failing = FailingWebhooks(self._scripts)
 
     @override
-    async def put(self, record: TaskRecord, webhook: Webhook, *, from_start: bool, most: int) -> None:
+    async def put(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool, most: int) -> None:
         member = _member(record, webhook.config_id)
-        known = await self._known(record, member)
+        known = await self._find_known(record, member)
         if known is not None and known.webhook == webhook and not known.told.disabled:
             return  # a message that was sent again must not disturb what is under way
-        told = Told(cursor="0" if from_start else "")
+        told = HookState(cursor="0" if from_start else "")
         if known is not None and not known.told.disabled:
             told = known.told._replace(tries=0, error="")
         await self._put(record, member, webhook, told, most)
 
     @override
-    async def of(self, record: TaskRecord) -> Sequence[Registered]:
+    async def webhooks_of(self, record: TaskRecord) -> Sequence[Registered]:
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task(record).push))
         found = [one for one in (self._read(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
@@ -45,18 +52,18 @@ class RedisWebhooks(Webhooks):
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _member(record, config_id)
         gone = await self._scripts.run("drop_delivery", [_task(record).push, partition.deliveries], [member])
-        await self._failing.mended(record.tenant, member)
+        await self._failing.forget(record.tenant, member)
         return gone == 1
 
     @override
     async def failing(self, tenant: str) -> Sequence[Failing]:
-        return await self._failing.of(tenant)
+        return await self._failing.failing_of(tenant)
 
-    async def _known(self, record: TaskRecord, member: str) -> Registered | None:
+    async def _find_known(self, record: TaskRecord, member: str) -> Registered | None:
         text = await self._scripts.command("HGET", _task(record).push, member)
         return None if text is None else self._read(str(text))
 
-    async def _put(self, record: TaskRecord, member: str, webhook: Webhook, told: Told, most: int) -> None:
+    async def _put(self, record: TaskRecord, member: str, webhook: TaskHook, told: HookState, most: int) -> None:
         task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         arguments: list[Argument] = [member, told.cursor, told_line(told), close_webhook(self._seal, webhook), most]

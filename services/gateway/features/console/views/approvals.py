@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.features.approvals.model import Question
-from services.gateway.features.console.views.words import Badge, counted, list_of, shown, title_of
+from services.gateway.features.console.views.words import Badge, count_of, list_of, show_json, title_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
@@ -124,11 +124,11 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
         needed=approval.needed,
         escalations=tuple(title_of(one.level or "approver") for one in approval.escalations),
         plan_hash=approval.plan_hash,
-        barred=barred(approval, reader, now),
+        barred=why_barred(approval, reader, now),
     )
 
 
-def barred(approval: Approval, reader: Principal, now: datetime) -> str:
+def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
     """Why an answer of the reader would not count now, in a sentence; empty if it would."""
     objection = approval.objection(reader, now)
     if objection is None:
@@ -146,7 +146,7 @@ def barred(approval: Approval, reader: Principal, now: datetime) -> str:
 
 def needs(questions: Sequence[Question], reader: Principal, now: datetime) -> list[Question]:
     """Those of the questions that the reader can answer."""
-    return [one for one in questions if not barred(one.approval, reader, now)]
+    return [one for one in questions if not why_barred(one.approval, reader, now)]
 
 
 def summary_of(calls: tuple[CallBlock, ...]) -> str:
@@ -155,7 +155,7 @@ def summary_of(calls: tuple[CallBlock, ...]) -> str:
         return "No call"
     first = calls[0]
     about = ", ".join(row.value.splitlines()[0][:60] for row in first.arguments[:3] if row.value)
-    more = f" and {counted(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
+    more = f" and {count_of(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
     return f"{first.title}{f' ({about})' if about else ''}{more}"
 
 
@@ -182,15 +182,15 @@ def _value(value: Json) -> str:
     if isinstance(value, dict) and set(value) == {"$ref"}:
         call, _, path = str(value["$ref"]).partition(".")
         return f"the {path or 'result'} of call {call.removeprefix('c')}"
-    return shown(value)
+    return show_json(value)
 
 
 def _origin(value: Json, source: ArgumentSource | None, origin: Origin | None, grounds: Grounds) -> str:
     if isinstance(value, dict) and set(value) == {"$ref"}:
         return "known once the earlier call has answered"
     if source is not None:
-        return in_words(source.source, named(source.ref, grounds))
-    return in_words(origin.source, named(origin.ref, grounds)) if origin else ""
+        return in_words(source.source, name_ref(source.ref, grounds))
+    return in_words(origin.source, name_ref(origin.ref, grounds)) if origin else ""
 
 
 def in_words(source: str, ref: str) -> str:
@@ -223,10 +223,10 @@ def _rules(question: Question) -> tuple[Ground, ...]:
         )
     verdict = question.record.metadata.get("verdict")
     rules = verdict.get("triggeredRules") if isinstance(verdict, dict) else None
-    named = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    name_ref = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
     return tuple(
         Ground(str(rule.get("ruleId") or "rule"), str(rule.get("reason") or ""), _values(rule.get("values")))
-        for rule in named
+        for rule in name_ref
     )
 
 
@@ -235,7 +235,7 @@ def _asks(action: str, level: str | None) -> str:
     return f"{words.get(action, title_of(action).lower())}{f' by {level}' if level else ''}"
 
 
-def named(ref: str, grounds: Grounds) -> str:
+def name_ref(ref: str, grounds: Grounds) -> str:
     """A reference in words: ``f1.amount`` is the amount that get_expense showed."""
     word, _, rest = ref.partition(" ")
     if word in ("value", "task") and rest:
@@ -251,29 +251,29 @@ def _figures(grounds: Grounds) -> list[Ground]:
             title_of(one.name),
             one.value,
             (),
-            f"{title_of(one.operation)} of {list_of(tuple(named(operand, grounds) for operand in one.operands))}",
+            f"{title_of(one.operation)} of {list_of(tuple(name_ref(operand, grounds) for operand in one.operands))}",
         )
         for one in grounds.figures
     ]
 
 
 def _reads(grounds: Grounds) -> list[Ground]:
-    return [Ground(one.tool, one.note, _shown_by(one), _asked(one.arguments_json)) for one in grounds.reads]
+    return [Ground(one.tool, one.note, _fields_of(one), _question_in(one.arguments_json)) for one in grounds.reads]
 
 
-def _asked(arguments_json: str) -> str:
+def _question_in(arguments_json: str) -> str:
     arguments = loads(arguments_json)
-    return ", ".join(shown(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
+    return ", ".join(show_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
 
 
-def _shown_by(read: ReadFound) -> tuple[tuple[str, str], ...]:
+def _fields_of(read: ReadFound) -> tuple[tuple[str, str], ...]:
     """The fields of an answer; its text as it is where it is no whole object."""
     try:
         fields = loads(read.shows)
     except ValueError:
         fields = None
     if isinstance(fields, dict) and fields:
-        return tuple((name, shown(value)) for name, value in fields.items())
+        return tuple((name, show_json(value)) for name, value in fields.items())
     return (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)
 
 
@@ -282,7 +282,7 @@ def _values(values: object) -> tuple[tuple[str, str], ...]:
 
 
 def _rows(values: Json) -> tuple[tuple[str, str], ...]:
-    return tuple((name, shown(value)) for name, value in values.items()) if isinstance(values, dict) else ()
+    return tuple((name, show_json(value)) for name, value in values.items()) if isinstance(values, dict) else ()
 
 
 def _decisions(approval: Approval) -> list[DecisionRow]:

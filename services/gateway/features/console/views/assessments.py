@@ -108,8 +108,8 @@ def points_of(name: str, score: OverallScore) -> Points:
 def passes_text(passed: int, runs: int) -> str:
     """``pass^1 67 %, pass^2 33 %``: the first few, and the last."""
     found = pass_hat(passed, runs)
-    shown = [k for k in found if k <= _PASSES_SHOWN or k == runs]
-    return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in shown)
+    show_value = [k for k in found if k <= _PASSES_SHOWN or k == runs]
+    return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in show_value)
 
 
 def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
@@ -196,7 +196,7 @@ _LONGEST = 2000
 NOTHING = "nothing"
 
 
-def shown(value: JsonValue) -> str:
+def show_value(value: JsonValue) -> str:
     if isinstance(value, str):
         return cut(value) or NOTHING
     if value is None or value in ([], {}):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.approvals import STATUS, ArgumentRow, in_words, named
+from services.gateway.features.console.views.approvals import STATUS, ArgumentRow, in_words, name_ref
 from services.gateway.features.console.views.tasks import WRITES, dollars
-from services.gateway.features.console.views.words import Badge, shown, title_of
+from services.gateway.features.console.views.words import Badge, show_json, title_of
 from shared.contracts.approval import Approval
 from shared.contracts.grounds import Grounds
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -21,7 +21,7 @@ from shared.domain.exact_json import Json, JsonObject
 _NOTHING = Grounds()
 
 
-class Write(NamedTuple):
+class WriteLine(NamedTuple):
     """``shows``: what the read-back showed, empty where there was none. ``words``: what operators said of it."""
 
     call_id: str
@@ -38,7 +38,7 @@ class Write(NamedTuple):
     words: tuple[str, ...]
 
 
-class Rule(NamedTuple):
+class RuleRow(NamedTuple):
     rule_id: str
     policy: str
     reason: str
@@ -46,16 +46,16 @@ class Rule(NamedTuple):
     values: tuple[tuple[str, str], ...]
 
 
-class Policy(NamedTuple):
+class PolicyEvidence(NamedTuple):
     """``unknown``: rules that could not be judged, for want of a value."""
 
     word: Badge
-    rules: tuple[Rule, ...]
+    rules: tuple[RuleRow, ...]
     unknown: tuple[str, ...]
     problems: tuple[str, ...]
 
 
-class Asked(NamedTuple):
+class ApprovalLine(NamedTuple):
     """An approval in a line, with who decided."""
 
     approval_id: str
@@ -71,7 +71,7 @@ class FigureRow(NamedTuple):
     origin: str
 
 
-class Usage(NamedTuple):
+class TierUsage(NamedTuple):
     """What the calls of one tier took. ``cost`` is empty where older events do not tell it."""
 
     tier: str
@@ -81,18 +81,18 @@ class Usage(NamedTuple):
     cost: str
 
 
-def writes(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[Write, ...]:
+def writes(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLine, ...]:
     return tuple(_write(row, grounds or _NOTHING) for row in rows)
 
 
-def policy(record: TaskRecord) -> Policy | None:
+def policy(record: TaskRecord) -> PolicyEvidence | None:
     """The verdict that the task's record tells of; None before there is one."""
     verdict = record.metadata.get("verdict")
     if not isinstance(verdict, dict) or not verdict:
         return None
     rules = tuple(_rule(one) for one in _objects(verdict.get("triggeredRules")))
     unknown, problems = _texts(verdict.get("indeterminate")), _texts(verdict.get("problems"))
-    return Policy(_verdict(verdict), rules, unknown, problems)
+    return PolicyEvidence(_verdict(verdict), rules, unknown, problems)
 
 
 def unenforced_policy(record: TaskRecord) -> str:
@@ -101,9 +101,9 @@ def unenforced_policy(record: TaskRecord) -> str:
     return said if isinstance(said, str) else ""
 
 
-def approvals(asked: Iterable[Approval]) -> tuple[Asked, ...]:
+def approvals(asked: Iterable[Approval]) -> tuple[ApprovalLine, ...]:
     return tuple(
-        Asked(
+        ApprovalLine(
             one.approval_id,
             STATUS[one.status],
             title_of(one.level) if one.level else "Any approver",
@@ -134,24 +134,24 @@ def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
     )
 
 
-def usage(told: Sequence[tuple[str, TaskEvent]]) -> tuple[Usage, ...]:
+def usage(told: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, ...]:
     """By tier, as the events of the calls tell it."""
     by_tier: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
     for _, event in told:
         if event.kind == "model":
             by_tier[str(event.data.get("tier") or "model")].append(event.data)
-    return tuple(_used(tier, calls) for tier, calls in sorted(by_tier.items()))
+    return tuple(_tier_usage(tier, calls) for tier, calls in sorted(by_tier.items()))
 
 
-def _used(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> Usage:
+def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
     costs = [cost for one in calls if (cost := one.get("nanos")) is not None]
     price = dollars(sum(_count(cost) for cost in costs)) if costs else ""
     sums = (sum(_count(one.get(key)) for one in calls) for key in ("input", "output"))
     read, written = (f"{number:,}" if number else "" for number in sums)
-    return Usage(title_of(tier), len(calls), read, written, price)
+    return TierUsage(title_of(tier), len(calls), read, written, price)
 
 
-def _write(row: JsonObject, grounds: Grounds) -> Write:
+def _write(row: JsonObject, grounds: Grounds) -> WriteLine:
     arguments, proof = _object(row.get("arguments")), _object(row.get("proof"))
     sources = {str(one.get("argument")): one for one in _objects(row.get("provenance"))}
     tool, status, attempt = _text(row.get("tool")), _text(row.get("status")), row.get("attempt")
@@ -159,14 +159,14 @@ def _write(row: JsonObject, grounds: Grounds) -> Write:
         f"{title_of(_text(one.get('resolution')))} by {_text(one.get('by'))} {_text(one.get('comment'))}".strip()
         for one in _objects(row.get("operators"))
     )
-    return Write(
+    return WriteLine(
         call_id=_text(row.get("call_id")),
         title=title_of(tool),
         tool=tool,
         connection=_text(row.get("connection")),
         status=WRITES.get(status, Badge(title_of(status), "mute")),
         arguments=tuple(
-            ArgumentRow(name, shown(value), _source_words(sources.get(name), grounds))
+            ArgumentRow(name, show_json(value), _source_words(sources.get(name), grounds))
             for name, value in arguments.items()
         ),
         attempt=attempt if isinstance(attempt, int) else 1,
@@ -184,9 +184,9 @@ def _shows(found: Json) -> tuple[tuple[str, str], ...]:
     if isinstance(found, list) and len(found) == 1:
         (found,) = found
     return (
-        tuple((name, shown(value)) for name, value in found.items())
+        tuple((name, show_json(value)) for name, value in found.items())
         if isinstance(found, dict)
-        else (("Answer", shown(found)),)
+        else (("Answer", show_json(found)),)
     )
 
 
@@ -194,7 +194,7 @@ def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
     if source is None:
         return ""
     ref = _text(source.get("ref"))
-    told = title_of(ref).lower() if source.get("source") == "value" else named(ref, grounds)
+    told = title_of(ref).lower() if source.get("source") == "value" else name_ref(ref, grounds)
     return in_words(_text(source.get("source")), told)
 
 
@@ -202,15 +202,15 @@ def _origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> s
     if grounds is None or name not in told:
         return ""
     one = next(figure for figure in grounds.figures if figure.name == name)
-    return f"{title_of(one.operation)} of {', '.join(named(operand, grounds) for operand in one.operands)}"
+    return f"{title_of(one.operation)} of {', '.join(name_ref(operand, grounds) for operand in one.operands)}"
 
 
-def _rule(one: JsonObject) -> Rule:
+def _rule(one: JsonObject) -> RuleRow:
     action, level = _text(one.get("action")), _text(one.get("level"))
     values = one.get("values")
-    rows = tuple((name, shown(value)) for name, value in values.items()) if isinstance(values, dict) else ()
+    rows = tuple((name, show_json(value)) for name, value in values.items()) if isinstance(values, dict) else ()
     asks = f"{title_of(action)}{f' by {level}' if level else ''}"
-    return Rule(_text(one.get("ruleId")) or "rule", _text(one.get("policyId")), _text(one.get("reason")), asks, rows)
+    return RuleRow(_text(one.get("ruleId")) or "rule", _text(one.get("policyId")), _text(one.get("reason")), asks, rows)
 
 
 def _verdict(verdict: Mapping[str, JsonValue]) -> Badge:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from services.gateway.features.console.views.tasks import span_of
-from services.gateway.features.console.views.words import Badge, counted, state_badge
+from services.gateway.features.console.views.words import Badge, count_of, state_badge
 from services.gateway.features.dead_letters.model import DeadLetter, LetterKind
 from services.gateway.features.tenants.model import DaySpent, TenantState
 from shared.contracts.dead_letter import DeadTurn
@@ -53,7 +53,7 @@ def _row(letter: DeadLetter) -> LetterRow:
         title=dead.request.text if dead else letter.task_id or "A letter that cannot be read",
         why=letter.reason,
         error=letter.error,
-        tries=f"tried {counted(letter.tries, 'time')}" if letter.tries else "",
+        tries=f"tried {count_of(letter.tries, 'time')}" if letter.tries else "",
         task_id=letter.task_id,
         at=letter.at,
         writes=dead.writes if dead else (),
@@ -94,7 +94,7 @@ class DayCounts(NamedTuple):
         return self.success + self.partial + self.failure
 
 
-class Figure(NamedTuple):
+class HealthItem(NamedTuple):
     """A number with its name. ``tone`` is good, warn, bad or nothing."""
 
     label: str
@@ -127,15 +127,15 @@ class DayRow(NamedTuple):
     quality: str
 
 
-def load(state: TenantState, *, still: bool) -> tuple[Figure, ...]:
+def load(state: TenantState, *, still: bool) -> tuple[HealthItem, ...]:
     """What waits and what is worked on; a queue that stands ``still`` is bad."""
-    waiting = Figure(
+    waiting = HealthItem(
         "Sessions that wait",
         f"{state.waiting:,}",
         "nobody works on them: does an executor run?" if still else "to be taken up by a worker",
         "bad" if still else "",
     )
-    return waiting, Figure("Sessions worked on", f"{state.running:,}", "right now")
+    return waiting, HealthItem("Sessions worked on", f"{state.running:,}", "right now")
 
 
 def endings(totals: Mapping[TaskState, int]) -> tuple[EndRow, ...]:
@@ -145,29 +145,29 @@ def endings(totals: Mapping[TaskState, int]) -> tuple[EndRow, ...]:
     return tuple(EndRow(state_badge(state), state.value, n, _percent(n, whole)) for state, n in rows if whole)
 
 
-def error_rate(totals: Mapping[TaskState, int]) -> Figure:
+def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
     """Failed tasks of those that ended by themselves; a refusal by policy or by a person is no error."""
     whole = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
     tone = "" if not failed else "bad" if failed * 5 > whole else "warn"
-    return Figure("Failed", _percent(failed, whole) or "none", f"{failed} of {counted(whole, 'task')}", tone)
+    return HealthItem("Failed", _percent(failed, whole) or "none", f"{failed} of {count_of(whole, 'task')}", tone)
 
 
-def latencies(records: Sequence[TaskRecord]) -> tuple[Figure, ...]:
+def latencies(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
     """From message to end, of tasks that waited for nobody; and of all of them, people included."""
     alone = sorted(_took(one) for one in records if not waited_for_people(one))
     rest = sorted(_took(one) for one in records if waited_for_people(one))
     found = []
     if alone:
         found.append(
-            Figure(
+            HealthItem(
                 "Half of the tasks took", span_of(alone[_rank(len(alone), 50)]), f"{len(alone)} that waited for nobody"
             )
         )
-        found.append(Figure("19 in 20 took at most", span_of(alone[_rank(len(alone), 95)]), "from message to end"))
+        found.append(HealthItem("19 in 20 took at most", span_of(alone[_rank(len(alone), 95)]), "from message to end"))
     if rest:
         found.append(
-            Figure(
+            HealthItem(
                 "With an approval",
                 span_of(rest[_rank(len(rest), 50)]),
                 f"half of the last {len(rest)}, waiting included",

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import Badge, counted, strategy_title, title_of
+from services.gateway.features.console.views.words import Badge, count_of, strategy_title, title_of
 from services.gateway.features.memory.model import Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
@@ -30,7 +30,7 @@ _TASKS_SHOWN = 3
 Row = TypeVar("Row")
 
 
-class Asked(NamedTuple):
+class MemoryQuery(NamedTuple):
     """What a reader looks for: words that must all be there, a kind (empty: any), and a page from 1."""
 
     words: str = ""
@@ -38,20 +38,20 @@ class Asked(NamedTuple):
     page: int = 1
 
 
-class Choice(NamedTuple):
+class KindChoice(NamedTuple):
     word: str
     text: str
     number: int
 
 
-class Found(NamedTuple, Generic[Row]):
+class MemoryPage(NamedTuple, Generic[Row]):
     """A page of what was found. ``total`` is how many there are, ``kept`` how many before anything was asked for."""
 
     rows: Sequence[Row]
     total: int
     kept: int
-    kinds: tuple[Choice, ...]
-    asked: Asked
+    kinds: tuple[KindChoice, ...]
+    asked: MemoryQuery
     more: bool
 
 
@@ -103,22 +103,22 @@ def read_page(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 5 and int(text) else 1
 
 
-def cases(entries: Sequence[CaseEntry], asked: Asked) -> Found[CaseRow]:
+def cases(entries: Sequence[CaseEntry], asked: MemoryQuery) -> MemoryPage[CaseRow]:
     """``kind`` is an outcome."""
     words = {one.value: _OUTCOMES[one].text for one in CaseOutcome}
-    found = _found(entries, asked, lambda one: one.outcome.value, _said_of_case, words)
+    found = _find_page(entries, asked, lambda one: one.outcome.value, _said_of_case, words)
     return _rows(found, _case)
 
 
-def facts(known: Sequence[KnownFact], asked: Asked) -> Found[FactRow]:
+def facts(known: Sequence[KnownFact], asked: MemoryQuery) -> MemoryPage[FactRow]:
     """``kind`` is a process type."""
-    found = _found(known, asked, lambda one: one.domain, _said_of_fact, {})
+    found = _find_page(known, asked, lambda one: one.domain, _said_of_fact, {})
     return _rows(found, _fact)
 
 
-def entities(things: Sequence[Thing], asked: Asked) -> Found[EntityRow]:
+def entities(things: Sequence[Thing], asked: MemoryQuery) -> MemoryPage[EntityRow]:
     """``kind`` is a kind of entity."""
-    found = _found(things, asked, lambda one: one.entity.kind, _said_of_thing, {})
+    found = _find_page(things, asked, lambda one: one.entity.kind, _said_of_thing, {})
     names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in things}
     return _rows(found, lambda thing: _entity(thing, names))
 
@@ -130,37 +130,37 @@ def finding_words(finding: Mapping[str, int]) -> str:
         return ""
     read, written = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
     price = f", {dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
-    found = counted(finding.get("facts_found", 0), "fact")
-    took = f"{counted(calls, 'model call')}, {read:,} tokens read, {written:,} written{price}"
-    return f"{counted(tasks, 'task')} read for facts, {found} found: {took}."
+    found = count_of(finding.get("facts_found", 0), "fact")
+    took = f"{count_of(calls, 'model call')}, {read:,} tokens read, {written:,} written{price}"
+    return f"{count_of(tasks, 'task')} read for facts, {found} found: {took}."
 
 
 def accuracy_rows(known: Mapping[tuple[str, str], Accuracy]) -> tuple[AccuracyRow, ...]:
     return tuple(_accuracy(process, kind, row) for (process, kind), row in sorted(known.items()))
 
 
-def _found(
+def _find_page(
     items: Sequence[Row],
-    asked: Asked,
+    asked: MemoryQuery,
     kind_of: Callable[[Row], str],
     said_of: Callable[[Row], Iterable[str]],
     titles: Mapping[str, str],
-) -> Found[Row]:
+) -> MemoryPage[Row]:
     wanted = asked.words.casefold().split()
     named = [one for one in items if all(word in " ".join(said_of(one)).casefold() for word in wanted)]
     counts = Counter(kind_of(one) for one in named)
     order = list(titles) or [word for word, _ in counts.most_common()]
-    kinds = tuple(Choice(word, titles.get(word) or title_of(word), counts[word]) for word in order if counts[word])
+    kinds = tuple(KindChoice(word, titles.get(word) or title_of(word), counts[word]) for word in order if counts[word])
     chosen = [one for one in named if asked.kind in ("", kind_of(one))]
     first = SIZE * (asked.page - 1)
-    return Found(chosen[first : first + SIZE], len(chosen), len(items), kinds, asked, len(chosen) > first + SIZE)
+    return MemoryPage(chosen[first : first + SIZE], len(chosen), len(items), kinds, asked, len(chosen) > first + SIZE)
 
 
 Shown = TypeVar("Shown")
 
 
-def _rows(found: Found[Row], row: Callable[[Row], Shown]) -> Found[Shown]:
-    return Found([row(one) for one in found.rows], *found[1:])
+def _rows(found: MemoryPage[Row], row: Callable[[Row], Shown]) -> MemoryPage[Shown]:
+    return MemoryPage([row(one) for one in found.rows], *found[1:])
 
 
 def _case(entry: CaseEntry) -> CaseRow:

@@ -8,7 +8,7 @@ from services.gateway.features.approvals.model import Question
 from services.gateway.features.console.views.health import DayCounts
 from services.gateway.features.console.views.progress import Direction
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import counted, distance, list_of
+from services.gateway.features.console.views.words import count_of, distance, list_of
 from services.gateway.features.tenants.model import DaySpent, TenantState
 from shared.domain.words import TaskState
 
@@ -51,7 +51,7 @@ def working_tile(
         why = state.stopped or "no reason was given"
         return Tile(question, "Stopped", f"an operator stopped it: {why}", href, "bad")
     if state and still:
-        return Tile(question, "Stands still", f"{counted(state.waiting, 'session')} and no worker", href, "bad")
+        return Tile(question, "Stands still", f"{count_of(state.waiting, 'session')} and no worker", href, "bad")
     going = f"{open_now} running" if open_now else "none running"
     if not done + failed:
         quiet = f"{rejected} rejected, {going}" if rejected else f"{going}; none ended in a day"
@@ -74,7 +74,7 @@ def needs_tile(needs: Needs, others: int, first: datetime | None, now: datetime)
     """``others``: approvals that wait for somebody else; ``first``: when the nearest of the reader's is due."""
     question = "What needs me?"
     parts = [
-        counted(number, one)
+        count_of(number, one)
         for number, one in (
             (needs.approvals, "approval"),
             (needs.doubts, "write in doubt"),
@@ -84,7 +84,7 @@ def needs_tile(needs: Needs, others: int, first: datetime | None, now: datetime)
         if number
     ]
     if not parts:
-        remark = f"{counted(others, 'approval waits', 'approvals wait')} for others" if others else "nothing to decide"
+        remark = f"{count_of(others, 'approval waits', 'approvals wait')} for others" if others else "nothing to decide"
         return Tile(question, "Nothing", remark, "/console/approvals")
     due = f"; first due {distance(first, now)}" if first else ""
     href = "/console/approvals" if needs.approvals else _place(needs)
@@ -100,7 +100,7 @@ def cost_tile(spent: Sequence[DaySpent], days: Sequence[DayCounts], today: date)
         return Tile(question, "$0.00", "no model was asked in the last days", href)
     ended = next((day.events for day in days if day.date == today.isoformat()), 0)
     each = f", {dollars(round(now.nanos / ended))} a task" if now and ended and now.nanos else ""
-    calls = f"{counted(now.calls, 'model call')}{each}" if now else "no model call"
+    calls = f"{count_of(now.calls, 'model call')}{each}" if now else "no model call"
     return Tile(question, dollars(now.nanos if now else 0), f"today: {calls}; {dollars(week)} in {WEEK} days", href)
 
 
@@ -113,7 +113,7 @@ def last_days(today: date, count: int) -> list[str]:
     return [(today + timedelta(days=shift)).isoformat() for shift in range(2 - count, 2)]
 
 
-def begun(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
+def begun_days(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
     """Without tomorrow, unless it has begun where the tenant is."""
     return spent if not spent or spent[-1].calls else spent[:-1]
 

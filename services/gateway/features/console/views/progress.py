@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from math import sqrt
 from typing import NamedTuple, TypeVar
 
-from services.gateway.features.console.views.words import counted, strategy_title, title_of
+from services.gateway.features.console.views.words import count_of, strategy_title, title_of
 from shared.domain.bandit import Arm, ucb1
 from shared.domain.trend import Moment
 from shared.domain.words import Strategy
@@ -80,12 +80,12 @@ def direction(points: Sequence[Moment]) -> Direction | None:
         return None
     last = points[-1]
     if last.n < _FEWEST:
-        mean = _between(_START, last)
-        return Direction("", "", mean, f"after {counted(last.n, 'task')}; a few more tell where it goes")
-    turn = _until(points, last.n - min(max(_FEWEST, last.n // 10), last.n // 2, _MOST))
-    start = _until(points, 2 * turn.n - last.n)
-    lately, before = _between(turn, last), _between(start, turn)
-    said = f"over the last {counted(last.n - turn.n, 'task')}; {before:.2f} over the {turn.n - start.n} before"
+        mean = _mean_between(_START, last)
+        return Direction("", "", mean, f"after {count_of(last.n, 'task')}; a few more tell where it goes")
+    turn = _last_until(points, last.n - min(max(_FEWEST, last.n // 10), last.n // 2, _MOST))
+    start = _last_until(points, 2 * turn.n - last.n)
+    lately, before = _mean_between(turn, last), _mean_between(start, turn)
+    said = f"over the last {count_of(last.n - turn.n, 'task')}; {before:.2f} over the {turn.n - start.n} before"
     if abs(lately - before) <= _by_chance(last.n - turn.n):
         return Direction("level", "", lately, said)
     return Direction("up", "good", lately, said) if lately > before else Direction("down", "warn", lately, said)
@@ -101,17 +101,17 @@ def quality(points: Sequence[Moment]) -> Quality | None:
     if len(points) < 2:
         return None
     window = max(10, -(-points[-1].n // 10))
-    rolling = [_between(_until(points, max(0, one.n - window)), one) for one in points]
+    rolling = [_mean_between(_last_until(points, max(0, one.n - window)), one) for one in points]
     samples = tuple(
-        Sample(one.n, _at(one.at_ms), one.mean, recent) for one, recent in zip(points, rolling, strict=True)
+        Sample(one.n, _time_of(one.at_ms), one.mean, recent) for one, recent in zip(points, rolling, strict=True)
     )
     return Quality(
         recent=[(one.at_ms, recent) for one, recent in zip(points, rolling, strict=True)],
         mean=[(one.at_ms, one.mean) for one in points],
         window=window,
-        samples=_thinned(samples),
-        first=_at(points[0].at_ms),
-        last=_at(points[-1].at_ms),
+        samples=_thin_out(samples),
+        first=_time_of(points[0].at_ms),
+        last=_time_of(points[-1].at_ms),
     )
 
 
@@ -136,9 +136,9 @@ def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[
         if name in told
     )
     samples = tuple(
-        (strategy_title(name), Sample(one.n, _at(one.at_ms), one.mean, one.recent))
+        (strategy_title(name), Sample(one.n, _time_of(one.at_ms), one.mean, one.recent))
         for name in order
-        for one in _thinned(told.get(name, ()))
+        for one in _thin_out(told.get(name, ()))
     )
     said = ", ".join(f"{row.title} {row.mean or 'not tried'}" for row in rows)
     return ProcessCard(
@@ -148,8 +148,8 @@ def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[
         arms=rows,
         lines=lines,
         samples=samples,
-        first=_at(min(times)) if times else None,
-        last=_at(until) if times else None,
+        first=_time_of(min(times)) if times else None,
+        last=_time_of(until) if times else None,
         words=f"Mean quality by strategy over time: {said}",
     )
 
@@ -172,20 +172,20 @@ def _tone(name: str) -> str:
     return _TONES.get(name, _OTHER)
 
 
-def _until(points: Sequence[Moment], n: int) -> Moment:
+def _last_until(points: Sequence[Moment], n: int) -> Moment:
     """The last point that is not after the ``n``-th task."""
     return max((one for one in points if one.n <= n), key=lambda one: one.n, default=_START)
 
 
-def _between(start: Moment, end: Moment) -> float:
+def _mean_between(start: Moment, end: Moment) -> float:
     return (end.mean * end.n - start.mean * start.n) / max(1, end.n - start.n)
 
 
-def _thinned(rows: Sequence[T]) -> tuple[T, ...]:
+def _thin_out(rows: Sequence[T]) -> tuple[T, ...]:
     """No more than a few of them, the last always among them."""
     step = -(-len(rows) // _ROWS)
     return tuple(rows[::-1][::step][::-1]) if rows else ()
 
 
-def _at(ms: int) -> datetime:
+def _time_of(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)

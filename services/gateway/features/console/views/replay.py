@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.assessments import NOTHING, criterion_badge, cut, number, shown
-from services.gateway.features.console.views.words import Badge, counted, title_of
+from services.gateway.features.console.views.assessments import NOTHING, criterion_badge, cut, number, show_value
+from services.gateway.features.console.views.words import Badge, count_of, title_of
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.kept import Run
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
@@ -50,11 +50,11 @@ def _reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
         return ActionRow(_title(entries[0]), "", _READ)
     found = Counter(_title(entry) for entry in entries)
     gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in found.items())
-    return ActionRow(counted(len(entries), "read"), gist, _READ)
+    return ActionRow(count_of(len(entries), "read"), gist, _READ)
 
 
 def _action(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
-    said = tuple((name, text) for name, value in entry.parameters.items() if (text := shown(value)) != NOTHING)
+    said = tuple((name, text) for name, value in entry.parameters.items() if (text := show_value(value)) != NOTHING)
     return ActionRow(_title(entry), _gist(entry.parameters, titles), _badge(entry), said, entry.error_message or "")
 
 
@@ -65,13 +65,13 @@ def _title(entry: ActionLogEntry) -> str:
 
 def _gist(said: JsonObject, titles: Mapping[str, str]) -> str:
     told = [value for name in _TELLING if isinstance(value := said.get(name), str) and value][:1]
-    named = told or list(_named(said, titles))
-    more = [text for name in _AS_WELL if (text := shown(said.get(name))) != NOTHING]
+    named = told or list(_row_names(said, titles))
+    more = [text for name in _AS_WELL if (text := show_value(said.get(name))) != NOTHING]
     line = " ".join(" · ".join([*named, *more]).split())
     return line if len(line) <= _GIST else f"{line[:_GIST]}…"
 
 
-def _named(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
+def _row_names(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
     """What the rows are called whose ids were said; an id where nobody told that."""
     for name, value in said.items():
         if name.endswith(("_id", "_ids")):
@@ -93,7 +93,7 @@ _WORDS = 4000
 _TURN_BEGINS = "update_turn_started"
 
 
-class Stop(NamedTuple):
+class TurnStop(NamedTuple):
     """A turn on the time line; 0 is the world before the first. ``at``: the simulated time when it was over."""
 
     turn: int
@@ -116,7 +116,7 @@ class ChangedRow(NamedTuple):
     fields: tuple[Field, ...]
 
 
-class Count(NamedTuple):
+class TurnCount(NamedTuple):
     """``moved``: how it differs from the turn before, such as ``+2``."""
 
     name: str
@@ -124,7 +124,7 @@ class Count(NamedTuple):
     moved: str
 
 
-class Told(NamedTuple):
+class SaidLine(NamedTuple):
     text: str
     tone: str
 
@@ -139,23 +139,23 @@ class CriterionLine(NamedTuple):
     details: tuple[tuple[str, str], ...]
 
 
-class Turn(NamedTuple):
+class ReplayedTurn(NamedTuple):
     """What is shown of one turn. ``known``: whether the assessor told how the world stood. ``said``: what the agent
     said of it, and at the start what the user asks for; empty where nobody told."""
 
-    stop: Stop
+    stop: TurnStop
     began: datetime | None
     known: bool
-    counts: tuple[tuple[str, tuple[Count, ...]], ...]
+    counts: tuple[tuple[str, tuple[TurnCount, ...]], ...]
     own: tuple[ChangedRow, ...]
     others: tuple[ChangedRow, ...]
     left_out: int
     actions: tuple[ActionRow, ...]
-    told: tuple[Told, ...]
+    told: tuple[SaidLine, ...]
     said: str
 
 
-def stops_of(run: Run) -> tuple[Stop, ...]:
+def stops_of(run: Run) -> tuple[TurnStop, ...]:
     """Every turn. A run has as many as somebody says, so each thing of it is looked at once."""
     looks, begins = _looks(run), _begins(run)
     log = run.results.action_log
@@ -163,39 +163,39 @@ def stops_of(run: Run) -> tuple[Stop, ...]:
     wrong = {entry.turn for entry in log if not entry.success} | {_number(one) for one in run.results.failed_turns}
     last = max(run.results.turns_taken, *done, *looks, 0)
     return tuple(
-        Stop(
+        TurnStop(
             turn,
             f"Turn {turn}" if turn else "Start",
             looks[turn].time if turn in looks else begins.get(turn + 1),
-            counted(done[turn], "action") if turn else "before the first turn",
+            count_of(done[turn], "action") if turn else "before the first turn",
             "bad" if turn in wrong else "",
         )
         for turn in range(last + 1)
     )
 
 
-def near(stops: Sequence[Stop], turn: int) -> Sequence[Stop]:
+def stops_near(stops: Sequence[TurnStop], turn: int) -> Sequence[TurnStop]:
     """Those that a time line shows beside a turn."""
     return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
 
 
-def turn_of(run: Run, stops: Sequence[Stop], turn: int) -> Turn:
+def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
     """The turn, or the nearest that there is."""
     looks = _looks(run)
     turn = min(max(turn, 0), len(stops) - 1)
     look, before = looks.get(turn), looks.get(turn - 1)
     changes = look.changes if look else ()
-    return Turn(
+    return ReplayedTurn(
         stop=stops[turn],
         began=stops[turn - 1].at if turn else None,
         known=look is not None,
         counts=_counts(look, before),
-        own=_changed(changes, "participant"),
-        others=_changed(changes, "others"),
+        own=_changes_by(changes, "participant"),
+        others=_changes_by(changes, "others"),
         left_out=look.left_out if look else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _titles(run)),
-        told=_told(run, turn),
-        said=_said(run, turn),
+        told=_lines_of(run, turn),
+        said=_speech_of(run, turn),
     )
 
 
@@ -246,32 +246,32 @@ def _number(told: JsonObject) -> int:
     return int(value) if isinstance(value, int | float) else -1
 
 
-def _said(run: Run, turn: int) -> str:
+def _speech_of(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
     words = [update.get(field) for update in _updates(run, turn) if update.get("message_type") == kind]
     return next((word[:_WORDS] for word in words if isinstance(word, str)), "")
 
 
-def _told(run: Run, turn: int) -> tuple[Told, ...]:
+def _lines_of(run: Run, turn: int) -> tuple[SaidLine, ...]:
     said = (_sentence(update) for update in _updates(run, turn)) if turn else ()
     return tuple(one for one in said if one is not None)
 
 
-def _sentence(update: JsonObject) -> Told | None:
+def _sentence(update: JsonObject) -> SaidLine | None:
     match update.get("message_type"):
         case "update_responses_generated" if update.get("responses_count"):
             who = update.get("characters_involved")
             names = ", ".join(title_of(str(name)).title() for name in who) if isinstance(who, list) else ""
-            return Told(f"{names} answered", "info")
+            return SaidLine(f"{names} answered", "info")
         case "update_simulation_advanced" if update.get("events_processed"):
-            return Told(f"{counted(_whole(update, 'events_processed'), 'thing')} happened as time went on", "info")
+            return SaidLine(f"{count_of(_whole(update, 'events_processed'), 'thing')} happened as time went on", "info")
         case "update_turn_completed" if update.get("early_completion_requested"):
-            return Told("The agent said that it had nothing more to do", "mute")
+            return SaidLine("The agent said that it had nothing more to do", "mute")
         case "update_turn_completed":
-            return Told(f"Time went on by {_duration(str(update.get('time_advanced', '')))}", "mute")
+            return SaidLine(f"Time went on by {_duration(str(update.get('time_advanced', '')))}", "mute")
         case "update_error_occurred":
             kind = str(update.get("error_type", "error")).replace("_", " ")
-            return Told(f"{title_of(kind)}: {cut(str(update.get('error_message', '')))}", "bad")
+            return SaidLine(f"{title_of(kind)}: {cut(str(update.get('error_message', '')))}", "bad")
         case _:
             return None
 
@@ -288,7 +288,7 @@ def _duration(written: str) -> str:
     return text.replace("T", "").strip() or "no time"
 
 
-def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[Count, ...]], ...]:
+def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
     if look is None:
         return ()
     old = before.counts if before else look.counts
@@ -300,25 +300,26 @@ def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str
     return tuple(groups)
 
 
-def _count(name: str, value: int, old: Mapping[str, int]) -> Count:
+def _count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
     moved = value - old.get(name, value)
     words = name.removesuffix("_count").removeprefix("total_")
-    return Count(title_of(words), value, f"{moved:+d}" if moved else "")
+    return TurnCount(title_of(words), value, f"{moved:+d}" if moved else "")
 
 
-def _changed(changes: Iterable[WorldChange], by: str) -> tuple[ChangedRow, ...]:
+def _changes_by(changes: Iterable[WorldChange], by: str) -> tuple[ChangedRow, ...]:
     return tuple(_row(change) for change in changes if change.by == by)
 
 
 def _row(change: WorldChange) -> ChangedRow:
     fields = tuple(
-        Field(title_of(name), shown(change.before.get(name)), shown(value)) for name, value in change.after.items()
+        Field(title_of(name), show_value(change.before.get(name)), show_value(value))
+        for name, value in change.after.items()
     )
     return ChangedRow(_KINDS[change.kind], change.title or change.key, title_of(change.modality), fields)
 
 
 def _criterion(one: CriterionResult) -> CriterionLine:
-    details = tuple((title_of(name), shown(value)) for name, value in (one.details or {}).items())
+    details = tuple((title_of(name), show_value(value)) for name, value in (one.details or {}).items())
     badge = criterion_badge(one.score, one.max_score, one.unjudged)
     return CriterionLine(
         one.name, title_of(one.dimension), badge, number(one.score), number(one.max_score), one.explanation, details

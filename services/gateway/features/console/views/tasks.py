@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.words import Badge, shown, span, state_badge, strategy_title, title_of
+from services.gateway.features.console.views.words import Badge, show_json, span, state_badge, strategy_title, title_of
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.config import state_of
 from services.gateway.features.webhooks.model import Registered
@@ -55,8 +55,8 @@ def _doubt(one: Mapping[str, JsonValue]) -> Doubt:
         call_id=str(one.get("call_id") or ""),
         title=title_of(tool),
         tool=tool,
-        arguments=tuple((name, shown(plain(value))) for name, value in rows),
-        known=tuple((label, shown(plain(one[key]))) for key, label in labels if one.get(key)),
+        arguments=tuple((name, show_json(plain(value))) for name, value in rows),
+        known=tuple((label, show_json(plain(one[key]))) for key, label in labels if one.get(key)),
         deadline=_time(one.get("deadline")),
     )
 
@@ -88,7 +88,7 @@ _DELIVERIES = {
 }
 
 
-class Filter(NamedTuple):
+class TaskFilter(NamedTuple):
     word: str
     text: str
     states: tuple[TaskState, ...]
@@ -97,12 +97,12 @@ class Filter(NamedTuple):
 RUNNING = (TaskState.SUBMITTED, TaskState.WORKING)
 ENDED_BADLY = (TaskState.FAILED, TaskState.REJECTED)
 FILTERS = (
-    Filter("all", "All", tuple(TaskState)),
-    Filter("waiting", "Waiting", (TaskState.INPUT_REQUIRED,)),
-    Filter("running", "Running", RUNNING),
-    Filter("completed", "Completed", (TaskState.COMPLETED,)),
-    Filter("failed", "Failed or rejected", ENDED_BADLY),
-    Filter("canceled", "Canceled", (TaskState.CANCELED,)),
+    TaskFilter("all", "All", tuple(TaskState)),
+    TaskFilter("waiting", "Waiting", (TaskState.INPUT_REQUIRED,)),
+    TaskFilter("running", "Running", RUNNING),
+    TaskFilter("completed", "Completed", (TaskState.COMPLETED,)),
+    TaskFilter("failed", "Failed or rejected", ENDED_BADLY),
+    TaskFilter("canceled", "Canceled", (TaskState.CANCELED,)),
 )
 
 
@@ -123,7 +123,7 @@ class Document(NamedTuple):
     text: str
 
 
-class Delivery(NamedTuple):
+class DeliveryLine(NamedTuple):
     """How one of the task's webhooks fares."""
 
     host: str
@@ -162,7 +162,7 @@ class TaskPage(NamedTuple):
     asks: str
 
 
-def filter_named(word: str) -> Filter:
+def filter_named(word: str) -> TaskFilter:
     return next((one for one in FILTERS if one.word == word), FILTERS[0])
 
 
@@ -218,10 +218,10 @@ def _files(record: TaskRecord) -> Iterator[FileRow]:
         yield FileRow(file.shown_name, about, str(row.get("file_id") or file.file_id))
 
 
-def delivery(registered: Registered) -> Delivery:
+def delivery(registered: Registered) -> DeliveryLine:
     webhook, told = registered
     host = webhook.url.partition("://")[2].partition("/")[0]
-    return Delivery(host, _DELIVERIES[state_of(registered)], told.delivered, told.error)
+    return DeliveryLine(host, _DELIVERIES[state_of(registered)], told.delivered, told.error)
 
 
 def dollars(nanos: int) -> str:
@@ -240,8 +240,8 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Process", _title(data.get("process_type")), ""),
         ("Strategy", strategy_title(_text(data.get("strategy"))), _text(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
-        ("Cost", _money(spend.get("dollars")), _of("limit $", spend.get("dollar_limit"))),
-        ("Tokens", _number(spend.get("tokens")), _of("limit ", _number(spend.get("token_limit")))),
+        ("Cost", _money(spend.get("dollars")), _phrase("limit $", spend.get("dollar_limit"))),
+        ("Tokens", _number(spend.get("tokens")), _phrase("limit ", _number(spend.get("token_limit")))),
         ("Model calls", _number(data.get("model_calls")), ""),
         ("Tool calls", _number(data.get("tool_calls")), ""),
         ("Policy", *_verdict(_mapping(data.get("verdict")))),
@@ -288,7 +288,7 @@ def _verdict(verdict: Mapping[str, JsonValue]) -> tuple[str, str]:
 def _documents(record: TaskRecord) -> list[Document]:
     found = []
     for one in record.artifacts:
-        data = shown(plain(one.data)) if one.data is not None else ""
+        data = show_json(plain(one.data)) if one.data is not None else ""
         found.append(Document(one.name, one.media_type or "", "\n\n".join(filter(None, (one.text, data)))))
     return found
 
@@ -314,7 +314,7 @@ def _money(value: JsonValue) -> str:
         return ""
 
 
-def _of(words: str, value: JsonValue) -> str:
+def _phrase(words: str, value: JsonValue) -> str:
     return f"{words}{value}" if value else ""
 
 

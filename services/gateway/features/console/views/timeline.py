@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import counted, shown, span, strategy_title, title_of
+from services.gateway.features.console.views.words import count_of, show_json, span, strategy_title, title_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import loads, plain
 from shared.domain.words import FsmState, TaskState
@@ -31,7 +31,7 @@ _SENT = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverifi
 Told = Sequence[tuple[str, TaskEvent]]
 
 
-class Stop(NamedTuple):
+class RailStop(NamedTuple):
     """``progress``: done, now, ahead, passed (not on this task's way), or bad."""
 
     word: str
@@ -39,7 +39,7 @@ class Stop(NamedTuple):
     progress: str
 
 
-class Step(NamedTuple):
+class TaskStep(NamedTuple):
     step_id: str
     icon: str
     tone: str
@@ -55,13 +55,13 @@ class Stage(NamedTuple):
     stage_id: str
     title: str
     word: str
-    steps: tuple[Step, ...]
+    steps: tuple[TaskStep, ...]
     summary: str
 
 
-def rail(told: Told, record: TaskRecord) -> tuple[Stop, ...]:
+def rail(told: Told, record: TaskRecord) -> tuple[RailStop, ...]:
     """The eight states in their order: where the task has been, where it is, what it did not need."""
-    visited = _visited(told, record)
+    visited = _visited_states(told, record)
     last = visited[-1] if visited else None
     ends = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
     way = [*_WAY, *ends]
@@ -76,14 +76,14 @@ def rail(told: Told, record: TaskRecord) -> tuple[Stop, ...]:
             progress = "done"
         else:
             progress = "passed" if over or place < reached else "ahead"
-        stops.append(Stop(state.value, _TITLES[state], progress))
+        stops.append(RailStop(state.value, _TITLES[state], progress))
     return tuple(stops)
 
 
 class _Group(NamedTuple):
     stage_id: str
     word: str
-    steps: list[Step]
+    steps: list[TaskStep]
     at: datetime
 
 
@@ -112,7 +112,7 @@ def _stage(group: _Group, end: datetime) -> Stage:
     counts = [(sum(step.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
     seconds = (end - group.at).total_seconds()
     took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else span(end - group.at) if seconds >= 60 else ""
-    summary = " · ".join([counted(count, noun) for count, noun in counts if count] + ([took] if took else []))
+    summary = " · ".join([count_of(count, noun) for count, noun in counts if count] + ([took] if took else []))
     title = titles.get(group.word, title_of(group.word.lower()))
     return Stage(group.stage_id, title, group.word, tuple(group.steps), summary)
 
@@ -120,7 +120,7 @@ def _stage(group: _Group, end: datetime) -> Stage:
 _COUNTED = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
 
 
-def _visited(told: Told, record: TaskRecord) -> list[FsmState]:
+def _visited_states(told: Told, record: TaskRecord) -> list[FsmState]:
     words = [event.data.get("state") for _, event in told if event.kind == "state"]
     known = record.metadata.get("states")
     if not words and isinstance(known, list):
@@ -131,7 +131,7 @@ def _visited(told: Told, record: TaskRecord) -> list[FsmState]:
 _STATE_WORDS = frozenset(state.value for state in FsmState)
 
 
-def _step(stream_id: str, event: TaskEvent) -> Step | None:
+def _step(stream_id: str, event: TaskEvent) -> TaskStep | None:
     make = _MAKERS.get(event.kind)
     if make is not None:
         return make(stream_id, event)
@@ -141,111 +141,113 @@ def _step(stream_id: str, event: TaskEvent) -> Step | None:
 _SILENT = frozenset({"turn_finished"})
 
 
-def _submitted(stream_id: str, event: TaskEvent) -> Step:
-    return Step(stream_id, "person", "mute", "Message received", "", event.at)
+def _submission_step(stream_id: str, event: TaskEvent) -> TaskStep:
+    return TaskStep(stream_id, "person", "mute", "Message received", "", event.at)
 
 
-def _model(stream_id: str, event: TaskEvent) -> Step:
+def _model(stream_id: str, event: TaskEvent) -> TaskStep:
     name, tier = event.data.get("model"), event.data.get("tier")
     read, cached, written, nanos = (event.data.get(key) for key in ("input", "cached", "output", "nanos"))
     kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
     words = [
         f"{tier} tier" if tier else "",
         f"{read:,} tokens read{kept}" if isinstance(read, int) else "",
-        f"{counted(written, 'token') if read is None else f'{written:,}'} written" if isinstance(written, int) else "",
+        f"{count_of(written, 'token') if read is None else f'{written:,}'} written" if isinstance(written, int) else "",
         dollars(nanos) if isinstance(nanos, int) else "",
     ]
-    return Step(stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at)
+    return TaskStep(
+        stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at
+    )
 
 
-def _tool(stream_id: str, event: TaskEvent) -> Step:
+def _tool(stream_id: str, event: TaskEvent) -> TaskStep:
     tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
     if refused:
-        return Step(stream_id, "shield", "bad", f"Refused to call {tool}", str(refused), event.at)
+        return TaskStep(stream_id, "shield", "bad", f"Refused to call {tool}", str(refused), event.at)
     ok = event.data.get("ok") is not False
     title = f"Called {tool}" if ok else f"{tool} answered with an error"
-    text = str(event.data.get("error") or "") or _asked(event.data.get("asked"))
-    return Step(stream_id, "read", "info" if ok else "warn", title, text, event.at)
+    text = str(event.data.get("error") or "") or _arguments_line(event.data.get("asked"))
+    return TaskStep(stream_id, "read", "info" if ok else "warn", title, text, event.at)
 
 
-def _asked(arguments: JsonValue) -> str:
+def _arguments_line(arguments: JsonValue) -> str:
     """The arguments in a line; as they stand where they were cut."""
     text = arguments if isinstance(arguments, str) else ""
     try:
         found = loads(text) if text else {}
     except ValueError:
         return f"{text} ..."
-    return ", ".join(f"{name} {shown(value)}" for name, value in found.items()) if isinstance(found, dict) else text
+    return ", ".join(f"{name} {show_json(value)}" for name, value in found.items()) if isinstance(found, dict) else text
 
 
-def _plan(stream_id: str, event: TaskEvent) -> Step:
+def _plan(stream_id: str, event: TaskEvent) -> TaskStep:
     calls = event.data.get("calls")
     counts = Counter(map(str, calls)) if isinstance(calls, list) else {}
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
-    return Step(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
+    return TaskStep(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
 
 
-def _verdict(stream_id: str, event: TaskEvent) -> Step:
+def _verdict(stream_id: str, event: TaskEvent) -> TaskStep:
     rules, why, passed = event.data.get("rules"), event.data.get("why"), event.data.get("passed") is True
     named = ", ".join(dict.fromkeys(map(_rule, rules))) if isinstance(rules, list) else ""
     said = " ".join(dict.fromkeys(map(str, why))) if isinstance(why, list) else ""
     text = f"{named}: {said}" if named and said else named
     if event.data.get("escalates") is True and not event.data.get("blocked"):
-        return Step(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
+        return TaskStep(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
     if passed and named:
-        return Step(stream_id, "shield", "warn", "The policy asks for more", text, event.at)
+        return TaskStep(stream_id, "shield", "warn", "The policy asks for more", text, event.at)
     title = "The policy lets it pass" if passed else "The policy does not let it pass"
-    return Step(stream_id, "shield", "good" if passed else "bad", title, text, event.at)
+    return TaskStep(stream_id, "shield", "good" if passed else "bad", title, text, event.at)
 
 
 def _rule(rule: JsonValue) -> str:
     return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
 
 
-def _write(stream_id: str, event: TaskEvent) -> Step:
+def _write(stream_id: str, event: TaskEvent) -> TaskStep:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
     word = _SENT.get(status, title_of(status) or "Silent")
     text = str(event.data.get("note") or event.data.get("silent") or "")
-    return Step(stream_id, "write", tones.get(status, "bad"), f"{word}: {tool}", text, event.at)
+    return TaskStep(stream_id, "write", tones.get(status, "bad"), f"{word}: {tool}", text, event.at)
 
 
-def _approval(stream_id: str, event: TaskEvent) -> Step:
+def _approval(stream_id: str, event: TaskEvent) -> TaskStep:
     level, status = event.data.get("level"), str(event.data.get("status") or "")
     if status == "waiting" and "doubts" in event.data:
-        return Step(stream_id, "person", "warn", "Waits for an operator: a write is in doubt", "", event.at)
+        return TaskStep(stream_id, "person", "warn", "Waits for an operator: a write is in doubt", "", event.at)
     if status == "waiting":
-        return Step(stream_id, "person", "warn", f"Waits for {level or 'an approver'}", "", event.at)
-    return Step(stream_id, "person", "info", f"Approval: {status}", "", event.at, _rows(event.data, "status"))
+        return TaskStep(stream_id, "person", "warn", f"Waits for {level or 'an approver'}", "", event.at)
+    return TaskStep(stream_id, "person", "info", f"Approval: {status}", "", event.at, _rows(event.data, "status"))
 
 
-def _status(stream_id: str, event: TaskEvent) -> Step:
+def _status(stream_id: str, event: TaskEvent) -> TaskStep:
     state = str(event.data.get("state") or "")
     tones = {"completed": "good", "failed": "bad", "rejected": "bad", "input-required": "warn"}
     reason = event.data.get("reason")
     title = f"The task is {'waiting' if state == 'input-required' else state}"
-    return Step(stream_id, "flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0], event.at)
+    return TaskStep(stream_id, "flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0], event.at)
 
 
-def _note(stream_id: str, event: TaskEvent) -> Step:
+def _note(stream_id: str, event: TaskEvent) -> TaskStep:
     data = event.data
     if problem := data.get("problem"):
-        return Step(stream_id, "dot", "warn", str(problem), "", event.at, _rows(data, "problem"))
+        return TaskStep(stream_id, "dot", "warn", str(problem), "", event.at, _rows(data, "problem"))
     if strategy := data.get("strategy"):
         why = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return Step(stream_id, "dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why, event.at)
+        return TaskStep(stream_id, "dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why, event.at)
     if process := data.get("process_type"):
         why = str(data.get("classified_by") or "")
-        return Step(stream_id, "dot", "mute", f"Kind of process: {title_of(str(process))}", why, event.at)
+        return TaskStep(stream_id, "dot", "mute", f"Kind of process: {title_of(str(process))}", why, event.at)
     for key, words in _NOTES.items():
         if key in data:
-            title = words.format_map(defaultdict(str, {name: _listed(value) for name, value in data.items()}))
-            return Step(stream_id, "dot", "mute", title, "", event.at, _rows(data))
+            title = words.format_map(defaultdict(str, {name: _list_text(value) for name, value in data.items()}))
+            return TaskStep(stream_id, "dot", "mute", title, "", event.at, _rows(data))
     return _plain(stream_id, event)
 
 
-def _listed(value: JsonValue) -> str:
+def _list_text(value: JsonValue) -> str:
     return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
 
 
@@ -264,17 +266,19 @@ _NOTES = {
 }
 
 
-def _plain(stream_id: str, event: TaskEvent) -> Step:
+def _plain(stream_id: str, event: TaskEvent) -> TaskStep:
     """Whatever has no words of its own yet: its fields as they are."""
-    return Step(stream_id, "dot", "mute", title_of(event.kind), "", event.at, _rows(event.data))
+    return TaskStep(stream_id, "dot", "mute", title_of(event.kind), "", event.at, _rows(event.data))
 
 
 def _rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, shown(plain(value))) for name, value in data.items() if name not in but and value is not None)
+    return tuple(
+        (name, show_json(plain(value))) for name, value in data.items() if name not in but and value is not None
+    )
 
 
-_MAKERS: Mapping[str, Callable[[str, TaskEvent], Step]] = {
-    "submitted": _submitted,
+_MAKERS: Mapping[str, Callable[[str, TaskEvent], TaskStep]] = {
+    "submitted": _submission_step,
     "model": _model,
     "tool": _tool,
     "plan": _plan,

@@ -12,7 +12,7 @@ _DAY = 24 * 3600
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
-class Clock(NamedTuple):
+class PageClock(NamedTuple):
     """The moment at which a page is made, and where its reader is."""
 
     now: datetime
@@ -27,7 +27,7 @@ def zone_named(name: str) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
-def wall_time(at: datetime, clock: Clock) -> str:
+def wall_time(at: datetime, clock: PageClock) -> str:
     """``10:01`` today, ``22 Nov 10:01`` on another day, with the year where it is another one."""
     local, today = at.astimezone(clock.zone), clock.now.astimezone(clock.zone)
     time = f"{local:%H:%M}"
@@ -43,7 +43,7 @@ def day_word(date: str) -> str:
     return f"{int(day)} {_MONTHS[int(month) - 1]}"
 
 
-def exact_time(at: datetime, clock: Clock) -> str:
+def exact_time(at: datetime, clock: PageClock) -> str:
     local = at.astimezone(clock.zone)
     return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
 
@@ -101,7 +101,7 @@ def strategy_title(name: Json) -> str:
     return _STRATEGIES.get(name, title_of(name)) if isinstance(name, str) else ""
 
 
-def shown(value: Json) -> str:
+def show_json(value: Json) -> str:
     """A value as an approver reads it: texts bare, the rest as exact JSON, on several lines where it is nested."""
     if isinstance(value, str):
         return value
@@ -120,7 +120,7 @@ def _lines(value: Json, depth: int = 0) -> list[str]:
     elif isinstance(value, list):
         rows = [(f"{pad}-", item) for item in value]
     else:
-        return [f"{pad}{shown(value)}"]
+        return [f"{pad}{show_json(value)}"]
     lines: list[str] = []
     for label, item in rows:
         nested = isinstance(item, dict | list) and bool(item)
@@ -129,10 +129,10 @@ def _lines(value: Json, depth: int = 0) -> list[str]:
 
 
 def _flat(value: Json) -> str:
-    return "none" if value in ({}, []) else shown(value)
+    return "none" if value in ({}, []) else show_json(value)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def count_of(number: int, one: str, many: str = "") -> str:
     """``1 call``, ``2 calls``."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 

@@ -1,0 +1,37 @@
+"""Tasks as the JSON that clients get, written once for as long as they do not change."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+
+from pydantic import JsonValue
+
+from services.gateway.a2a.views import Wording, task_view
+from shared.contracts.task import TaskRecord
+
+_MOST = 1024
+_LARGEST = 64 * 1024  # bytes; with ``_MOST``, what is kept stays under 64 MB
+
+write_json: Callable[[JsonValue], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class WrittenTasks:
+    """What was asked for lately. A record is the same only if it is the same object: the store keeps those it read."""
+
+    def __init__(self, notice: str) -> None:
+        self._notice = notice
+        self._kept: OrderedDict[tuple[str, str, int | None, object], tuple[TaskRecord, bytes]] = OrderedDict()
+
+    def write(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes:
+        key = (record.tenant, record.task_id, history_length, wording.task)
+        known = self._kept.get(key)
+        if known and known[0] is record:
+            self._kept.move_to_end(key)
+            return known[1]
+        written = write_json(wording.task(task_view(record, self._notice, history_length))).encode()
+        if len(written) <= _LARGEST:
+            self._kept[key] = (record, written)
+            self._kept.move_to_end(key)
+            if len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        return written
