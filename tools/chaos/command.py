@@ -17,7 +17,7 @@ from cli.launcher import stop_on_signals
 from cli.starting import Starting
 from shared.domain.exact_json import dumps
 from shared.infra.archive_key import key_of
-from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.excerpts import excerpt
 from tools.chaos.findings import findings

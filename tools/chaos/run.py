@@ -17,11 +17,11 @@ from shared.infra.redis import connect
 from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.balancer import Balancer
 from tools.chaos.crew import Crew
-from tools.chaos.doors import GatewayCaller
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import is_settled
 from tools.chaos.followers import Followers
 from tools.chaos.full_disk import Disk, NoDisk
+from tools.chaos.gateway_caller import GatewayCaller
 from tools.chaos.judgement import RunCourse, count_as_asked
 from tools.chaos.ledgers import CompanyLedger, plant
 from tools.chaos.load import CLERK, Load

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import count
 
-from tools.chaos.doors import GatewayCaller, RpcRefused
+from tools.chaos.gateway_caller import GatewayCaller, RpcRefused
 from tools.chaos.load import CLERK, Load
 
 VISITORS = 3

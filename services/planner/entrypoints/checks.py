@@ -1,4 +1,4 @@
-"""The rules of the Messages API that a body must keep; ``Refused`` names the first one broken."""
+"""The rules of the Messages API that a body must keep; ``RequestRefused`` names the first one broken."""
 
 import re
 
