@@ -3,9 +3,10 @@
 """
 
 # ruff: noqa: E402  # the collector is set aside between the imports
-import asyncio
 import gc
 import sys
+
+import uvloop
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a quarter of the start
 
@@ -38,7 +39,7 @@ def main(arguments: list[str]) -> int:
         settings = read_settings(Settings)
         configure_logging("executor", settings.log_level, settings.log_format)
         with tracing(settings, "executor") as tracer:
-            asyncio.run(carry_out_turns(settings, tracer=tracer))
+            uvloop.run(carry_out_turns(settings, tracer=tracer))
     except (CannotStart, BadTenantFile, VolatileRedis) as problem:
         return refused(problem)
     except StoreUnavailable as error:

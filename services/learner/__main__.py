@@ -1,10 +1,11 @@
 """``python -m services.learner``: learns from ended tasks until SIGTERM. ``report`` reads reports."""
 
 # ruff: noqa: E402  # the collector is set aside between the imports
-import asyncio
 import gc
 import sys
 from collections.abc import Sequence
+
+import uvloop
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         settings = read_settings(Settings)
         configure_logging("learner", settings.log_level, settings.log_format)
         with tracing(settings, "learner") as tracer:
-            asyncio.run(learn(settings, tracer))
+            uvloop.run(learn(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:
         return refused(problem)
     except StoreUnavailable as error:

@@ -7,9 +7,9 @@ from shared.contracts.policy import (
     Confirmation,
     ContextValue,
     PastCall,
-    Policy,
     PolicyContract,
     PolicyProblem,
+    UnderPolicies,
 )
 from shared.domain.words import ToolClass
 
@@ -19,10 +19,9 @@ class OfferedTool(PolicyContract):
     tool_class: ToolClass = ToolClass.READ
 
 
-class AllowanceRequest(PolicyContract):
+class AllowanceRequest(UnderPolicies):
     """Tools that may be called in this turn, and what the session called before it."""
 
-    policies: tuple[Policy, ...] = ()
     context: dict[str, ContextValue] = {}
     tools: tuple[OfferedTool, ...] = ()
     history: tuple[PastCall, ...] = ()

@@ -2,13 +2,15 @@
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, Self, TypeAlias, cast
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from typing_extensions import override
 
 from shared.contracts.base import Contract
-from shared.domain.exact_json import dumps, loads_object, plain
+from shared.domain.exact_json import JsonObject, dumps, loads_object, plain
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import RuleAction, ToolClass
 
 # str stands first: a text such as "007" must stay a text, and only a JSON number becomes a number.
@@ -152,7 +154,24 @@ class Confirmation(PolicyContract):
     fields: dict[str, ContextValue] = {}
 
 
-class EvaluateRequest(PolicyContract):
+class UnderPolicies(PolicyContract):
+    """A request that carries the policies which it is decided by."""
+
+    policies: tuple[Policy, ...] = ()
+
+    @override
+    def to_json(self) -> str:
+        """The policies are written once for as long as they are the same objects: there may be a thousand rules."""
+        fields = cast(JsonObject, plain(self.model_dump(by_alias=True, exclude={"policies"})))
+        texts = {name: dumps(value) for name, value in fields.items()}
+        texts["policies"] = f"[{','.join(map(_policy_text, self.policies))}]"
+        return "{" + ",".join(f"{dumps(name)}:{texts[name]}" for name in sorted(texts)) + "}"
+
+
+_policy_text = IdentityCache(Policy.to_json, 256)
+
+
+class EvaluateRequest(UnderPolicies):
     """Rules to evaluate over a context, and over each planned call with its own fields laid over that context.
 
     ``binding`` tells the service to treat an indeterminate rule (a missing field) as an escalation; a provisional
@@ -160,7 +179,6 @@ class EvaluateRequest(PolicyContract):
     ``text`` is the task's text, which text rules are about.
     """
 
-    policies: tuple[Policy, ...] = ()
     context: dict[str, ContextValue] = {}
     calls: tuple[CallContext, ...] = ()
     plan_hash: str | None = None

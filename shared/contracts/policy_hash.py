@@ -1,9 +1,11 @@
 """What a verdict says that it applied: a hash over canonical JSON of the policies, which also names them."""
 
+import hashlib
 from collections.abc import Sequence
 
 from shared.contracts.policy import Policy, Rule
-from shared.domain.exact_json import Json, digest, plain
+from shared.domain.exact_json import Json, dumps, plain
+from shared.domain.identity_cache import IdentityCache
 
 
 def policy_hash(policies: Sequence[Policy]) -> str:
@@ -11,7 +13,8 @@ def policy_hash(policies: Sequence[Policy]) -> str:
 
     Policies of one hash are decided alike: all that decides is in it.
     """
-    return digest([_identity(policy) for policy in policies])
+    text = f"[{','.join(map(_identity_text, policies))}]"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _identity(policy: Policy) -> Json:
@@ -20,6 +23,10 @@ def _identity(policy: Policy) -> Json:
     ]
     further = [*_about_tools(policy), *_about_texts(policy), *(["judges records"] * policy.judges_records)]
     return [policy.id, policy.version, plain(policy.context), rules, *further]
+
+
+# Most policies come with each task of their tenant, beside few that are made for it.
+_identity_text = IdentityCache[Policy, str](lambda policy: dumps(_identity(policy)), 256)
 
 
 def _marks(rule: Rule) -> list[Json]:

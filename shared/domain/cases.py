@@ -10,6 +10,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Protocol, TypeVar
 
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import TaskState
 
 CASES_KEPT = 200
@@ -58,7 +59,7 @@ def pruned(log: Sequence[C], now: datetime) -> list[C]:
 
     If that would take more than 70 % of it, the better half is kept instead, and never fewer than three.
     """
-    repeated = _repeated_failures(log)
+    repeated = _repeated(log) if isinstance(log, tuple) else _repeated_failures(log)
     kept = [case for case, again in zip(log, repeated, strict=True) if not again and not _is_rotten(case, now)]
     if len(log) - len(kept) <= _MOST_PRUNED * len(log):
         return kept
@@ -89,6 +90,9 @@ def _repeated_failures(log: Sequence[Case]) -> list[bool]:
             about.setdefault(word, []).append(own)
     alike = {own: sum(times[other] for other in _find_alike(own, about)) for own in times}
     return [bool(own) and alike[own] >= _PATTERN for own in words]
+
+
+_repeated = IdentityCache[tuple[Case, ...], list[bool]](_repeated_failures, 64)  # a task looks at one log several times
 
 
 def _find_alike(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:

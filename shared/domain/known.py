@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
+from shared.domain.identity_cache import IdentityCache
+
 FACTS_KEPT = 500
 ENTITIES_KEPT = 1_000
 ENTITY_LASTS = timedelta(days=7)  # what no task has named for so long is forgotten
@@ -66,15 +68,25 @@ def known_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str
 def known_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
     """Those that the task names, if they were seen before, and the few that are seen the most; none of long ago."""
     text = task.lower()
-    known = [one for one in entities if now is None or now - one.last_seen <= ENTITY_LASTS]
-    named = [one for one in known if one.seen >= _NAMED_SEEN and _names(one, text)]
-    named = sorted(named, key=lambda one: -one.seen)[:_NAMED_SHOWN]
-    others = [one for one in known if one.seen >= _FREQUENT_SEEN and one not in named]
-    return [*named, *sorted(others, key=lambda one: -one.seen)[:_FREQUENT_SHOWN]]
+    spelled = _spell(entities) if isinstance(entities, tuple) else _spell_names(entities)
+    known = [place for place, one in enumerate(entities) if now is None or now - one.last_seen <= ENTITY_LASTS]
+    named = [
+        place
+        for place in known
+        if entities[place].seen >= _NAMED_SEEN and any(_stands_in(name, text) for name in spelled[place])
+    ]
+    named = sorted(named, key=lambda place: -entities[place].seen)[:_NAMED_SHOWN]
+    others = [place for place in known if entities[place].seen >= _FREQUENT_SEEN and place not in named]
+    frequent = sorted(others, key=lambda place: -entities[place].seen)[:_FREQUENT_SHOWN]
+    return [entities[place] for place in (*named, *frequent)]
 
 
-def _names(entity: Entity, text: str) -> bool:
-    return any(_is_named(name, text) for name in (entity.value, *entity.names))
+def _spell_names(entities: Sequence[Entity]) -> list[tuple[str, ...]]:
+    """Of each, its names as they are looked for."""
+    return [tuple(name.lower() for name in (one.value, *one.names)) for one in entities]
+
+
+_spell = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 64)  # a tenant's come with each task
 
 
 def _score(fact: Fact, wanted: frozenset[str], text: str, domain: str) -> float:
@@ -85,8 +97,11 @@ def _score(fact: Fact, wanted: frozenset[str], text: str, domain: str) -> float:
 
 
 def _is_named(value: str, text: str) -> bool:
-    """Whether the value stands in the text as words of its own. Most do not stand in it at all, which is told fast."""
-    wanted = value.lower()
+    return _stands_in(value.lower(), text)
+
+
+def _stands_in(wanted: str, text: str) -> bool:
+    """Whether a name stands in the text as words of its own. Most do not stand in it at all, which is told fast."""
     at = text.find(wanted) if wanted else -1
     while at >= 0:
         if not (_is_of_word(text[at - 1 : at]) or _is_of_word(text[at + len(wanted) : at + len(wanted) + 1])):

@@ -44,10 +44,12 @@ def _without(value: object, known: Mapping[str, MarkKind]) -> object:
             return value
         case int():
             return redacted(str(value)) if marked(str(value)) else value
-        case Mapping():
+        case dict():  # before what has to be asked of a class by its registry
             return {key: _field(str(key), inner, known) for key, inner in value.items()}
         case list():
             return [_without(inner, known) for inner in value]
+        case Mapping():
+            return {key: _field(str(key), inner, known) for key, inner in value.items()}
         case tuple() if type(value) is tuple:
             return tuple(_without(inner, known) for inner in value)
         case _:

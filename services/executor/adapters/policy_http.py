@@ -21,7 +21,9 @@ _MOST_HASHES = 64
 
 
 class HttpPolicy(PolicyService):
-    """One shared client. A verdict changes nothing, so a connection that failed is tried once more.
+    """One shared pool of connections, without a client's redirects, cookies and merged headers around it.
+
+    A verdict changes nothing, so a connection that failed is tried once more.
 
     Policies are named by their hash, and sent where the service that answers does not know them. ``seconds`` bounds
     the whole exchange, also with a service that answers a byte at a time.
@@ -38,8 +40,8 @@ class HttpPolicy(PolicyService):
         self._tracer = tracer
         self._seconds = seconds
         self._hashes = _PolicyHashes()
-        transport = transport or httpx.AsyncHTTPTransport(retries=1)
-        self._client = httpx.AsyncClient(base_url=url, timeout=seconds, transport=transport, follow_redirects=False)
+        self._timeout = httpx.Timeout(seconds).as_dict()
+        self._transport = transport or httpx.AsyncHTTPTransport(retries=1)
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         return await self._ask("evaluate", request, Verdict)
@@ -75,10 +77,17 @@ class HttpPolicy(PolicyService):
         headers = {"content-type": "application/json"}
         if here := self._tracer.traceparent():
             headers["traceparent"] = here
-        return await self._client.post(path, content=request.to_json(), headers=headers)
+        sent = httpx.Request("POST", f"{self._url.rstrip('/')}{path}", content=request.to_json(), headers=headers)
+        sent.extensions["timeout"] = self._timeout
+        response = await self._transport.handle_async_request(sent)
+        try:
+            await response.aread()
+        finally:
+            await response.aclose()
+        return response
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._transport.aclose()
 
 
 class _PolicyHashes:

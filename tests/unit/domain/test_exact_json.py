@@ -1,12 +1,17 @@
 """Exact JSON: what goes in as a number comes out as that number."""
 
+import json
+from collections import OrderedDict
 from decimal import Decimal
+from http import HTTPStatus
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.domain.exact_json import MAX_DEPTH, Json, digest, dumps, i_json, loads, loads_object, plain, wire
+from shared.domain.words import TaskState
 
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
 SCALARS = st.none() | st.booleans() | st.integers() | DECIMALS | st.text(st.characters(exclude_categories=["Cs"]))
@@ -34,6 +39,31 @@ def test_an_amount_of_cents_is_never_rounded(cents: int) -> None:
 
     assert loads(f'{{"amount":{amount:f}}}') == {"amount": amount}
     assert plain(float(f"{cents}e-2")) == amount
+
+
+@given(value=VALUES)
+def test_the_canonical_text_is_what_the_standard_library_writes_number_by_number(value: Json) -> None:
+    """Digests of years stand on these bytes, whatever way they are written."""
+    assert dumps(value) == _written_plainly(value)
+
+
+def _written_plainly(value: Json) -> str:
+    match value:
+        case Decimal():
+            return format(value, "f")
+        case dict():
+            fields = (f"{_written_plainly(key)}:{_written_plainly(value[key])}" for key in sorted(value))
+            return "{" + ",".join(fields) + "}"
+        case list():
+            return "[" + ",".join(map(_written_plainly, value)) + "]"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def test_values_of_derived_types_are_written_as_what_they_are() -> None:
+    derived = OrderedDict(b=(1, TaskState.FAILED), a=HTTPStatus.OK)
+
+    assert dumps(cast(Json, derived)) == '{"a":200,"b":[1,"failed"]}'
 
 
 def test_the_order_of_keys_does_not_change_a_digest() -> None:

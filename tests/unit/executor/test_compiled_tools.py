@@ -3,7 +3,6 @@
 import hashlib
 import json
 from decimal import Decimal
-from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +28,8 @@ CARD = "4111 1111 1111 1111"
 @st.composite
 def definitions(draw: st.DrawFn) -> ToolDefinition:
     properties = draw(PROPERTIES)
-    schema: dict[str, JsonValue] = {"type": "object", "properties": cast("JsonValue", properties)}
+    fields: dict[str, JsonValue] = {name: dict(field) for name, field in properties.items()}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": fields}
     if draw(st.booleans()):
         schema |= {"required": list(properties), "additionalProperties": False}
     return ToolDefinition(draw(TEXTS), draw(TEXTS), schema, strict=draw(st.booleans()))

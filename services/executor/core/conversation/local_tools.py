@@ -42,6 +42,7 @@ from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.identity_cache import IdentityCache
 
 
 async def would_policy_say(ctx: TurnContext, progress: Progress, key: str, given: JsonObject) -> Json:
@@ -241,13 +242,16 @@ def parts_with_conditions(
     return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))
 
 
-def _calculate_tool(made: Made) -> ToolDefinition:
+def _define_calculate(made: Made) -> ToolDefinition:
     """``calculate``, which may also say which part of the task a condition belongs to."""
     tool = calculate_tool(made)
     schema = dict(tool.input_schema)
     properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
     properties[PART] = {"type": "integer", "description": "of a condition: the part of the task that depends on it"}
     return tool._replace(input_schema={**schema, "properties": properties}, strict=False)
+
+
+_calculate_tool = IdentityCache(_define_calculate, 256)
 
 
 def _in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:

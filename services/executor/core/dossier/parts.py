@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -86,6 +87,11 @@ class _Said(BaseModel):
 
 def understand_tool(processes: Iterable[str]) -> ToolDefinition:
     """The definition of ``understand``; ``processes`` are the names of the kinds of task that there are."""
+    return _define_understand(tuple(processes))
+
+
+@lru_cache(maxsize=256)
+def _define_understand(processes: tuple[str, ...]) -> ToolDefinition:
     return ToolDefinition(
         UNDERSTAND,
         "Call this once, in your first reply, beside the first reads. Split the task into its parts, in order. Each "

@@ -137,9 +137,12 @@ def figure(value: Json) -> Decimal | None:
     """
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
-    if not isinstance(value, str):
-        return Decimal(value)
-    text = value.translate(_SPELLINGS).strip()
+    return _read_figure(value) if isinstance(value, str) else Decimal(value)
+
+
+@lru_cache(maxsize=16_384)  # the same texts are looked at by rules, sources, the audit and the answer's checks
+def _read_figure(written: str) -> Decimal | None:
+    text = written.translate(_SPELLINGS).strip()
     accounted = text.startswith("(") and text.endswith(")")
     match = _FIGURE.match(text[1:-1].strip() if accounted else text)
     if match is None or text.count("-") + accounted > 1:
@@ -155,6 +158,7 @@ def number_bearing_tokens(text: str) -> list[str]:
     return [token.rstrip(".+-") for token in tokens if any(mark.isdigit() for mark in token)]
 
 
+@lru_cache(maxsize=16_384)
 def normal(token: str) -> str:
     """One spelling for each figure, so that ``$2,340`` and ``2340.00`` are the same; other tokens are case-folded."""
     number = figure(token)

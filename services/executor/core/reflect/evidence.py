@@ -18,6 +18,7 @@ from services.executor.core.reflect.found import (
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.quality import Evidence
 from shared.domain.words import TaskState, ToolClass, WriteStatus
 
@@ -44,7 +45,7 @@ class Run(NamedTuple):
 
     @property
     def known(self) -> FoundSources:
-        return collect_found(self.task, self.progress.dossier if self.progress else Dossier(), self.writes)
+        return _found(self)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -75,6 +76,11 @@ class Run(NamedTuple):
     def _calls(self) -> tuple[PlannedCall, ...]:
         plans = self.progress.dossier.every_plan if self.progress else ()
         return tuple(call for plan in plans for call in plan.calls)
+
+
+_found = IdentityCache[Run, FoundSources](
+    lambda run: collect_found(run.task, run.progress.dossier if run.progress else Dossier(), run.writes), 32
+)
 
 
 def evidence(run: Run) -> Evidence:

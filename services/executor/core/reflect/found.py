@@ -10,6 +10,7 @@ from services.executor.core.figures.numbers import figure, normal, number_bearin
 from services.executor.core.tools.near_names import words_of
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, loads
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import stem
 
 # What also says an output whose own word nobody would use.
@@ -151,7 +152,7 @@ def _plain(text: str) -> str:
     return f" {' '.join(_LETTERS.findall(text.casefold()))} "
 
 
-def _tokens_of(known: FoundSources) -> set[str]:
+def _collect_tokens(known: FoundSources) -> set[str]:
     tokens = set(known.counts)
     for text in (known.task, *(item.value for item in known.named if isinstance(item.value, str))):
         for token in number_bearing_tokens(text):
@@ -159,6 +160,9 @@ def _tokens_of(known: FoundSources) -> set[str]:
     for item in known.named:
         tokens |= _figures(item)
     return tokens
+
+
+_tokens_of = IdentityCache(_collect_tokens, 32)
 
 
 def _figures(item: NamedScalar) -> set[str]:

@@ -199,7 +199,7 @@ class ReplayPolicy(PolicyService):
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        name = policy_name(request, self._asked)
+        name = policy_name(request.to_json(), self._asked)
         return read_verdict(self._course.recorded_input(name, "the policy would be asked something else"))
 
     @override

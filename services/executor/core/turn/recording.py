@@ -78,13 +78,14 @@ class RecordedPolicy(PolicyService):
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        name = policy_name(request, self._asked)
+        text = request.to_json()
+        name = policy_name(text, self._asked)
         try:
             verdict = await self._policy.evaluate(request)
         except PolicyUnavailable as error:
             self._journal.record_input(name, dumps({"unavailable": str(error)}))
             raise
-        asked = f'"request":{request.to_json()},' if request.binding else ""  # for whoever tries a changed policy on it
+        asked = f'"request":{text},' if request.binding else ""  # for whoever tries a changed policy on it
         self._journal.record_input(name, f'{{{asked}"verdict":{verdict.to_json()}}}')
         return verdict
 
@@ -98,13 +99,13 @@ class RecordedPolicy(PolicyService):
         return await self._policy.check_prose(request)
 
 
-def policy_name(request: EvaluateRequest, asked: Counter[str]) -> str:
-    """One name for each time that one run asks this; ``asked`` counts them.
+def policy_name(request: str, asked: Counter[str]) -> str:
+    """One name for each time that one run asks this, a request as JSON; ``asked`` counts them.
 
     What is asked in the course of a step counts by itself: a replay has the step's result, and does not ask.
     """
     step = present_step()
-    same = f"{digest(request.to_json())[:32]}{f':{step}' if step else ''}"
+    same = f"{digest(request)[:32]}{f':{step}' if step else ''}"
     asked[same] += 1
     return f"policy:{same}:{asked[same]}"
 
