@@ -21,7 +21,7 @@ Follow: TypeAlias = Callable[[Update], None]
 CONNECT_SECONDS = 5.0
 CANCEL_SECONDS = 5.0
 TURN_SECONDS = 300.0  # what an assessor lets a turn take, if nobody says otherwise
-JUDGING_SECONDS = 300.0
+JUDGING_SECONDS = 660.0  # an assessor judges for ten minutes at most, if nobody says otherwise
 _UPDATE: TypeAdapter[Update] = TypeAdapter(Annotated[Update, Field(discriminator="message_type")])
 _RESULTS = "assessment_results"
 

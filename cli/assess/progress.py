@@ -6,6 +6,7 @@ from cli.assess.report import printable
 from shared.contracts.assessment.updates import (
     ActionObserved,
     AssessmentCompleted,
+    AssessmentQueued,
     ErrorOccurred,
     EvaluationStarted,
     ScenarioLoaded,
@@ -36,6 +37,8 @@ class Progress:
 def sentence_of(update: Update) -> str:
     """Empty for what nobody waits to hear."""
     match update:
+        case AssessmentQueued():
+            return f"waits for its turn: {update.position - 1} before it, {update.running} running"
         case ScenarioLoaded():
             wish = f"\n  {update.user_prompt}" if update.user_prompt else ""
             return f"{update.scenario_name}: {update.criteria_count} criteria, {update.character_count} people{wish}"

@@ -59,7 +59,7 @@ class AnyTool(Protocol):
         ...
 
     def call(self, books: CompanyBooks, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
-        """Validate, run, and count it if it writes; ``ValidationError`` or ``Refused`` change nothing.
+        """Validate, run, and count it if it writes; ``ValidationError`` or ``ToolRefused`` change nothing.
 
         A keyed tool does once what is asked under one ``key``; the others heed none.
         """

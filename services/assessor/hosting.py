@@ -12,7 +12,7 @@ from services.assessor.adapters.provider_models import ProviderModel, provider_n
 from services.assessor.adapters.rehearsal import Rehearsal, rehearse_world
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.wall_clock import WallClock
-from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, World
+from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, SharedWorld, World, WorldHost
 from services.assessor.core.assessment import Assessment, AssessmentConfig, Models, Task
 from services.assessor.core.evaluation import Evaluators
 from services.assessor.core.scenario import ScenarioConfig
@@ -37,6 +37,7 @@ class GreenAgent:
     """``startup`` before the first ``run``, ``shutdown`` after the last. Runs of one agent do not overlap.
 
     ``ues_port``: where its simulator listens, 0 for any free port. ``models``: by default what ``config`` names.
+    ``simulator``: one that holds its world among others, in place of a process of its own.
     """
 
     def __init__(
@@ -45,11 +46,15 @@ class GreenAgent:
         config: GreenAgentConfig | None = None,
         models: Models | None = None,
         context_id: str | None = None,
+        simulator: WorldHost | None = None,
     ) -> None:
         self._config = config or GreenAgentConfig()
         self._own_models = models is None
         self._models = models or models_of(self._config)
-        self._world = _world(self._config, ues_port, context_id or str(uuid4()))
+        simulator = simulator or running_simulator(self._config)
+        self._world = (
+            SharedWorld(simulator, context_id or str(uuid4())) if simulator else _own_process(self._config, ues_port)
+        )
         self._client: AsyncUESClient | None = None
         self._running: Assessment | None = None
         self._turn = asyncio.Lock()
@@ -161,12 +166,16 @@ def _prices(config: GreenAgentConfig) -> Path | None:
     return config.model_prices
 
 
-def _world(config: GreenAgentConfig, port: int, world_id: str) -> World:
-    if config.simulator_url:
-        key = config.simulator_admin_key.get_secret_value()
-        return RunningSimulator(config.simulator_url, config.simulator_public_url, key, world_id)
-    server = UESServerManager(port, config.ues_host, config.ues_health_timeout)
-    return OwnProcess(server, config.ues_public_host)
+def running_simulator(config: GreenAgentConfig) -> WorldHost | None:
+    """The one that the configuration names."""
+    if not config.simulator_url:
+        return None
+    key = config.simulator_admin_key.get_secret_value()
+    return RunningSimulator(config.simulator_url, config.simulator_public_url, key)
+
+
+def _own_process(config: GreenAgentConfig, port: int) -> World:
+    return OwnProcess(UESServerManager(port, config.ues_host, config.ues_health_timeout), config.ues_public_host)
 
 
 def _config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> AssessmentConfig:

@@ -12,7 +12,10 @@ from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.scenario_folder import ScenarioFolder
+from services.assessor.adapters.ues_server import UESServerManager
+from services.assessor.adapters.worlds import SharedProcess
 from services.assessor.core.assessment import Models
+from services.assessor.core.queue import AssessmentQueue
 from services.assessor.hosting import GreenAgent, close_models, models_of
 from services.assessor.ports import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
@@ -49,6 +52,8 @@ class GreenAgents(Assessments):
         self._scenarios = ScenarioFolder(config.scenarios_dir)
         self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=trusted_certificates())
         self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._queue = AssessmentQueue(config.places)
+        self._shared = _shared_process(config)
         self._made = 0
 
     @property
@@ -68,13 +73,13 @@ class GreenAgents(Assessments):
         limits: Mapping[str, JsonValue],
         emitter: Emitter,
     ) -> AssessmentResults:
-        """One assessment; the next one of that context waits until it is over."""
+        """One assessment; the next one of that context waits until it is over, and all wait for their turn."""
         scenario = await asyncio.to_thread(self._scenarios.load, scenario_id)
         participant = A2aParticipant(agent, self._http, tracer=self._tracer)
         place = await self._place(context_id)
         place.users += 1
         try:
-            async with place.lock, _sound(place):
+            async with place.lock, self._queue.place(emitter), _sound(place):
                 with self._tracer.span(names.ASSESSMENT):
                     return await place.agent.run(
                         task_id, emitter, scenario.config, scenario.evaluators, participant, limits
@@ -98,6 +103,8 @@ class GreenAgents(Assessments):
         places, self._places = list(self._places.values()), OrderedDict()
         for place in places:
             await place.agent.shutdown()
+        if self._shared is not None:
+            await self._shared.stop()
         await self._http.aclose()
         await close_models(self._models)
 
@@ -113,7 +120,7 @@ class GreenAgents(Assessments):
             return self._places[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
         self._made += 1
-        place = _Place(GreenAgent(port, self._config, self._models, context_id))
+        place = _Place(GreenAgent(port, self._config, self._models, context_id, self._shared))
         self._places[context_id] = place
         return place
 
@@ -129,6 +136,14 @@ class GreenAgents(Assessments):
         place = self._places.pop(context_id, None)
         if place is not None:
             await place.agent.shutdown()
+
+
+def _shared_process(config: GreenAgentConfig) -> SharedProcess | None:
+    """One simulator for all contexts, where none is named and none of them is to have its own."""
+    if config.simulator_url or config.ues_own_process:
+        return None
+    server = UESServerManager(config.ues_base_port, config.ues_host, config.ues_health_timeout)
+    return SharedProcess(server, config.ues_public_host)
 
 
 @asynccontextmanager

@@ -24,8 +24,9 @@ class GreenAgentConfig(BaseSettings):
     named ``gpt-...``, ``o1``, ``o3``, ``chatgpt-...``, ``gemini-...`` and ``ollama/...`` are other providers', which
     the optional extra ``assessor-providers`` reaches with their own variables.
 
-    With ``simulator_url`` every context gets a world of that running simulator, else a simulator process of its own on
-    a port from ``ues_base_port`` up, where ``ues_public_host`` is what participants are told to call.
+    Every context gets a world: of the running simulator at ``simulator_url``, else of one process that all share. With
+    ``ues_own_process`` each has a process of its own on a port from ``ues_base_port`` up. ``ues_public_host`` is what
+    participants are told to call.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -54,18 +55,24 @@ class GreenAgentConfig(BaseSettings):
         default=8080,
         ge=0,
         le=65535,
-        description="the first port tried for an assessment's own simulator; 0 for any free one",
+        description="the first port tried for a simulator that it starts; 0 for any free one",
     )
-    ues_host: str = Field(default="127.0.0.1", min_length=1, description="the address that an own simulator binds")
+    ues_own_process: bool = Field(
+        default=False,
+        description="whether each context has a simulator process of its own, and no world of a shared one",
+    )
+    ues_host: str = Field(
+        default="127.0.0.1", min_length=1, description="the address that a simulator that it starts binds"
+    )
     ues_public_host: str = Field(
-        default="", description="the host under which participants reach an own simulator; empty: UES_HOST"
+        default="", description="the host under which participants reach a simulator that it starts; empty: UES_HOST"
     )
     ues_health_timeout: float = Field(
-        default=30.0, gt=0, description="seconds for which an own simulator's start is waited for"
+        default=30.0, gt=0, description="seconds for which the start of its simulator is waited for"
     )
     ues_timeout: float = Field(default=30.0, gt=0, description="seconds for one request to a simulator")
     simulator_url: str = Field(
-        default="", description="a running simulator that gives each context a world; empty: a process for each"
+        default="", description="a running simulator that gives each context a world; empty: one is started"
     )
     simulator_public_url: str = Field(
         default="", description="where participants reach that simulator; empty: SIMULATOR_URL"
@@ -76,6 +83,9 @@ class GreenAgentConfig(BaseSettings):
         json_schema_extra={"needed": "SIMULATOR_URL is set"},
     )
     max_contexts: int = Field(default=50, ge=1, description="how many assessments it holds at once")
+    assessments_at_once: int = Field(
+        default=0, ge=0, description="how many of them run at once; the others wait for it; 0: two for each core"
+    )
     context_idle_seconds: float = Field(
         default=300.0, gt=0, description="seconds after which an ended context is let go"
     )
@@ -97,6 +107,11 @@ class GreenAgentConfig(BaseSettings):
         if self.simulator_url and not self.simulator_admin_key.get_secret_value():
             raise _wrong("SIMULATOR_ADMIN_KEY is not set, and SIMULATOR_URL cannot be used without it")
         return self
+
+    @property
+    def places(self) -> int:
+        """How many assessments run at once."""
+        return self.assessments_at_once or 2 * (os.cpu_count() or 1)
 
     @property
     def has_model(self) -> bool:

@@ -17,6 +17,7 @@ from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
 from services.executor.adapters.counted_turns import CountedTurns
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
+from services.executor.adapters.kept_files import FileBounds, KeptFiles
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.adapters.participation_keys import ParticipationKeys
@@ -44,6 +45,7 @@ from services.executor.core.turn.worker import Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
+from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.models import Tier
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
@@ -82,6 +84,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
         journal=bounds,
         lists=ListBounds(settings.list_pages, settings.list_rows, settings.list_bytes),
         ceilings=_ceilings(settings),
+        file_characters=settings.file_characters,
     )
     policy = HttpPolicy(settings.policy_url, tracer=tracer)
     model, brainos = _model(settings, tracer), _brainos(settings)
@@ -104,6 +107,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
             ports = Ports(counted[0], tools, counted[1], switched, learned, daily, brainos=brainos)
             ports = ports._replace(sandbox=sandbox, made=making, tracer=TimedTracer(tracer, metrics))
             archive, memories = settings.archive(), settings.session_archive()
+            ports = ports._replace(files=_files(settings))
             carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts()), metrics))
             await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
     finally:
@@ -112,6 +116,14 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
         await model.close()
         if brainos is not None:
             await brainos.close()
+
+
+def _files(settings: Settings) -> TaskFiles:
+    kept = settings.file_archive()
+    if kept is None:
+        return NoFiles()
+    bounds = FileBounds(settings.file_bytes, settings.file_seconds)
+    return KeptFiles(kept, Guard(settings.files_reach), bounds)
 
 
 def _worlds(settings: Settings, redis: Redis) -> WorldKeys:

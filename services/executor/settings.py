@@ -9,11 +9,12 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from services.executor.ports.orchestrators import Orchestrating
-from shared.domain.outgoing import Reach, operators_reach, tools_reach
+from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_reach
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
+from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import START_SECONDS, QueueRedisUrl, RedisUrl, check_queue
@@ -78,7 +79,9 @@ class CredentialSettings(BaseSettings):
     )
 
 
-class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings, AssessmentSettings, LogSettings):
+class Settings(
+    RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings, TracingSettings, AssessmentSettings, LogSettings
+):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 
     So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.
@@ -176,12 +179,24 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings
     max_tool_calls: int = Field(default=18, ge=1, le=200, description="how many reads one reply may make")
     list_pages: int = Field(default=200, ge=1, le=900, description="pages that are read of one list")
     list_rows: int = Field(default=10_000, ge=1, description="rows that are read of one list")
+    file_seconds: float = Field(default=20.0, gt=0, le=300, description="seconds in which a file's address answers")
+    file_characters: int = Field(
+        default=12_000,
+        ge=0,
+        le=100_000,
+        description="characters of the texts of a task's files that the model is shown at once; it looks up the rest",
+    )
     list_bytes: int = Field(default=1_000_000, ge=10_000, description="bytes that are read of one list")
 
     @property
     def tools_reach(self) -> Reach:
         """Where a request's tools endpoint may be: the gateway's rule, checked again when connecting."""
         return tools_reach(self.tools_allowed_hosts, loopback=self.profile == "embedded")
+
+    @property
+    def files_reach(self) -> Reach:
+        """Where a message's file may be fetched from: the gateway's rule, checked again when connecting."""
+        return files_reach(self.files_allowed_hosts, loopback=self.profile == "embedded")
 
     @property
     def operators_reach(self) -> Reach:

@@ -69,7 +69,16 @@ from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import PushDesk
 from services.gateway.openapi.document import DescribedApp
 from services.gateway.settings import Settings
-from services.gateway.wiring import Doorway, MetricsRoom, PushRoom, console_routes, mcp_side, noticing, participation
+from services.gateway.wiring import (
+    Doorway,
+    MetricsRoom,
+    PushRoom,
+    console_routes,
+    mcp_side,
+    message_files,
+    noticing,
+    participation,
+)
 from shared.domain.outgoing import operators_reach
 from shared.infra.counted_app import CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
@@ -134,6 +143,7 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
         webhooks=push.book,
         leaving=leaving,
         participating=participation(settings, state, tasks, wakes, _now),
+        files=message_files(settings),
     )
 
     lists = TaskListDesk(RedisTaskLists(state))
@@ -151,7 +161,7 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
 
     readiness = LeavingReadiness(RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis), leaving)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
-    face = face._replace(card=settings.card_facts)
+    face = face._replace(card=settings.card_facts, keys=settings.card_keys)
     tenants = TenantDesk(RedisTenants(state), _now)
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)

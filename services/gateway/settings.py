@@ -1,11 +1,13 @@
 """The gateway's settings, read once at its start."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
 from services.gateway.edge.limits import RequestLimits
 from services.gateway.features.identity.settings import DoorSettings
@@ -14,6 +16,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.open_binding import why_not_open
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
+from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
@@ -34,6 +37,11 @@ class CardSettings(BaseSettings):
     a2a_provider: str = Field(default="", description="the organization that runs this agent, as the card names it")
     a2a_provider_url: str = Field(default="", pattern=_URL, description="that organization's address on the card")
     a2a_documentation_url: str = Field(default="", pattern=_URL, description="where the card says that help is found")
+    a2a_card_keys: str = Field(
+        default="",
+        repr=False,
+        description="what signs the card: EC P-256 keys in PEM, the newest first, or the file that holds them",
+    )
 
     @field_validator("a2a_processes", mode="before")
     @classmethod
@@ -48,6 +56,13 @@ class CardSettings(BaseSettings):
             raise ValueError(f"there is no process {unknown[0]!r}; there are {', '.join(known)}")
         return value
 
+    @field_validator("a2a_card_keys")
+    @classmethod
+    def _are_keys(cls, value: str) -> str:
+        if value:
+            read_card_keys(card_keys_pem(value), "")
+        return value
+
     @model_validator(mode="after")
     def _provider_is_whole(self) -> Self:
         if bool(self.a2a_provider) != bool(self.a2a_provider_url):
@@ -59,6 +74,16 @@ class CardSettings(BaseSettings):
         return CardFacts(
             self.a2a_card, self.a2a_processes, self.a2a_provider, self.a2a_provider_url, self.a2a_documentation_url
         )
+
+
+def card_keys_pem(value: str) -> str:
+    """The keys as they were given, or from the file that was named; raises ``ValueError``."""
+    if value.lstrip().startswith("-----BEGIN"):
+        return value.replace("\\n", "\n")
+    try:
+        return Path(value).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the file of the card's keys cannot be read ({type(error).__name__})") from None
 
 
 class LeavingSettings(BaseSettings):
@@ -84,6 +109,7 @@ class LimitSettings(BaseSettings):
     max_url_bytes: int = Field(default=8 * 1024, ge=256, description="the longest target of a request")
     max_open_requests: int = Field(default=2000, ge=1, description="requests in hand at once; more get 503")
     max_parts: int = Field(default=100, ge=1, description="parts of one message")
+    files_per_message: int = Field(default=10, ge=0, le=100, description="files of one message")
     max_text_characters: int = Field(default=262_144, ge=1, description="characters of one message's text")
     max_metadata_characters: int = Field(default=65_536, ge=2, description="characters of one message's metadata")
     max_waiting_sessions: int = Field(
@@ -118,6 +144,7 @@ class Settings(
     LimitSettings,
     PushSettings,
     ArchiveSettings,
+    SentFileSettings,
     LeavingSettings,
     AssessmentSettings,
     TracingSettings,
@@ -213,6 +240,10 @@ class Settings(
     def abilities(self) -> Abilities:
         on = (self.a2a_streaming == "on", self.push_offered, self.a2a_extended_card == "on")
         return Abilities(*on, self.ways, self.discovery)
+
+    @property
+    def card_keys(self) -> CardKeys | None:
+        return read_card_keys(card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
 
     @property
     def card_url(self) -> str:

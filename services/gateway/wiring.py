@@ -28,6 +28,7 @@ from services.gateway.features.deliveries.dispatcher import DeliveryLoop
 from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
 from services.gateway.features.deliveries.service import Courier, CourierRules, Edge
 from services.gateway.features.deliveries.store import CountedLines, CountedPost, RedisLines
+from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.key_identity import EitherIdentity, KeyIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import Watch
 from services.gateway.features.identity.model import Identity, RateMeter
@@ -44,7 +45,7 @@ from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import Settings
-from shared.domain.outgoing import webhook_reach
+from shared.domain.outgoing import files_reach, webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.installation import Installation
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
@@ -187,6 +188,11 @@ def participation(
         new_id=lambda: str(uuid4()),
         world=World(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
     )
+
+
+def message_files(settings: Settings) -> MessageFiles:
+    reach = files_reach(settings.files_allowed_hosts, loopback=settings.profile == "embedded")
+    return MessageFiles(settings.file_archive(), reach, settings.files_per_message, settings.file_bytes)
 
 
 def console_routes(

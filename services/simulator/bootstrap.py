@@ -8,8 +8,8 @@ from fastapi import FastAPI
 from services.simulator.adapters.admin_key import admin_key
 from services.simulator.adapters.surroundings import RealSurroundings
 from services.simulator.adapters.webhook_sender import http_sender
+from services.simulator.core.hosted_world import WorldRegistry
 from services.simulator.core.modalities.all import MODALITIES
-from services.simulator.core.room import WorldRegistry
 from services.simulator.core.time_preferences import TimePreferences
 from services.simulator.entrypoints.app import application
 from services.simulator.entrypoints.delivering import delivering

@@ -28,6 +28,24 @@ class TurnKind(StrEnum):
     DEADLINE = "deadline"  # a timer that came due
 
 
+class SentFile(Contract):
+    """A file of a client's message: its content lies in the archive of files, or at an address.
+
+    ``name`` and ``media_type`` are its sender's words. ``file_id`` is the content's hash, the name it is kept by.
+    """
+
+    file_id: str = ""
+    url: str | None = None
+    name: str | None = None
+    media_type: str | None = None
+    size: int | None = None
+
+    @property
+    def shown_name(self) -> str:
+        """What people call it: its name, or the last part of its address."""
+        return self.name or (self.url or "").partition("?")[0].rstrip("/").rpartition("/")[2] or "file"
+
+
 class Turn(Contract):
     """One thing that happened to a task, as it waits for an executor."""
 
@@ -39,6 +57,7 @@ class Turn(Contract):
     message_id: str | None = None
     text: str = ""
     data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}; a resolution: see Resolved
+    parts: tuple[dict[str, JsonValue], ...] = ()  # as ``HistoryMessage`` has them
     traceparent: str | None = None  # the span in which it was accepted, as W3C Trace Context names it
 
 
@@ -64,6 +83,7 @@ class TaskRequest(Contract):
     tools_endpoint: str | None = None
     metadata: dict[str, JsonValue] = {}
     solver: SolverRequest | None = None
+    files: tuple[SentFile, ...] = ()
     assessment: AssessedTurn | None = None  # this worker is measured: the text is the same in every assessment
 
 
@@ -105,7 +125,8 @@ class HistoryMessage(Contract):
     text: str
     message_id: str
     at: datetime
-    parts: tuple[dict[str, JsonValue], ...] = ()  # as the client sent them, where they are more than the text
+    # As the client sent them, where they are more than the text. In place of a file's bytes stands its ``fileId``.
+    parts: tuple[dict[str, JsonValue], ...] = ()
 
 
 class TaskRecord(Contract):

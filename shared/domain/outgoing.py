@@ -86,6 +86,12 @@ def webhook_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
     return Reach(listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
 
 
+def files_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
+    """Where a file of a message may be: any public address, and what the operator lists."""
+    listed = reach_entries(allowed_hosts)
+    return Reach(listed=listed, setting="FILES_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
+
+
 def operators_reach(allowed_hosts: Collection[str]) -> Reach:
     """Where a tenant's own operators may point us: inside, and not at what nobody serves tools or tokens from."""
     return Reach(reach_entries(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)

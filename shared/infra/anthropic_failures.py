@@ -24,6 +24,7 @@ _NAMES = {
     Feature.CACHE_CONTROL: re.compile(r"\bcache_control\b"),
     Feature.THINKING: re.compile(r"thinking\b"),
     Feature.OUTPUT_CONFIG: re.compile(r"\b(output_config|output_format|json_schema)\b"),
+    Feature.IMAGES: re.compile(r"\bimages?\b"),
 }
 
 

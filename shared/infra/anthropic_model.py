@@ -123,7 +123,8 @@ class AnthropicModel(Model):
                 without = plainer
             else:
                 self._without[model] = without
-                return read_reply(model, text, is_json=request.schema is not None)
+                reply = read_reply(model, text, is_json=request.schema is not None)
+                return reply._replace(saw_images=Feature.IMAGES not in without)
 
     async def _send(self, model: str, body: bytes) -> str:
         try:

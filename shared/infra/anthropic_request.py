@@ -17,6 +17,7 @@ from shared.domain.identity_cache import IdentityCache
 from shared.infra.model_effort import takes_effort
 from shared.ports.models import (
     Block,
+    ImageBlock,
     Message,
     ModelRequest,
     OpaqueBlock,
@@ -44,12 +45,14 @@ class Feature(StrEnum):
     EFFORT = "effort"
     THINKING = "thinking"  # every block that nobody here reads
     OUTPUT_CONFIG = "output_config"
+    IMAGES = "images"
 
 
 def encode_request(model: str, request: ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
     """The body of one request to ``model``, ``without`` what its endpoint does not take."""
     marks = Feature.CACHE_CONTROL not in without
-    messages = _sendable(model, request.messages, opaque=Feature.THINKING not in without)
+    opaque, images = Feature.THINKING not in without, Feature.IMAGES not in without
+    messages = _sendable(model, _in_words(request.messages, images), opaque=opaque)
     fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
     system = _system(request)
     if request.tools:
@@ -148,6 +151,17 @@ def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[
     return [message for message in kept if message.blocks]
 
 
+def _in_words(messages: Sequence[Message], images: bool) -> Sequence[Message]:
+    """The same messages, in them a sentence for each image that is not shown."""
+
+    def say(block: Block) -> Block:
+        if isinstance(block, ImageBlock) and not (images and block.data):
+            return TextBlock(f"(The image {block.name!r} is not shown to you.)")
+        return block
+
+    return [message._replace(blocks=tuple(map(say, message.blocks))) for message in messages]
+
+
 def _marked_places(messages: Sequence[Message], grows: bool) -> set[_Place]:
     """The blocks that carry a cache breakpoint, beside the one of the static prefix.
 
@@ -197,6 +211,9 @@ def _block(block: Block, marked: bool) -> str:
             return f'{head[:-1]},"input":{dumps(given)}}}'
         case OpaqueBlock(text):
             return text
+        case ImageBlock(data=data):
+            source = {"type": "base64", "media_type": "image/jpeg", "data": data}
+            return _encode({"type": "image", "source": source, **mark})
 
 
 def _array(items: Sequence[str]) -> str:

@@ -63,6 +63,10 @@ class ArchiveSettings(BaseSettings):
         """The archive of what idle sessions remember, in a part of its own beside the tenants' tasks."""
         return self._at(f"{self.archive_url.rstrip('/')}/sessions")
 
+    def file_archive(self) -> Archive | None:
+        """The archive of the files that come with messages, by the hashes of their contents."""
+        return self._at(f"{self.archive_url.rstrip('/')}/files")
+
     def _at(self, address: str) -> Archive | None:
         return EncryptedArchive(_plain(address), _keys(self.archive_key)) if self.archive_url else None
 

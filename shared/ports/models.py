@@ -66,6 +66,18 @@ class ToolResult(NamedTuple):
     is_error: bool = False
 
 
+class ImageBlock(NamedTuple):
+    """A JPEG that a model is shown: ``data`` in base64, empty where it can no longer be had.
+
+    ``digest`` names its content; ``tokens`` is what it counts as.
+    """
+
+    digest: str
+    name: str
+    data: str
+    tokens: int
+
+
 class OpaqueBlock(NamedTuple):
     """A block of a reply that nobody reads, such as a model's thinking: ``json`` is its text, byte for byte.
 
@@ -77,7 +89,7 @@ class OpaqueBlock(NamedTuple):
 
 
 ReplyBlock: TypeAlias = TextBlock | ToolUse | OpaqueBlock
-Block: TypeAlias = ReplyBlock | ToolResult
+Block: TypeAlias = ReplyBlock | ToolResult | ImageBlock
 
 
 class Message(NamedTuple):
@@ -112,13 +124,17 @@ class Usage(NamedTuple):
 
 
 class ModelReply(NamedTuple):
-    """``model`` is the name that the endpoint gives its model, ``asked`` the one that it was asked for."""
+    """``model`` is the name that the endpoint gives its model, ``asked`` the one that it was asked for.
+
+    ``saw_images``: false where the endpoint takes none, and was asked without those of the request.
+    """
 
     blocks: tuple[ReplyBlock, ...]
     stop_reason: StopReason
     usage: Usage
     model: str
     asked: str = ""
+    saw_images: bool = True
 
     @property
     def text(self) -> str:

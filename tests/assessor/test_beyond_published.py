@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from services.assessor.adapters.ues_server import UESServerManager
-from services.assessor.adapters.worlds import OwnProcess, RunningSimulator
+from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, SharedWorld
 from services.assessor.hosting import GreenAgent
 from services.assessor.ports import Agent
 from services.assessor.rooms import GreenAgents, TooManyContexts
@@ -96,7 +96,7 @@ async def test_more_assessments_at_once_than_there_is_room_for_are_refused(tmp_p
 
 
 async def test_a_simulator_that_is_gone_keeps_nobody_from_stopping() -> None:
-    await RunningSimulator("http://127.0.0.1:1", "", ADMIN, "left-behind").stop()
+    await SharedWorld(RunningSimulator("http://127.0.0.1:1", "", ADMIN), "left-behind").stop()
 
 
 def _agents(folder: Path, url: str) -> GreenAgents:

@@ -16,6 +16,7 @@ from services.gateway.bootstrap import build
 from services.gateway.settings import Settings
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.words import Role
+from shared.infra.archive_open import new_key
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
@@ -66,6 +67,8 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         tokens = await make_keys(redis, _PEOPLE) if settings.get("authentication") == "keys" else {}
         await _record(redis)
         (port,) = free_ports(1)
+        if settings.get("authentication"):
+            settings |= {"archive_url": f"file://{folder}/archive", "archive_key": new_key()}
         said = {"redis_url": server.url, "purple_agent_card_url": f"http://127.0.0.1:{port}/", **settings}
         ports = {name: await _serve(stack, said) for name in ("one", "two")}
         url = await stack.enter_async_context(round_robin(ports, folder, port, UNCHECKED))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 from pydantic_settings import BaseSettings
 
@@ -40,13 +39,21 @@ class Image:
 
     @property
     def settings(self) -> type[BaseSettings]:
-        found = vars(importlib.import_module(f"{self.module}.settings"))
-        own = f"{self.module.rpartition('.')[2].title()}Settings"
-        return cast(type[BaseSettings], found.get(own) or found["Settings"])
+        return settings_of(self.module)
 
     @property
     def lock(self) -> Path:
         return ROOT / "locks" / f"{self.name}.txt"
+
+
+def settings_of(package: str) -> type[BaseSettings]:
+    """The class of a service's settings: the last that its ``settings.py`` defines."""
+    module = importlib.import_module(f"{package}.settings")
+    return [
+        kind
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, BaseSettings) and kind.__module__ == module.__name__
+    ][-1]
 
 
 def images() -> dict[str, Image]:

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from services.executor.ports.models import (
     Block,
+    ImageBlock,
     Model,
     ModelAway,
     ModelReply,
@@ -185,3 +186,5 @@ def _length(block: Block) -> int:
             return len(name) + len(dumps(given))
         case ToolResult(_, content) | OpaqueBlock(content):
             return len(content)
+        case ImageBlock(tokens=tokens):
+            return tokens * 4

@@ -34,7 +34,7 @@ def rough(random: Random) -> Rough:
     return random.choice(_KINDS)(random)
 
 
-def _call(random: Random) -> dict[str, object]:
+def rough_call(random: Random) -> dict[str, object]:
     """A call that is right, of any method."""
     ids = [f"{kind}{random.randrange(40)}" for kind in "tcm"]
     parts = random.choice(
@@ -71,7 +71,7 @@ def spoiled(value: object, random: Random) -> object:
 
 
 def _text(random: Random) -> bytes:
-    call: object = _call(random)
+    call: object = rough_call(random)
     for _ in range(random.randrange(4)):
         call = spoiled(call, random)
     return json.dumps(call, ensure_ascii=random.random() < 0.5).encode("utf-8", "surrogatepass")
@@ -106,7 +106,7 @@ def _cut(random: Random) -> Rough:
 
 
 def _encoded(random: Random) -> Rough:
-    text = json.dumps(_call(random), ensure_ascii=False) + "é"
+    text = json.dumps(rough_call(random), ensure_ascii=False) + "é"
     encodings = ("utf-16", "utf-16-be", "utf-32", "utf-7", "latin-1", "utf-8-sig", "cp500")
     body = text.encode(random.choice(encodings))
     headers = _headers(random)
@@ -118,7 +118,7 @@ def _encoded(random: Random) -> Rough:
 def _inserted(random: Random, value: str) -> Rough:
     """A call with some JSON text in the place of one of its values."""
     mark = "\u2063"
-    call = _call(random)
+    call = rough_call(random)
     params = call["params"]
     places = [call, params, params.get("message") if isinstance(params, dict) else None]
     place = random.choice([one for one in places if isinstance(one, dict)])
@@ -155,13 +155,13 @@ def _numbers(random: Random) -> Rough:
 
 def _doubled(random: Random) -> Rough:
     """The same key twice, in one object or in all of them."""
-    text = json.dumps(_call(random))
+    text = json.dumps(rough_call(random))
     key = random.choice(['"method"', '"id"', '"params"', '"message"', '"jsonrpc"'])
     return Rough(text.replace(key, f"{key}: {json.dumps(random.choice(ODD))}, {key}", 1).encode(), _headers(random))
 
 
 def _batch(random: Random) -> Rough:
-    calls: list[object] = [_call(random) for _ in range(random.randrange(4))]
+    calls: list[object] = [rough_call(random) for _ in range(random.randrange(4))]
     return Rough(json.dumps(random.choice([calls, [calls], calls * 50])).encode(), _headers(random))
 
 

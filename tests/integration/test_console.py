@@ -23,6 +23,7 @@ from services.gateway.features.console.sessions import MOST_REFUSALS
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
+from shared.infra.archive_open import new_key
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.integration.gateway_stage import Stage, gateway, stage
 from tests.integration.test_gateway_tokens import trusting
@@ -405,3 +406,24 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
         reply = await http.get("/console/")
     assert (reply.status_code, "Something broke" in reply.text, "secret inside" in reply.text) == (500, True, False)
+
+
+@pytest.mark.promise("a2a.files")
+async def test_files_of_a_task_are_listed_and_saved_by_who_may_see_it(
+    redis: Redis, redis_url: str, reader: Readers, tmp_path: Path
+) -> None:
+    kept = {"archive_url": f"file://{tmp_path}", "archive_key": new_key()}
+    part = {"raw": "PHNjcmlwdD4=", "filename": "<i>note</i>.html", "mediaType": "text/html"}
+    said = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}, part]}
+    async with stage(redis, redis_url, **OPEN, **kept) as play:
+        answer = await play.client.post("/message:send", json={"message": said}, headers={"A2A-Version": "1.0"})
+        path = f"/console/tasks/{answer.json()['task']['id']}"
+        visitor = reader(play.url)
+        await visitor.sign_in(name="olga")
+        await visitor.go(path)
+        link = re.search(rf'href="({path}/files/[0-9a-f]{{64}})"', visitor.page)
+        assert link is not None
+        assert "&lt;i&gt;note&lt;/i&gt;.html" in visitor.page
+        file = await visitor.http.get(link[1])
+        assert (file.content, file.headers["content-type"]) == (b"<script>", "application/octet-stream")
+        assert (await reader(play.url).http.get(link[1])).status_code == 303

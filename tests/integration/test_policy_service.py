@@ -154,7 +154,7 @@ async def test_the_description_is_true(
     assert answer.status_code == 200
     validate(request_body, asked)
     validate(answer.json(), answered)
-    validate(refusal.json(), "Refusal")
+    validate(refusal.json(), "RefusalBody")
 
 
 @pytest.mark.promise("policy.service")

@@ -29,6 +29,11 @@ PROMISES = (
         "Judging ends, whatever a judge does: what was not judged in time is marked as unjudged",
         "seed 004, 10",
     ),
+    Promise(
+        "assessor.queue",
+        "More assessments than run at once wait for their turn, in worlds of one simulator, and are told their place",
+        "seed 004, 10",
+    ),
     Promise("assessor.repeatable", "The same agent, scenario and seed give the same results", "seed 004, 6"),
     Promise("assessor.scenarios", "A scenario is read whole and refused with its place if it is unsound", "bad input"),
     Promise("assessor.replies", "An agent's answer is found in every shape that agents give it", "seed 004, 8"),

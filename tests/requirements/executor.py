@@ -27,6 +27,12 @@ PROMISES = (
     Promise(
         "reflect.quality", "Only verified facts raise a task's quality, and penalties never do", "seed 000, REFLECT"
     ),
+    # files of messages
+    Promise("files.read", "A file is typed by its content; text, PDF, office files and images are read", "A2A 4.1.6"),
+    Promise("files.hostile", "A hostile file costs a bounded amount, and its reason is told", "bad input"),
+    Promise("files.fetched", "A file is fetched by its address under guard, bounded in size and time", "bad input"),
+    Promise("files.shown", "A task's files are quoted to the model as data; what was not read is said", "A2A 4.1.6"),
+    Promise("files.source", "What only a file says is used where the user sends to it", "I12"),
     # answers and documents
     Promise(
         "reflect.idle_runs", "A run that had nothing to prove earns nothing; a right answer is not weak", "seed 000"

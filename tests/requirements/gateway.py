@@ -4,7 +4,13 @@ from tests.requirements.promise import Promise
 
 PROMISES = (
     # gateway
+    Promise("a2a.files", "Files come back as they were sent, bytes or address, to who may see their task", "A2A 4.1.6"),
     Promise("gateway.mcp", "Over MCP a caller sends, sees and decides what their own key permits, and no more", "I10"),
+    Promise("gateway.card_signed", "The card is signed by a key that is rotated, and verified by others", "A2A 8.4"),
+    Promise("gateway.conformance_table", "Each demand of the protocols has its test, in one table", "A2A"),
+    Promise(
+        "gateway.generated_calls", "Generated calls are refused in their protocol's form, never a fault", "bad input"
+    ),
     Promise("a2a.seed_request", "The tasks/send request of seed 000 is answered with text", "seed 000, A2A Protocol"),
     Promise(
         "gateway.legacy_answer", "The answer comes in the same response, first and alone", "seed 000, A2A Protocol"

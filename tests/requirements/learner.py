@@ -8,6 +8,11 @@ PROMISES = (
     Promise("learner.shared_work", "Learners share the work, and a session's tasks stay in order", "seed 000, RL Loop"),
     Promise("learner.poison", "What cannot be learned goes to the dead letters with its error", "seed 000, RL Loop"),
     Promise("learner.digest", "An outcome teaches the same by its digest and by itself", "I5"),
+    Promise(
+        "learner.assessments_apart",
+        "Turns of an assessment change no count, arm, case, fact or entity of the business",
+        "seed 004, 12",
+    ),
     Promise("learner.days", "Counts are kept by day, for 400 days", "seed 000, RL status"),
     Promise(
         "learner.trends", "How each arm and the quality came to be is kept, in bounded space", "seed 000, RL status"

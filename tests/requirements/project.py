@@ -86,6 +86,7 @@ PROMISES = (
         "bench.overhead", "What a task costs beside model and tools is measured, with idleness taken off", "quality"
     ),
     Promise("bench.capacity", "A burst is measured on a real stack, and each missed target is named", "quality"),
+    Promise("bench.days", "Points on generated days are measured, and each missed target is named", "seed 004, 6"),
     Promise("docs.links", "Links between pages of the docs lead somewhere", "quality"),
     Promise("docs.security", "Threats, controls and lifetimes stand in the docs as they are in the code", "quality"),
     Promise("supply.audit", "Licences and known vulnerabilities that nobody has explained fail the audit", "bad input"),

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from services.simulator.core.modality import ActionOutcome, EventMoment, FollowUp, Head, Modality
 from services.simulator.core.records import JsonObject, StoredRow
-from services.simulator.core.refusals import ActionFailed, RefusedRequest, bad_input
+from services.simulator.core.refusals import ActionFailed, MeaninglessRequest, bad_input
 
 
 class Note(StoredRow):
@@ -67,7 +67,7 @@ class Notes(Modality):
         except ValidationError as error:
             raise bad_input(error) from None
         if isinstance(action, Write | Change) and not action.text.strip():
-            raise RefusedRequest("a note says something")
+            raise MeaninglessRequest("a note says something")
         return action.model_dump(mode="json")
 
     @override

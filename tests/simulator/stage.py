@@ -10,10 +10,10 @@ import httpx
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
+from services.simulator.core.hosted_world import WorldRegistry
 from services.simulator.core.keys import EVERYTHING, AccessKey, hash_secret
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.room import WorldRegistry
 from services.simulator.core.world import SimulatorWorld
 from services.simulator.entrypoints.app import build_routes
 from services.simulator.entrypoints.entrance import Entrance

@@ -17,9 +17,9 @@ from hypothesis.stateful import (
 
 from services.simulator.core import lifecycle, saving, scheduling, taking_back, time_control
 from services.simulator.core.events import Status, WorldEvent
+from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.keys import EVERYTHING, AccessKey, KeyCaller, KeyRing, hash_secret
 from services.simulator.core.records import JsonObject
-from services.simulator.core.room import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.world import SimulatorWorld
 from tests.doubles.simulated_surroundings import WALL, StillSurroundings

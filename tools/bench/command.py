@@ -10,6 +10,7 @@ from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tools.bench.capacity.command import capacity_command
+from tools.bench.days.command import days_command
 from tools.bench.gateway.command import gateway_command
 from tools.bench.learning.command import learner
 from tools.bench.overhead.command import overhead_command
@@ -145,6 +146,7 @@ def simulator(
 bench.command()(learner)
 bench.command("capacity")(capacity_command)
 bench.command("gateway")(gateway_command)
+bench.command("days")(days_command)
 bench.command("overhead")(overhead_command)
 bench.command("start")(start_command)
 bench.command("worth")(worth_command)

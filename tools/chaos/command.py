@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -17,9 +17,8 @@ from cli.launcher import stop_on_signals
 from cli.starting import Starting
 from shared.domain.exact_json import dumps
 from shared.infra.archive_key import key_of
-from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.evidence import RunEvidence
-from tools.chaos.excerpts import excerpt
 from tools.chaos.findings import findings
 from tools.chaos.judgement import worst_of
 from tools.chaos.progress import follow
@@ -213,3 +212,18 @@ def _explain(report: ChaosReport) -> None:
     for shortfall in report.shortfalls:
         told = f"{shortfall.rule} (seed {report.run.schedule.seed}): {shortfall.sentence}"
         err.print(told, markup=False, style="red", soft_wrap=True)
+
+
+_MOST = 15
+_LONGEST = 300
+
+
+def excerpt(logs: Path, names: tuple[str, ...]) -> tuple[str, ...]:
+    """At most some lines of each log that hold one of the names, oldest first within a log."""
+    return tuple(line for log in sorted(logs.glob("*.log")) for line in _lines(log, names))
+
+
+def _lines(log: Path, names: tuple[str, ...]) -> Iterator[str]:
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        found = [line.rstrip()[:_LONGEST] for line in lines if any(name in line for name in names)]
+    return (f"{log.name}: {line}" for line in found[-_MOST:])

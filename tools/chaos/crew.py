@@ -20,7 +20,7 @@ _AGAIN_AFTER = 0.3  # seconds between two starts of a process that ends by itsel
 
 
 class Crew:
-    """Use ``supervised`` as a context around the load. Everything runs in the main thread: children die with it."""
+    """Use ``supervise`` as a context around the load. Everything runs in the main thread: children die with it."""
 
     def __init__(self, specs: Sequence[ProcessSpec], logs: Path, servers: dict[str, EmbeddedRedis]) -> None:
         self._logs = logs

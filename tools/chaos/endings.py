@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cli.gateway.messages import TaskView
 from shared.domain.words import TaskState
-from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.load import SentTask
 
 _LONGEST = 300

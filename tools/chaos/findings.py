@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from shared.domain.words import TaskState, WriteStatus
-from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.evidence import NOWHERE, Finding, Harm, RunEvidence, arguments_of, reported_writes
 from tools.chaos.load import ENDED
 from tools.chaos.writes import judge_writes

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.domain.exact_json import JsonObject, loads_object
-from tools.chaos.errands import Intended, RowChange, SeededRow
+from tools.chaos.chaos_tasks import Intended, RowChange, SeededRow
 
 _PATIENCE = 5.0
 

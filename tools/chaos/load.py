@@ -9,8 +9,8 @@ from typing import NamedTuple
 from cli.gateway.messages import Speaker, Utterance
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
-from tools.chaos.doors import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.followers import Followers
+from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.schedule import Planned
 
 CLERK = Speaker("casey")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from tools.chaos.doors import GatewayCaller
+from tools.chaos.gateway_caller import GatewayCaller
 from tools.chaos.load import CLERK, ENDED, Load
 from tools.chaos.schedule import Planned
 

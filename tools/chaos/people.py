@@ -8,10 +8,10 @@ from pathlib import Path
 from cli.gateway.messages import Speaker, TaskView, Utterance
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Level, TaskState
-from tools.chaos.doors import AcceptedTask, GatewayCaller, RpcRefused
+from tools.chaos.chaos_tasks import Alteration, ChaosTaskKind, Intended, RowChange
 from tools.chaos.endings import Unforeseen
-from tools.chaos.errands import Alteration, ChaosTaskKind, Intended, RowChange
 from tools.chaos.evidence import arguments_of
+from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.ledgers import CompanyLedger, change_row
 from tools.chaos.load import Approved, Load, SentTask
 from tools.chaos.sight import Sight

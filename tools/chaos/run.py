@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -17,11 +18,11 @@ from shared.infra.redis import connect
 from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.balancer import Balancer
 from tools.chaos.crew import Crew
-from tools.chaos.doors import GatewayCaller
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import is_settled
 from tools.chaos.followers import Followers
 from tools.chaos.full_disk import Disk, NoDisk
+from tools.chaos.gateway_caller import GatewayCaller, RpcRefused
 from tools.chaos.judgement import RunCourse, count_as_asked
 from tools.chaos.ledgers import CompanyLedger, plant
 from tools.chaos.load import CLERK, Load
@@ -35,7 +36,6 @@ from tools.chaos.sent_calls import CallTap
 from tools.chaos.sight import Sight
 from tools.chaos.striker import Striker
 from tools.chaos.strikes import BY_NAME, Blow
-from tools.chaos.visitors import Visitors
 from tools.chaos.wiring import CALLED_BY_NAME, GATEWAYS, MCP, QUEUE, REST, Wiring
 
 READY_SECONDS = 90.0
@@ -279,3 +279,31 @@ async def _views(run: ChaosRun) -> dict[str, TaskView]:
     async with asyncio.timeout(SETTLE_SECONDS):
         found = await asyncio.gather(*(look(task_id) for task_id in ids), return_exceptions=True)
     return {task_id: view for task_id, view in zip(ids, found, strict=True) if isinstance(view, TaskView)}
+
+
+VISITORS = 3
+_PAUSE = 0.04
+
+
+class Visitors:
+    def __init__(self, doors: GatewayCaller, load: Load) -> None:
+        self._doors, self._load = doors, load
+
+    async def serve(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(VISITORS):
+                group.create_task(self._visit(number))
+
+    async def _visit(self, first: int) -> None:
+        for turn in count(first):
+            known = [accepted.task_id for _, accepted in self._load.accepted_tasks()]
+            if known:
+                await self._look(known[turn % len(known)])
+            await asyncio.sleep(_PAUSE)
+
+    async def _look(self, task_id: str) -> None:
+        try:
+            await self._doors.view(task_id, CLERK)
+        except RpcRefused as refusal:  # a task that was accepted is shown
+            self._doors.failed.append(f"task {task_id} is not shown: {refusal}")

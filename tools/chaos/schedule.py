@@ -7,7 +7,7 @@ from random import Random
 from types import MappingProxyType
 
 from shared.domain.exact_json import JsonObject
-from tools.chaos.errands import ChaosTask, ChaosTaskKind, make_task
+from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.strikes import ListedFault, Strike, listed_faults, strikes
 
 MOST_A_SECOND = 1.8  # tasks; a machine that carries less is sent less

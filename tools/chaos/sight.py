@@ -12,7 +12,7 @@ from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.lua import answering
 from shared.ports.store import StoreUnavailable
-from tools.chaos.doors import AcceptedTask
+from tools.chaos.gateway_caller import AcceptedTask
 
 TENANT = "default"
 _AGAIN = 0.05

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import WriteStatus
-from tools.chaos.errands import Intended, equal_arguments
+from tools.chaos.chaos_tasks import Intended, equal_arguments
 from tools.chaos.evidence import NOWHERE, Finding, Harm, RunEvidence, arguments_of, name_of, reported_writes
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger
 from tools.chaos.load import SentTask

@@ -13,8 +13,8 @@ from ues.client.models import Paused, SimulationCleared, SimulationReset, Simula
 class AsyncUESClient(ProductClient):
     """``async with AsyncUESClient(base_url=..., api_key=...) as ues: await ues.simulation.start()``."""
 
-    simulation: "Simulation"
-    time: "Time"
+    simulation: "SimulationClient"
+    time: "TimeClient"
 
     def __init__(
         self,
@@ -26,11 +26,11 @@ class AsyncUESClient(ProductClient):
         api_key: str | None = None,
     ) -> None:
         super().__init__(base_url, timeout, retry_enabled, max_retries, transport, api_key)
-        self.simulation = Simulation(self._line)
-        self.time = Time(self._line)
+        self.simulation = SimulationClient(self._line)
+        self.time = TimeClient(self._line)
 
 
-class Simulation(SimulationRoom):
+class SimulationClient(SimulationRoom):
     def __init__(self, line: Line) -> None:
         super().__init__(line)
         self._asked = line
@@ -49,7 +49,7 @@ class Simulation(SimulationRoom):
         return await self._asked.post(SimulationCleared, "/simulation/clear", given(reset_time_to=reset_time_to))
 
 
-class Time(TimeRoom):
+class TimeClient(TimeRoom):
     def __init__(self, line: Line) -> None:
         super().__init__(line)
         self._asked = line

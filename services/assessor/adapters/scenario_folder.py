@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
+from services.assessor.adapters.evaluator_threads import run_in_thread
 from services.assessor.adapters.published_names import published_names
 from services.assessor.core.evaluation import Evaluator, Evaluators
 from services.assessor.core.scenario import ID, ScenarioConfig
@@ -24,6 +26,7 @@ from services.assessor.core.usual_values import fill_usual_values
 
 _STATE = "initial_state.json"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
+_IMPORTING = threading.Lock()  # what one scenario imports by a bare name must not be found by another that loads then
 
 
 class BadScenario(Exception):
@@ -71,12 +74,12 @@ def loaded(folder: Path) -> LoadedScenario:
 
 
 def evaluators_of(folder: Path) -> Evaluators:
-    """Every public async function of ``evaluators.py`` with two parameters or more, by its name."""
+    """Every public async function of ``evaluators.py`` with two parameters or more, by its name; run in threads."""
     if not (folder / "evaluators.py").is_file():
         return {}
     module = _imported(folder)
     return {
-        name: cast(Evaluator, function)
+        name: run_in_thread(cast(Evaluator, function))
         for name, function in vars(module).items()
         if not name.startswith("_")
         and inspect.iscoroutinefunction(function)
@@ -121,7 +124,7 @@ def _imported(folder: Path) -> ModuleType:
         raise BadScenario(f"{folder.name}/evaluators.py cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     try:
-        with published_names(), _beside(folder):
+        with _IMPORTING, published_names(), _beside(folder):
             spec.loader.exec_module(module)
     except Exception as error:  # a scenario's own code: whatever it raises, the scenario cannot be used
         raise BadScenario(f"{folder.name}/evaluators.py: {type(error).__name__}: {error}") from error

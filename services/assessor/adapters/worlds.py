@@ -1,7 +1,9 @@
-"""Where an assessment's world is: a simulator process of its own, or a world of one that runs anyway."""
+"""Where an assessment's world is: a simulator process of its own, or one world of many in a simulator."""
 
 import asyncio
+import re
 from typing import Protocol
+from uuid import NAMESPACE_URL, uuid5
 
 from structlog import get_logger
 from typing_extensions import override
@@ -14,6 +16,7 @@ from shared.ports.simulated_world import SimulatorFailed
 log = get_logger()
 _LOOK_SECONDS = 2.0
 _MOST_MISSES = 3
+_WORLD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 
 class World(Protocol):
@@ -79,24 +82,44 @@ class OwnProcess(World):
         return "the simulator process ended"
 
 
-class RunningSimulator(World):
-    """One world of many; ``url`` and ``admin_key`` are the simulator's."""
+class WorldHost(Protocol):
+    """A simulator that holds many worlds. Its addresses count once it is ``ready``."""
 
-    def __init__(self, url: str, public_url: str, admin_key: str, world_id: str) -> None:
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def public_url(self) -> str: ...
+
+    @property
+    def admin_key(self) -> str: ...
+
+    async def ready(self) -> None:
+        """Raises ``SimulatorFailed``."""
+        ...
+
+    async def has_ended_within(self, seconds: float) -> bool:
+        """Whether it is known to be over by then."""
+        ...
+
+
+class RunningSimulator(WorldHost):
+    """One that somebody else runs."""
+
+    def __init__(self, url: str, public_url: str, admin_key: str) -> None:
         self._url = url.rstrip("/")
         self._public = (public_url or url).rstrip("/")
         self._admin_key = admin_key
-        self._world_id = world_id
 
     @property
     @override
-    def base_url(self) -> str:
-        return f"{self._url}/worlds/{self._world_id}"
+    def url(self) -> str:
+        return self._url
 
     @property
     @override
     def public_url(self) -> str:
-        return f"{self._public}/worlds/{self._world_id}"
+        return self._public
 
     @property
     @override
@@ -104,10 +127,80 @@ class RunningSimulator(World):
         return self._admin_key
 
     @override
+    async def ready(self) -> None:
+        """It runs anyway."""
+
+    @override
+    async def has_ended_within(self, seconds: float) -> bool:
+        await asyncio.sleep(seconds)
+        return False
+
+
+class SharedProcess(WorldHost):
+    """One process for all assessments: started when the first world is opened, and again after it died."""
+
+    def __init__(self, server: UESServerManager, public_host: str = "") -> None:
+        self._server = server
+        self._public_host = public_host
+        self._starting = asyncio.Lock()
+
+    @property
+    @override
+    def url(self) -> str:
+        return self._server.base_url
+
+    @property
+    @override
+    def public_url(self) -> str:
+        return f"http://{self._public_host}:{self._server.port}" if self._public_host else self._server.base_url
+
+    @property
+    @override
+    def admin_key(self) -> str:
+        return self._server.admin_key
+
+    @override
+    async def ready(self) -> None:
+        async with self._starting:
+            await self._server.start()
+
+    @override
+    async def has_ended_within(self, seconds: float) -> bool:
+        return await self._server.ended_within(seconds)
+
+    async def stop(self) -> None:
+        async with self._starting:
+            await self._server.stop()
+
+
+class SharedWorld(World):
+    """One world of many in a simulator. ``name``: the world's; one that cannot be its id gets an id made of it."""
+
+    def __init__(self, simulator: WorldHost, name: str) -> None:
+        self._simulator = simulator
+        self._id = name if _WORLD_ID.fullmatch(name) else str(uuid5(NAMESPACE_URL, name))
+
+    @property
+    @override
+    def base_url(self) -> str:
+        return f"{self._simulator.url}/worlds/{self._id}"
+
+    @property
+    @override
+    def public_url(self) -> str:
+        return f"{self._simulator.public_url}/worlds/{self._id}"
+
+    @property
+    @override
+    def admin_key(self) -> str:
+        return self._simulator.admin_key
+
+    @override
     async def start(self) -> None:
+        await self._simulator.ready()
         async with self._client() as simulator:
             try:
-                await simulator.worlds.open(self._world_id)
+                await simulator.worlds.open(self._id)
             except ConflictError as error:
                 if "exists" not in str(error):
                     raise
@@ -117,15 +210,16 @@ class RunningSimulator(World):
         """One that cannot be closed now is left behind: who stops must not be kept by a simulator that is gone."""
         try:
             async with self._client() as simulator:
-                await simulator.worlds.close(self._world_id)
+                await simulator.worlds.close(self._id)
         except SimulatorFailed as error:
-            log.warning("world_left_behind", world_id=self._world_id, error=str(error))
+            log.warning("world_left_behind", world_id=self._id, error=str(error))
 
     @override
     async def lost(self) -> str:
         missed, why = 0, ""
         while missed < _MOST_MISSES:
-            await asyncio.sleep(_LOOK_SECONDS)
+            if await self._simulator.has_ended_within(_LOOK_SECONDS):
+                return "the simulator process ended"
             try:
                 async with self._client() as simulator:
                     await simulator.health()
@@ -135,4 +229,4 @@ class RunningSimulator(World):
         return why
 
     def _client(self) -> AsyncUESClient:
-        return AsyncUESClient(self._url, timeout=5.0, api_key=self._admin_key)
+        return AsyncUESClient(self._simulator.url, timeout=5.0, api_key=self._simulator.admin_key)

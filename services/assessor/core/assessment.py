@@ -1,5 +1,6 @@
 """One assessment from beginning to end, in six phases."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -113,6 +114,7 @@ class Assessment:
         self._watch = WorldWatch(world)
         self._began = clock.monotonic()
         self._cancelled = False
+        self._conditions_hang = False
 
     @property
     def costs(self) -> ModelCosts:
@@ -234,13 +236,20 @@ class Assessment:
         return None
 
     async def _all_is_done(self, turns: Turns, before: Mapping[str, JsonValue]) -> bool:
-        """Whether the scenario's own conditions for an early end hold."""
+        """Whether the scenario's own conditions for an early end hold. One that did not end is asked only once."""
+        if self._conditions_hang:
+            return False
         wanted = self._task.scenario.early_completion_conditions
         known = [self._task.evaluators[name] for name in wanted if name in self._task.evaluators]
         if not known or len(known) < len(wanted):
             return False
         context = await self._context(turns, before)
-        return all([await full_marks(evaluator, context) for evaluator in known])
+        try:
+            async with asyncio.timeout(self._task.config.judging_timeout):
+                return all([await full_marks(one, context, self._task.config.criterion_timeout) for one in known])
+        except TimeoutError:
+            self._conditions_hang = True
+            return False
 
     async def _context(self, turns: Turns, before: Mapping[str, JsonValue]) -> EvalContext:
         return EvalContext(

@@ -56,8 +56,7 @@ class Totals(NamedTuple):
 class CriteriaJudge:
     """``votes``: how often a model is asked for the same criterion; the median counts.
 
-    A criterion whose judge fails gets 0 points and ``details`` with ``error``; one whose judge has no model, or gives
-    no answer in time, is unjudged.
+    A criterion whose judge fails, has no model, or gives no answer in time is unjudged, with the reason.
     """
 
     def __init__(
@@ -93,18 +92,22 @@ class CriteriaJudge:
     async def _in_time(
         self, criterion: Criterion, context: EvalContext, shown: Evidence, until: float
     ) -> CriterionResult:
+        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout_at(until), self._limit, asyncio.timeout(self._patience.criterion):
                 return await self._evaluate(criterion, context, shown)
         except TimeoutError:
-            return unjudged(criterion, "The judge gave no answer in time.", "TimeoutError")
+            whole = f"the whole judging took longer than {self._patience.whole:g} seconds"
+            own = f"no answer came within {self._patience.criterion:g} seconds"
+            return unjudged(criterion, f"It was not judged: {whole if loop.time() >= until else own}.", "TimeoutError")
 
     async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: Evidence) -> CriterionResult:
         evaluator = self._evaluators.get(criterion.evaluator_id or "")
         if evaluator is not None:
             return await _by_code(criterion, evaluator, context)
         if not criterion.evaluation_prompt:
-            return failed(criterion, f"there is no evaluator {criterion.evaluator_id}", "MissingEvaluator")
+            why = f"It could not be judged: there is no evaluator {criterion.evaluator_id}"
+            return unjudged(criterion, why, "MissingEvaluator")
         return await self._by_model(criterion, shown)
 
     async def _by_model(self, criterion: Criterion, shown: Evidence) -> CriterionResult:
@@ -131,13 +134,10 @@ class CriteriaJudge:
         )
 
 
-async def full_marks(evaluator: Evaluator, context: EvalContext) -> bool:
-    """Whether a condition of that kind holds; one that fails does not."""
-    try:
-        async with asyncio.timeout(JudgingLimits().criterion):
-            probe = await _checked(evaluator, context, {})
-    except TimeoutError:
-        return False
+async def full_marks(evaluator: Evaluator, context: EvalContext, seconds: float) -> bool:
+    """Whether a condition of that kind holds; one that fails does not. Raises ``TimeoutError``."""
+    async with asyncio.timeout(seconds):
+        probe = await _checked(evaluator, context, {})
     return isinstance(probe, EvalResult) and probe.score >= probe.max_score
 
 
@@ -188,17 +188,14 @@ def unjudged(criterion: Criterion, why: str, error: str | None = None) -> Criter
     return _result(criterion, 0.0, why, details)
 
 
-def failed(criterion: Criterion, why: str, kind: str) -> CriterionResult:
-    return _result(criterion, 0.0, f"It could not be judged: {why}", {"error": why, "error_type": kind})
-
-
 async def _by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
     model = ChatModel(context.llm) if context.llm else None
     found = await _checked(evaluator, replace(context, llm=model), criterion.params or {})
     if why := _why_unjudged(found, model):
         return unjudged(criterion, why, type(found).__name__ if isinstance(found, Exception) else None)
     if isinstance(found, Exception):
-        return failed(criterion, str(found) or type(found).__name__, type(found).__name__)
+        kind = type(found).__name__
+        return unjudged(criterion, f"It could not be judged: its code failed with {kind}: {found}"[:2000], kind)
     score = scaled(found.score, found.max_score, criterion.max_score)
     return _result(criterion, score, found.explanation, found.details)
 

@@ -3,6 +3,7 @@
 from shared.ports.models import (
     Block,
     Effort,
+    ImageBlock,
     Message,
     Model,
     ModelAway,
@@ -26,6 +27,7 @@ from shared.ports.models import (
 __all__ = [
     "Block",
     "Effort",
+    "ImageBlock",
     "Message",
     "Model",
     "ModelAway",

@@ -24,8 +24,9 @@ from a2a.types.a2a_pb2 import (
 )
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
+from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
 from services.gateway.a2a.profile import SKILLS, Abilities, Face, Skill
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.identity.model import Caller
@@ -43,6 +44,15 @@ _DESCRIPTION = (
     "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
     "says so, writes, proves each write and answers."
 )
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_FILES = (
+    "application/pdf",
+    f"{_OFFICE}.wordprocessingml.document",
+    f"{_OFFICE}.spreadsheetml.sheet",
+    f"{_OFFICE}.presentationml.presentation",
+    "image/png",
+    "image/jpeg",
+)
 _BINDINGS = ("JSONRPC", "HTTP+JSON")
 _SPOKEN = ("1.0", "0.3")
 
@@ -50,7 +60,7 @@ _SPOKEN = ("1.0", "0.3")
 def agent_card(face: Face) -> AgentCard:
     abilities, facts = face.abilities, face.card
     schemes = _schemes(abilities)
-    return AgentCard(
+    card = AgentCard(
         name="Purple Agent",
         description=f"{_DESCRIPTION} Model: {face.notice}." if face.notice else _DESCRIPTION,
         version=VERSION,
@@ -64,14 +74,18 @@ def agent_card(face: Face) -> AgentCard:
         ),
         security_schemes=schemes,
         security_requirements=[SecurityRequirement(schemes={name: StringList()}) for name in schemes],
-        default_input_modes=["text/plain", "application/json"],
+        default_input_modes=["text/plain", "application/json", *(_FILES if abilities.files else ())],
         default_output_modes=list(OUTPUT_MODES),
         skills=[_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
     )
+    return face.keys.sign(card) if face.keys else card
 
 
-def card_routes(card: AgentCard, since: datetime, usual: str = "merged") -> APIRouter:
-    """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version."""
+def card_routes(card: AgentCard, since: datetime, usual: str = "merged", keys: CardKeys | None = None) -> APIRouter:
+    """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version.
+
+    The signature is of the 1.0 card, whose verifiers leave the fields of 0.3 out; the pure card of 0.3 has none.
+    """
     router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
     shapes: Mapping[str, Callable[[AgentCard], Mapping[str, object]]]
     shapes = {"merged": _merged_card, "1.0": NEW.card, "0.3": OLD.card}
@@ -91,6 +105,11 @@ def card_routes(card: AgentCard, since: datetime, usual: str = "merged") -> APIR
             return Response(status_code=304, headers=headers)
         return Response(body, media_type="application/json", headers=headers)
 
+    async def get_keys() -> JSONResponse:
+        """The keys that verify this agent's card, as a JSON Web Key Set."""
+        return JSONResponse(keys.published if keys else {"keys": []}, headers={"Cache-Control": "public, max-age=300"})
+
+    router.add_api_route(JWKS_PATH, get_keys, methods=["GET"], response_class=JSONResponse)
     for path in PATHS:
         router.add_api_route(path, get_card, methods=["GET"], response_class=Response)
     return router
@@ -187,8 +206,8 @@ LIMITS = "urn:purple-agent:tenant-limits:1"
 
 
 class ExtendedCard:
-    def __init__(self, card: AgentCard, book: TenantBook) -> None:
-        self._card, self._book = card, book
+    def __init__(self, card: AgentCard, book: TenantBook, keys: CardKeys | None = None) -> None:
+        self._card, self._book, self._keys = card, book, keys
 
     async def card_for(self, caller: Caller) -> AgentCard:
         """The card for the caller's own tenant; may raise ``StoreUnavailable``."""
@@ -201,7 +220,7 @@ class ExtendedCard:
             limits = AgentExtension(uri=LIMITS, description="What holds for this tenant, of each task and each day.")
             limits.params.update(facts.limits)
             card.capabilities.extensions.append(limits)
-        return card
+        return self._keys.sign(card) if self._keys else card
 
 
 def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:

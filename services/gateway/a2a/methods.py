@@ -23,6 +23,7 @@ from services.gateway.features.tasks.service import TaskDesk, Ticket
 from services.gateway.features.webhooks.config import read_webhook
 from services.gateway.features.webhooks.model import Webhook
 from services.gateway.features.webhooks.service import PushDesk
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
 
@@ -103,7 +104,8 @@ class A2aMethods:
         """GetTask: the task as it stands."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
         length = history_length(call.params, "historyLength", wording.dialect)
-        return wording.task(task_view(await self._parts.desk.read(task_id, caller), self._notice, length))
+        record = await self._whole(await self._parts.desk.read(task_id, caller))
+        return wording.task(task_view(record, self._notice, length))
 
     async def tasks(self, call: MethodCall, wording: Wording) -> Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
@@ -121,7 +123,8 @@ class A2aMethods:
     async def cancel(self, call: MethodCall, wording: Wording) -> Answer:
         """CancelTask: the task, once it has ended."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
-        return wording.task(task_view(await self._parts.desk.cancel(task_id, caller), self._notice))
+        record = await self._whole(await self._parts.desk.cancel(task_id, caller))
+        return wording.task(task_view(record, self._notice))
 
     async def set_webhook(self, call: MethodCall, wording: Wording) -> Answer:
         """CreateTaskPushNotificationConfig: a URL that is told of the task from now on."""
@@ -180,12 +183,16 @@ class A2aMethods:
 
     async def _answer(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
         """The task once its turn is over, or at once if nobody waits; a reply without a task where it is one."""
-        if ticket.is_reply or not options.wait:
+        if ticket.is_reply:
             return self._view_accepted(ticket, options, wording)
-        record = await self._parts.desk.wait(ticket)
-        if record.answers_as == "message" and record.state is TaskState.COMPLETED:
+        record = await self._whole(await self._parts.desk.wait(ticket) if options.wait else ticket.record)
+        if options.wait and record.answers_as == "message" and record.state is TaskState.COMPLETED:
             return wording.update({"message": reply_view(record, self._notice)}, False)
         return wording.update({"task": task_view(record, self._notice, options.history_length)}, False)
+
+    async def _whole(self, record: TaskRecord) -> TaskRecord:
+        """With its messages' files as they were sent. Streams, lists and webhooks say where those are found."""
+        return await self._parts.desk.files.with_contents(record)
 
     def _view_accepted(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
         if ticket.is_reply:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from services.gateway.a2a.card_keys import CardKeys
+
 
 class Abilities(NamedTuple):
     """What the card names and the methods heed. ``ways``: how callers may show who they are (keys, jwt).
@@ -14,6 +16,7 @@ class Abilities(NamedTuple):
     extended_card: bool = True
     ways: tuple[str, ...] = ()
     discovery: str = ""
+    files: bool = False
 
     @property
     def shows_extended_card(self) -> bool:
@@ -158,3 +161,4 @@ class Face(NamedTuple):
     max_body: int = 1024 * 1024
     abilities: Abilities = Abilities()
     card: CardFacts = CardFacts()
+    keys: CardKeys | None = None  # what the card is signed with

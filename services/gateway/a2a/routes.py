@@ -33,16 +33,18 @@ class Backing(NamedTuple):
 def a2a_routes(backing: Backing, face: Face) -> APIRouter:
     """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
     desk, identity = backing.desk, backing.identity
-    abilities = face.abilities._replace(push=face.abilities.push and desk.webhooks is not None)
+    abilities = face.abilities._replace(
+        push=face.abilities.push and desk.webhooks is not None, files=desk.files.offered
+    )
     push = PushDesk(desk, desk.webhooks if abilities.push else None)
     card = agent_card(face._replace(abilities=abilities))
-    extended = ExtendedCard(card, backing.book)
+    extended = ExtendedCard(card, backing.book, face.keys)
     parts = A2aParts(desk, backing.lists, identity, push, extended, face.notice, abilities)
     methods = A2aMethods(parts)
     rest, rpc = A2aRest(methods, face.max_body), JsonRpcEndpoint(methods, LegacyMethods(parts), face.max_body)
     own = RestEndpoints(desk, identity, backing.readiness, face.notice, rest.task)
     router = APIRouter()
     router.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for routes in (card_routes(card, datetime.now(UTC), face.card.usual), rest.routes(), own.routes()):
+    for routes in (card_routes(card, datetime.now(UTC), face.card.usual, face.keys), rest.routes(), own.routes()):
         router.include_router(routes)
     return router

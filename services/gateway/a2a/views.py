@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import NamedTuple, TypeAlias, cast
+from urllib.parse import quote
 
 from a2a.compat.v0_3 import types as types_0_3
 from a2a.compat.v0_3.conversions import to_compat_agent_card, to_compat_stream_response
@@ -13,6 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
 
+from services.gateway.features.files.model import FILE_ID
 from services.gateway.features.streams.service import Stream, Told
 from services.gateway.features.streams.updates import (
     ArtifactUpdate,
@@ -130,9 +132,17 @@ def _file(file: File) -> Shown:
 
 
 def _message(record: TaskRecord, item: HistoryMessage) -> Shown:
-    parts: list[JsonValue] = [*item.parts] if item.parts else [{"text": item.text}]
+    parts: list[JsonValue] = [_kept_part(record, part) for part in item.parts] or [{"text": item.text}]
     role = "ROLE_USER" if item.role == "user" else "ROLE_AGENT"
     return {"messageId": item.message_id, **_names(record), "role": role, "parts": parts}
+
+
+def _kept_part(record: TaskRecord, part: Shown) -> Shown:
+    """A file that was sent as bytes stands, where these are not at hand, as the place at this agent that has them."""
+    if FILE_ID not in part:
+        return part
+    others = {name: value for name, value in part.items() if name != FILE_ID}
+    return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **others}
 
 
 def _metadata(ours: Mapping[str, JsonValue]) -> Shown:
@@ -218,7 +228,7 @@ def _dump(model: BaseModel) -> Shown:
 
 
 def _old_card(card: AgentCard) -> Shown:
-    return _dump(to_compat_agent_card(card))
+    return {name: value for name, value in _dump(to_compat_agent_card(card)).items() if name != "signatures"}
 
 
 NEW = Wording(

@@ -19,7 +19,7 @@ class InvalidField(Refusal):
 
 
 class UnsupportedContent(Refusal):
-    def __init__(self, field: str, cause: str = "only text and data parts are accepted; files are not") -> None:
+    def __init__(self, field: str, cause: str) -> None:
         super().__init__(f"{field}: {cause}")
 
 

@@ -103,6 +103,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/.well-known/agent-card.json"): _CARD,
     ("GET", "/.well-known/agent.json"): _CARD,
+    ("GET", "/.well-known/jwks.json"): Operation((Answer(200, {_JSON: ("Anything",)}),), body=""),
     ("GET", "/extendedAgentCard"): _new("AgentCard", body=""),
     ("GET", "/v1/card"): _old("Anything", body=""),
     ("POST", "/message:send"): _new("SendMessageResponse", body="SendMessageRequest"),
@@ -134,6 +135,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         headers=(_MAYBE_NEW,),
     ),
     ("GET", "/tasks/{task_id}/events"): Operation((Answer(200, {_EVENTS: ("text",)}),), body="", headers=(_LAST,)),
+    ("GET", "/tasks/{task_id}/files/{file_id}"): Operation(
+        (Answer(200, {"application/octet-stream": ("text",)}),), body=""
+    ),
     ("GET", "/health"): Operation((Answer(200, {_JSON: ("Anything",)}),), body=""),
     ("GET", "/ready"): Operation((Answer(200, {_JSON: ("Anything",)}),), body="", unready=True),
     ("POST", "/api/a2a/purple-agent"): Operation(OWN.answers, refusals=(409, 422, 502, 504)),

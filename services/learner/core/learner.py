@@ -99,11 +99,11 @@ class Learner:
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         """The partitions in which something of it is still to be settled."""
-        readable, dead = _read_all(deliveries)
+        readable, passed, dead = _read_all(deliveries)
         with ExitStack() as spans:
             if self._tracer.is_on:
                 self._open_spans(spans, deliveries)
-            settled = await self._learn_and_settle(readable, dead)
+            settled = await self._learn_and_settle(readable, passed, dead)
         return {delivery.partition for delivery in deliveries if _name(delivery) not in settled}
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
@@ -114,7 +114,7 @@ class Learner:
                 span.note({names.TRIES: delivery.tries})
 
     async def _learn_and_settle(
-        self, readable: list[tuple[Delivery, Lesson]], dead: list[DeadLetter]
+        self, readable: list[tuple[Delivery, Lesson]], passed: list[Delivery], dead: list[DeadLetter]
     ) -> Collection[tuple[int, str]]:
         """What is settled now, by partition and entry."""
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
@@ -124,31 +124,42 @@ class Learner:
                 done.append(delivery)
             elif delivery.tries >= MAX_TRIES:
                 dead.append(DeadLetter(delivery, f"cannot be learned: {result.reason}"))
-        await self._outcomes.settle(done, dead)
+        await self._outcomes.settle([*done, *passed], dead)
         new = sum(result is True for result in results)
         self.counts.learned += new
         self.counts.known += len(done) - new
         self.counts.dead += len(dead)
-        return {_name(delivery) for delivery in (*done, *(letter.delivery for letter in dead))}
+        return {_name(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
 
 
 def _name(delivery: Delivery) -> tuple[int, str]:
     return delivery.partition, delivery.entry_id
 
 
-def _read_all(deliveries: Sequence[Delivery]) -> tuple[list[tuple[Delivery, Lesson]], list[DeadLetter]]:
-    """The lessons there are. What cannot be read holds up its partition until it is given up: order comes first."""
+def _read_all(
+    deliveries: Sequence[Delivery],
+) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[DeadLetter]]:
+    """The lessons there are, what holds none, and what is given up.
+
+    What cannot be read holds up its partition until it is given up: order comes first.
+    """
     readable: list[tuple[Delivery, Lesson]] = []
+    passed: list[Delivery] = []
     dead: list[DeadLetter] = []
     held_up: set[int] = set()
     for delivery in deliveries:
         if delivery.partition in held_up:
             continue
         try:
-            readable.append((delivery, lesson_in(delivery)))
+            lesson = lesson_in(delivery)
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
                 dead.append(DeadLetter(delivery, f"cannot be read: {type(error).__name__}: {error}"))
             else:
                 held_up.add(delivery.partition)
-    return readable, dead
+            continue
+        if lesson is None:
+            passed.append(delivery)
+        else:
+            readable.append((delivery, lesson))
+    return readable, passed, dead

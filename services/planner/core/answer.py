@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
+from services.planner.core.conditions import judge_statement
 from services.planner.core.outcomes import WriteState
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
@@ -24,7 +25,6 @@ from services.planner.core.words import (
     text_words,
 )
 from services.planner.core.writes import WriteStep
-from services.planner.core.yes_no import yes_or_no
 from shared.domain.exact_json import Json, dumps
 
 _UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
@@ -243,3 +243,30 @@ def _money(value: Decimal) -> str:
 def _describe_subjects(situation: Situation) -> list[str]:
     told = [record for record in subjects(situation) if _may_be_told(record, situation.text, situation)]
     return [_describe_record(record) for record in told[:3]]
+
+
+_BE = re.compile(
+    r"^(?:is|are|was|were|has|have)\s+(?P<subject>.+?)\s+(?:(?:already|still|yet|now|currently|ever|been|a|an|the)\s+)*"
+    r"(?P<state>[\w-]+)\s*\?*$",
+    re.I,
+)
+_COMPARES = re.compile(
+    r"\b(?:over|above|below|under|within|less|more|at least|at most|exceed|fit|cover|suffic|enough)", re.I
+)
+_ASKS = re.compile(r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would)\b", re.I)
+
+
+def yes_or_no(question: str, situation: Situation) -> str:
+    """``Yes: 120.00 is within 200.00.``; empty if this is no such question, or nothing known decides it."""
+    if not _ASKS.match(question):
+        return ""
+    judged = judge_statement(_as_condition(question), situation)
+    return "" if judged.holds is None else f"{'Yes' if judged.holds else 'No'}: {judged.why}."
+
+
+def _as_condition(question: str) -> str:
+    """``Is X open?`` as ``X is open``; a comparison stays, for its words decide."""
+    match = _BE.match(question.strip())
+    if match and not _COMPARES.search(question):
+        return f"{match['subject']} is {match['state']}"
+    return _ASKS.sub("", question).strip(" ?")

@@ -1,14 +1,14 @@
 """The next reply of a task's conversation: calls to make side by side, or the answer."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.planner.core import improve
 from services.planner.core.answer import ToldAnswer, answer
-from services.planner.core.compute import figures
+from services.planner.core.compute import figures, subject_of
 from services.planner.core.finding import searches, through_search
-from services.planner.core.leaving import departures
-from services.planner.core.looks import looks
+from services.planner.core.intents import Intent
 from services.planner.core.notices import with_notice
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import as_understood, number_of
@@ -16,8 +16,8 @@ from services.planner.core.process import call_understand, process_of
 from services.planner.core.proposals import ProposedMove, as_calls, moves_of, next_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.renewal import drop_outdated, has_written_since, last_outdated
-from services.planner.core.request import UNDERSTAND, Request
-from services.planner.core.situation import Situation, observe
+from services.planner.core.request import LEAVE_PART, LOOK, UNDERSTAND, Request
+from services.planner.core.situation import Situation, observe, rows_in
 from services.planner.core.tending_turn import (
     account,
     calls_due,
@@ -128,3 +128,51 @@ def _without_conditions(situation: Situation) -> Situation:
 def _is_list_wanted(request: Request) -> bool:
     """Whether who asks reads a list and nothing else, as the section of that name says."""
     return request.sections.get("answer_format", "").strip().strip('"') == "list"
+
+
+def departures(
+    request: Request, situation: Situation, steps: Sequence[WriteStep], toolset: Toolset
+) -> tuple[tuple[str, JsonObject], ...]:
+    """A call for each part whose condition a result shows not to be met; none again, none where something is done."""
+    if not toolset.has(LEAVE_PART):
+        return ()
+    told = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
+    busy = {number_of(step.intent, request, situation, toolset.writers) for step in steps if step.calls}
+    found: dict[int, JsonObject] = {}
+    for step in steps:
+        intent = step.intent
+        if step.calls or not (step.reason.settled and intent.condition):
+            continue
+        part, ref = number_of(intent, request, situation, toolset.writers), _find_shown_by(intent, situation)
+        if ref and part not in told | busy:
+            found.setdefault(part, {"part": part, "because": f"{intent.condition}: {step.reason.why}", "ref": ref})
+    return tuple((LEAVE_PART, given) for given in found.values())
+
+
+def _find_shown_by(intent: Intent, situation: Situation) -> str:
+    """The result that the condition was judged by: that of the record which the action is about, else the last."""
+    record = subject_of(f"{intent.clause} {intent.condition}", situation)
+    if record is not None:
+        return record.fact.ref
+    return situation.facts[-1].ref if situation.facts else ""
+
+
+_ROWS = re.compile(r"\b(?P<rows>\d+) rows\b")
+_COUNTS = ("first", "limit", "count", "rows")
+
+
+def looks(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
+    """One look for each read of which fewer rows were shown than it has; none again."""
+    tool = request.tool(LOOK) if toolset.has(LOOK) else None
+    if tool is None:
+        return []
+    seen = {str(call.arguments.get("ref")) for call in request.calls if call.tool == LOOK}
+    counted = next((name for name in _COUNTS if name in tool.properties), "first")
+    return [
+        (LOOK, {"ref": call.ref, counted: int(match["rows"])})
+        for call in request.calls
+        if not call.failed
+        and call.ref not in seen
+        and (match := _ROWS.search(call.note))
+        and int(match["rows"]) > len(rows_in(call.result))
+    ]

@@ -1,4 +1,4 @@
-"""The rules of the Messages API that a body must keep; ``Refused`` names the first one broken."""
+"""The rules of the Messages API that a body must keep; ``RequestRefused`` names the first one broken."""
 
 import re
 
@@ -26,7 +26,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_BLOCKS = {"user": ("text", "tool_result", "image", "document"), "assistant": ("text", "tool_use", "thinking")}
+_BLOCKS = {"user": ("text", "tool_result"), "assistant": ("text", "tool_use", "thinking")}
 
 
 def check(body: JsonObject, model: str, counting: bool = False) -> None:

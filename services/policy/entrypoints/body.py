@@ -24,7 +24,7 @@ class _Policies(PolicyContract):
 
 
 async def document_of(request: Request, limit: int) -> JsonObject:
-    """The body as a JSON object; raises ``Refused``."""
+    """The body as a JSON object; raises ``RequestRejected``."""
     return _parse_body(await _read_limited(request, limit))
 
 
@@ -52,7 +52,7 @@ def _parse_body(body: bytes) -> JsonObject:
 
 
 def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Model:
-    """The document as that model, with parts that are ``ready`` already; raises ``Refused`` with the wrong field."""
+    """The document as that model, with parts that are ``ready``; raises ``RequestRejected`` with the wrong field."""
     try:
         return model.model_validate({**document, **ready})
     except ValidationError as error:
@@ -67,7 +67,7 @@ def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Mode
 def prepared_policies(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> ReadyPolicies:
     """Those of the hash, or the document's own where there is none.
 
-    Raises ``Refused`` where they are not known, or cannot be read; ``TooMuch`` where they are too many.
+    Raises ``RequestRejected`` where they are not known, or cannot be read; ``TooMuch`` where they are too many.
     """
     if policy_hash is None:
         return held.prepare(_read(document))

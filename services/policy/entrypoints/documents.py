@@ -14,7 +14,7 @@ class UnreadableDocument(ValueError):
 
 
 def policies_in(file: Path) -> tuple[Policy, ...]:
-    """Raises ``Unreadable``."""
+    """Raises ``UnreadableDocument``."""
     value = value_in(file)
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
     if not isinstance(documents, list) or not documents:
@@ -31,7 +31,7 @@ def strange_in(file: Path) -> tuple[str, ...]:
 
 
 def object_in(file: Path) -> JsonObject:
-    """Raises ``Unreadable``."""
+    """Raises ``UnreadableDocument``."""
     value = value_in(file)
     if not isinstance(value, dict):
         raise UnreadableDocument(f"{file} holds no JSON object")

@@ -13,7 +13,6 @@ from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, TooMuch
 from services.policy.core.prose import check
 from services.policy.entrypoints.body import document_of, prepared_policies, read_as
-from services.policy.entrypoints.openapi import request_body, with_schemas
 from services.policy.entrypoints.refusal import RefusalBody, RequestRejected, answer_refused, answer_too_much
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
@@ -112,3 +111,20 @@ def _verdict(document: JsonObject, policy_hash: str | None, held: PreparedPolici
         plan_hash=verdict.plan_hash,
     )
     return verdict
+
+
+_SCHEMAS = "#/components/schemas/{model}"
+
+
+def request_body(model: type[BaseModel]) -> dict[str, object]:
+    """The OpenAPI fragment of an operation whose body is that model."""
+    content = {"application/json": {"schema": {"$ref": _SCHEMAS.format(model=model.__name__)}}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def with_schemas(app: FastAPI, *models: type[BaseModel]) -> None:
+    """Add the models and what they refer to to the application's description."""
+    for model in models:
+        described = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
+        parts = described.pop("$defs", {}) | {model.__name__: described}
+        app.openapi().setdefault("components", {}).setdefault("schemas", {}).update(parts)

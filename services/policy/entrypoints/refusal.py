@@ -24,7 +24,7 @@ class RefusalBody(BaseModel):
 
 
 async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
-    """Turn a ``Refused`` into its answer."""
+    """Turn a ``RequestRejected`` into its answer."""
     if not isinstance(refused, RequestRejected):
         raise refused
     refusal = RefusalBody(error=str(refused), field=refused.field)

@@ -69,7 +69,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
 
 
 def _refuse_strange(file: Path) -> None:
-    """Raises ``Unreadable``: plans are not decided by a policy of which a part would not hold."""
+    """Raises ``UnreadableDocument``: plans are not decided by a policy of which a part would not hold."""
     if strange := strange_in(file):
         raise UnreadableDocument(f"{file}: nobody reads the field {strange[0]}")
 

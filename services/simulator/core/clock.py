@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from services.simulator.core.refusals import RefusedRequest
+from services.simulator.core.refusals import MeaninglessRequest
 
 LATEST = datetime(9990, 1, 1, tzinfo=UTC)  # so that no sum of times can overflow
 EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
@@ -45,14 +45,14 @@ class WorldClock:
         return replace(self, current=require_in_range(time))
 
     def later(self, seconds: float) -> datetime:
-        """The time so much later; raises ``Refused`` where time ends."""
+        """The time so much later; raises ``MeaninglessRequest`` where time ends."""
         if seconds >= (LATEST - self.current).total_seconds():
-            raise RefusedRequest("time cannot be moved so far")
+            raise MeaninglessRequest("time cannot be moved so far")
         return self.current + timedelta(seconds=seconds)
 
 
 def require_in_range(time: datetime) -> datetime:
-    """That time in UTC; raises ``Refused`` if it lies outside what can be simulated."""
+    """That time in UTC; raises ``MeaninglessRequest`` if it lies outside what can be simulated."""
     if not EARLIEST <= time < LATEST:
-        raise RefusedRequest(f"{time.isoformat()} lies outside the years that can be simulated")
+        raise MeaninglessRequest(f"{time.isoformat()} lies outside the years that can be simulated")
     return time.astimezone(UTC)

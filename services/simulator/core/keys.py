@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.simulator.core.refusals import Conflict, Missing, RefusedRequest, SimulatorRefusal
+from services.simulator.core.refusals import Conflict, MeaninglessRequest, Missing, SimulatorRefusal
 
 EVERYTHING = "*"
 _MINUTE = timedelta(minutes=1)
@@ -109,10 +109,10 @@ class KeyRing:
         return self._keys[key_id]
 
     def revoke(self, key_id: str, wall: datetime) -> AccessKey:
-        """Raises ``Missing``, ``Conflict`` if it is revoked already, and ``Refused`` for the admin's key."""
+        """Raises ``Missing``, ``Conflict`` if it is revoked already, and ``MeaninglessRequest`` for the admin's key."""
         key = self.get(key_id)
         if key_id == self._admin:
-            raise RefusedRequest("The admin key cannot be revoked")
+            raise MeaninglessRequest("The admin key cannot be revoked")
         if not key.is_active:
             raise Conflict(f"API key '{key_id}' is already revoked")
         self._keys[key_id] = revoked = replace(key, revoked_at=wall)

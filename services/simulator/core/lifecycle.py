@@ -5,7 +5,7 @@ from datetime import datetime
 
 from services.simulator.core.clock import require_in_range
 from services.simulator.core.events import Queue, Status, WorldEvent
-from services.simulator.core.refusals import Conflict, RefusedRequest, SimulatorRefusal
+from services.simulator.core.refusals import Conflict, MeaninglessRequest, SimulatorRefusal
 from services.simulator.core.world import SimulatorWorld
 
 RESET = "Taken back by a reset"
@@ -31,13 +31,13 @@ class Reset:
 def start(world: SimulatorWorld, auto: bool, scale: float) -> str:
     """The simulation's id, which stays over stops and starts.
 
-    Raises ``Conflict`` if it runs, ``Refused`` if a state or an event is unsound. A manual
+    Raises ``Conflict`` if it runs, ``MeaninglessRequest`` if a state or an event is unsound. A manual
     simulation is not paused afterwards, whatever the scenario said: it would stand still for good.
     """
     if world.running:
         raise Conflict("Simulation is already running")
     if wrong := problems(world):
-        raise RefusedRequest({"message": "The world is unsound", "errors": [*wrong]})
+        raise MeaninglessRequest({"message": "The world is unsound", "errors": [*wrong]})
     world.running = True
     wall = world.surroundings.now()
     paused = world.clock.paused and auto

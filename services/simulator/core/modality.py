@@ -81,7 +81,7 @@ class Modality(ABC):
         """An action in its newest shape (``operation`` and flat fields), whichever shape it came in.
 
         ``modality_type``, ``timestamp`` and ``input_id`` may stand in it and are left out. Raises ``BadInput`` for a
-        wrong shape and ``Refused`` for one that means nothing; whether it can be done is ``act``'s question.
+        wrong shape and ``MeaninglessRequest`` for one that means nothing; whether it can be done is ``act``'s question.
         """
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Modality(ABC):
 
     @abstractmethod
     def load(self, state: JsonObject) -> None:
-        """Replace the state by an exported one; raises ``BadInput`` or ``Refused``: the world puts the old one back."""
+        """Load an exported state; raises ``BadInput`` or ``MeaninglessRequest``: the world puts the old one back."""
 
     def begin(self, now: datetime) -> None:  # noqa: B027  most states begin with nothing
         """Put in what even an empty state holds, such as a first calendar."""

@@ -212,7 +212,7 @@ class TableStore:
         return [[c.table, c.key, c.position, _json(c.before), _json(c.after)] for c in changes]
 
     def read(self, changes: Sequence[Sequence[JsonValue]]) -> list[TableChange]:
-        """The inverse of ``written``; raises ``ValueError`` for what it did not write."""
+        """The inverse of ``changes_as_json``; raises ``ValueError`` for what it did not write."""
         return [self._change(*items) for items in changes]
 
     def _change(self, table: JsonValue, key: JsonValue, position: JsonValue, *rows: JsonValue) -> TableChange:

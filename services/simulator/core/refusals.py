@@ -24,7 +24,7 @@ class SimulatorRefusal(Exception):
         self.detail = detail
 
 
-class RefusedRequest(SimulatorRefusal):
+class MeaninglessRequest(SimulatorRefusal):
     """A well-formed request that means nothing here: 400."""
 
 

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from services.simulator.core.clock import WorldClock, require_in_range
 from services.simulator.core.events import Queue, WorldEvent
 from services.simulator.core.holds import SimulationHold
+from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.keys import AccessKey
 from services.simulator.core.records import JsonObject, Rows
-from services.simulator.core.refusals import RefusedRequest
-from services.simulator.core.room import HostedWorld
+from services.simulator.core.refusals import MeaninglessRequest
 from services.simulator.core.saved_shapes import (
     VERSION,
     SavedEntry,
@@ -51,17 +51,17 @@ def save_world(room: HostedWorld) -> JsonObject:
 
 
 def restore(room: HostedWorld, given: SavedWorld) -> None:
-    """Make the world what it was when it was saved; raises ``Refused``, and then nothing has changed."""
+    """Make the world what it was when it was saved; raises ``MeaninglessRequest``, and then nothing has changed."""
     world = room.world
     strange = {*given.states, *given.base} - world.modalities.keys()
     if strange:
-        raise RefusedRequest(f"Unknown modalities: {', '.join(sorted(strange))}")
+        raise MeaninglessRequest(f"Unknown modalities: {', '.join(sorted(strange))}")
     try:
         states, base = _all_rows(world, given.states), _all_rows(world, given.base)
         history = _history(world, given)
         clock = _clock(world, given)
     except (ValidationError, ValueError) as error:
-        raise RefusedRequest(f"This is no saved world: {error}") from None
+        raise MeaninglessRequest(f"This is no saved world: {error}") from None
     for name, rows in states.items():
         world.modalities[name].store.replace(rows)
     world.base = {**world.base, **base}

@@ -6,7 +6,7 @@ from enum import StrEnum
 from services.simulator.core.clock import require_in_range
 from services.simulator.core.events import Queue, Status, WorldEvent
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import BadInput, Conflict, InputFault, RefusedRequest, SimulatorRefusal
+from services.simulator.core.refusals import BadInput, Conflict, InputFault, MeaninglessRequest, SimulatorRefusal
 from services.simulator.core.scenario_shapes import (
     Scenario,
     ScenarioEnvironment,
@@ -57,8 +57,8 @@ def events_of(world: SimulatorWorld) -> JsonObject:
 def load_environment(
     world: SimulatorWorld, given: ScenarioEnvironment, historic: Historic, strict: bool
 ) -> ImportedScenario:
-    """Replace every state and the time. Raises ``Conflict`` while running, ``Refused`` or ``BadInput``; then nothing
-    has changed.
+    """Replace every state and the time. Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``;
+    then nothing has changed.
     """
     _check(world)
     loaded = ImportedScenario()
@@ -144,7 +144,7 @@ def _load_state(world: SimulatorWorld, name: str, state: JsonObject) -> None:
     except BadInput as problem:
         raise _place_under(problem, "environment", "modality_states", name) from None
     if wrong := world.modalities[name].problems():
-        raise RefusedRequest({"message": f"The state of {name} is unsound", "errors": [*wrong]})
+        raise MeaninglessRequest({"message": f"The state of {name} is unsound", "errors": [*wrong]})
 
 
 def _set_clock(world: SimulatorWorld, given: ScenarioTime) -> None:
@@ -160,7 +160,7 @@ def _set_clock(world: SimulatorWorld, given: ScenarioTime) -> None:
 
 def _leave_out(unknown: list[str], strict: bool, loaded: ImportedScenario) -> None:
     if unknown and strict:
-        raise RefusedRequest(f"Unknown modalities: {', '.join(unknown)}")
+        raise MeaninglessRequest(f"Unknown modalities: {', '.join(unknown)}")
     for name in unknown:
         loaded.skipped.append(name)
         loaded.warnings.append(f"Unknown modality '{name}' was skipped")
@@ -199,7 +199,7 @@ def _data(world: SimulatorWorld, given: WrittenEvent, place: int) -> JsonObject:
     except BadInput as problem:
         raise _place_under(problem, "events", place, "data") from None
     except SimulatorRefusal as problem:
-        raise RefusedRequest(f"Invalid event {place}: {problem}") from None
+        raise MeaninglessRequest(f"Invalid event {place}: {problem}") from None
 
 
 def _place_under(problem: BadInput, *place: str | int) -> BadInput:

@@ -10,7 +10,7 @@ from services.simulator.core.clock import require_in_range
 from services.simulator.core.events import Status, WorldEvent
 from services.simulator.core.keys import KeyCaller
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import BadInput, Conflict, Missing, RefusedRequest, SimulatorRefusal
+from services.simulator.core.refusals import BadInput, Conflict, MeaninglessRequest, Missing, SimulatorRefusal
 from services.simulator.core.world import ACTION_PRIORITY, EventDraft, SimulatorWorld
 
 
@@ -26,7 +26,7 @@ def draft_event(
     """An event that could be scheduled, by default for now; nothing has changed yet.
 
     It is the caller's, whoever it is said to be for. Raises ``Missing`` for an unknown modality, ``Conflict`` for the
-    past, ``BadInput`` and ``Refused`` for data that its modality does not take.
+    past, ``BadInput`` and ``MeaninglessRequest`` for data that its modality does not take.
     """
     reader = world.modality(modality)
     time = world.now if scheduled_time is None else require_in_range(scheduled_time)
@@ -37,16 +37,16 @@ def draft_event(
     except BadInput:
         raise
     except SimulatorRefusal as problem:
-        raise RefusedRequest(f"Invalid event: {[str(problem)]}") from None
+        raise MeaninglessRequest(f"Invalid event: {[str(problem)]}") from None
     said = {**(metadata or {}), "created_by_key": caller.key_id}
     return EventDraft(time, modality, normalised, priority, caller.key_id, said)
 
 
 def cancel(world: SimulatorWorld, event_id: str) -> WorldEvent:
-    """Raises ``Missing``, and ``Refused`` for an event that does not wait any more."""
+    """Raises ``Missing``, and ``MeaninglessRequest`` for an event that does not wait any more."""
     event = require_event(world, event_id)
     if event.status is not Status.PENDING:
-        raise RefusedRequest(f"Cannot cancel event with status '{event.status}'")
+        raise MeaninglessRequest(f"Cannot cancel event with status '{event.status}'")
     cancelled = replace(event, status=Status.CANCELLED)
     world.queue.put(cancelled)
     return cancelled

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from services.simulator.core.clock import require_in_range
 from services.simulator.core.events import Status, WorldEvent
-from services.simulator.core.refusals import Conflict, Missing, RefusedRequest
+from services.simulator.core.refusals import Conflict, MeaninglessRequest, Missing
 from services.simulator.core.taking_back import UNDONE, take_back
 from services.simulator.core.world import SimulatorWorld
 
@@ -32,10 +32,10 @@ class Set:
 
 
 def advance(world: SimulatorWorld, seconds: float) -> Moved:
-    """Raises ``Refused`` while the simulation is stopped or paused, ``Conflict`` while time is held."""
+    """Raises ``MeaninglessRequest`` while the simulation is stopped or paused, ``Conflict`` while time is held."""
     _check(world)
     if world.clock.paused:
-        raise RefusedRequest("Cannot advance time while paused")
+        raise MeaninglessRequest("Cannot advance time while paused")
     return _move_to(world, world.clock.later(seconds))
 
 
@@ -72,7 +72,7 @@ def set_scale(world: SimulatorWorld, scale: float) -> None:
 
 def _check(world: SimulatorWorld) -> None:
     if not world.running:
-        raise RefusedRequest("Simulation is not running")
+        raise MeaninglessRequest("Simulation is not running")
     world.holds.check(world.surroundings.now())
 
 

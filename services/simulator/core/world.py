@@ -87,7 +87,7 @@ class SimulatorWorld:
         return event
 
     def act(self, modality: str, data: JsonObject, agent_id: str | None) -> Done:
-        """Carry out an action at once. Raises ``BadInput``, ``Refused`` or ``Missing``; failed ones are events too."""
+        """Carry out an action. Raises ``BadInput``, ``MeaninglessRequest`` or ``Missing``; failures are events too."""
         normalised = self.modality(modality).normalise(data)
         metadata = {} if agent_id is None else {"created_by_key": agent_id}
         wanted = EventDraft(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)

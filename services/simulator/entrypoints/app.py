@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from services.simulator.core.room import WorldRegistry
+from services.simulator.core.hosted_world import WorldRegistry
 from services.simulator.entrypoints import (
     access_logs,
     environment,

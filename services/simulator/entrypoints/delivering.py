@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from services.simulator.core.room import HostedWorld, WorldRegistry
+from services.simulator.core.hosted_world import HostedWorld, WorldRegistry
 from services.simulator.core.webhooks import WebhookDelivery, WebhookNotice
 from services.simulator.ports.sending import Sender, SendResult
 

@@ -8,9 +8,9 @@ from fastapi.params import Depends as Dependency
 from fastapi.security import APIKeyHeader
 from starlette.types import Scope
 
+from services.simulator.core.hosted_world import HostedWorld, WorldRegistry
 from services.simulator.core.keys import Forbidden, KeyCaller
 from services.simulator.core.refusals import SimulatorRefusal
-from services.simulator.core.room import HostedWorld, WorldRegistry
 from services.simulator.core.world import SimulatorWorld
 
 _ENTRY = "simulator.entry"
@@ -56,7 +56,7 @@ def entry_of(scope: Scope) -> RoutedRequest:
 
 
 def place_of(entry: RoutedRequest, secret: str | None) -> RequestContext:
-    """Raises ``Unknown``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
+    """Raises ``UnknownWorld``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
     caller = _caller(entry, secret)
     entry.caller = caller
     room = entry.rooms.get(entry.world_id)

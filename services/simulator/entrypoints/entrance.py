@@ -6,8 +6,8 @@ from time import perf_counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.simulator.core.access_log import LoggedAccess
+from services.simulator.core.hosted_world import DEFAULT, HostedWorld, WorldRegistry
 from services.simulator.core.refusals import Missing
-from services.simulator.core.room import DEFAULT, HostedWorld, WorldRegistry
 from services.simulator.entrypoints.doorway import RoutedRequest, enter
 
 _INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 from services.simulator.core import batches, scheduling
 from services.simulator.core.batches import CheckedItem, Item
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import RefusedRequest
+from services.simulator.core.refusals import MeaninglessRequest
 from services.simulator.core.scenario_shapes import read_as
 from services.simulator.core.world import EventDraft
 from services.simulator.entrypoints.doorway import RequestContext, require_permission
@@ -73,15 +73,15 @@ def _draft_item(place: RequestContext, item: JsonObject) -> EventDraft:
 
 def _check_size(body: Batch) -> None:
     if not body.events:
-        raise RefusedRequest(_refusal("A batch holds at least one event", None, 0, 0))
+        raise MeaninglessRequest(_refusal("A batch holds at least one event", None, 0, 0))
     if len(body.events) > MOST_EVENTS:
-        raise RefusedRequest(_refusal(f"A batch holds at most {MOST_EVENTS} events", None, 0, len(body.events)))
+        raise MeaninglessRequest(_refusal(f"A batch holds at most {MOST_EVENTS} events", None, 0, len(body.events)))
 
 
 def _check_all(body: Batch, judged: list[CheckedItem]) -> None:
     for number, item in enumerate(judged):
         if item.error is not None:
-            raise RefusedRequest(_refusal(f"Event {number}: {item.error}", number, number, len(body.events)))
+            raise MeaninglessRequest(_refusal(f"Event {number}: {item.error}", number, number, len(body.events)))
 
 
 def _refusal(said: str, failed: int | None, validated: int, total: int) -> JsonObject:

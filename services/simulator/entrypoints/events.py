@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 
 from services.simulator.core import scheduling
 from services.simulator.core.events import Queue, Status, WorldEvent
-from services.simulator.core.refusals import Missing, RefusedRequest
+from services.simulator.core.refusals import MeaninglessRequest, Missing
 from services.simulator.core.written_events import data_of
 from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
@@ -170,7 +170,7 @@ def _status(text: str | None) -> Status | None:
     try:
         return Status(text)
     except ValueError:
-        raise RefusedRequest(f"Invalid status '{text}': it is one of {', '.join(Status)}") from None
+        raise MeaninglessRequest(f"Invalid status '{text}': it is one of {', '.join(Status)}") from None
 
 
 def _counts(queue: Queue) -> dict[str, int]:

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter, ValidationErr
 
 from services.simulator.core import lifecycle, taking_back
 from services.simulator.core.events import Status
-from services.simulator.core.refusals import RefusedRequest, bad_input
+from services.simulator.core.refusals import MeaninglessRequest, bad_input
 from services.simulator.core.undo import UndoEntry
 from services.simulator.core.world import SimulatorWorld
 from services.simulator.entrypoints.doorway import RequestContext, require_permission
@@ -207,7 +207,7 @@ def _time(text: str) -> datetime:
     try:
         _moment.validate_python(text)
     except ValidationError:
-        raise RefusedRequest(f"reset_time_to is no time: {text!r}") from None
+        raise MeaninglessRequest(f"reset_time_to is no time: {text!r}") from None
     try:
         return _aware.validate_python(text)
     except ValidationError as error:

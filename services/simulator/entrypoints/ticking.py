@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.simulator.core.room import WorldRegistry
+from services.simulator.core.hosted_world import WorldRegistry
 
 TICK_SECONDS = 0.05
 _IDLE_SECONDS = 0.25  # while no world is automatic

@@ -7,7 +7,7 @@ from fastapi import APIRouter, status
 from pydantic import BaseModel, Field, JsonValue
 
 from services.simulator.core import saving
-from services.simulator.core.room import HostedWorld
+from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.scenario_shapes import read_as
 from services.simulator.entrypoints.doorway import AdminPlace

@@ -10,6 +10,14 @@ ErrorType = Literal[
 ]
 
 
+class AssessmentQueued(Told):
+    """It waits until others end; ``position`` 1 is the next that begins. Told when it changes."""
+
+    message_type: Literal["update_assessment_queued"] = "update_assessment_queued"
+    position: int
+    running: int
+
+
 class AssessmentStarted(Told):
     message_type: Literal["update_assessment_started"] = "update_assessment_started"
     assessment_id: str
@@ -104,7 +112,8 @@ class ErrorOccurred(Told):
 
 
 Update: TypeAlias = (
-    AssessmentStarted
+    AssessmentQueued
+    | AssessmentStarted
     | ScenarioLoaded
     | TurnStarted
     | ActionObserved

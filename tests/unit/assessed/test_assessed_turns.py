@@ -239,7 +239,7 @@ async def test_a_later_turn_knows_what_earlier_ones_did_and_no_case_has_the_worl
     assert "Anna's mail is starred." in session.turns[0][1]
     assert session.turns[0][1].startswith("[2031-05-06T09:00:00+00:00]")
     assert outcome is not None
-    assert (outcome.process_type, outcome.said) == ("general", None)
+    assert (outcome.process_type, outcome.said, outcome.assessed) == ("general", None, True)
     assert "Anna" not in outcome.model_dump_json()
 
 

@@ -62,14 +62,14 @@ async def test_code_judges_where_it_is_there_and_points_are_scaled() -> None:
     assert (result.score, result.max_score, result.explanation) == (2.5, 10, "a quarter")
 
 
-async def test_code_that_breaks_costs_its_criterion_alone() -> None:
+async def test_code_that_breaks_leaves_its_criterion_unjudged_with_the_error() -> None:
     async def e(ctx: EvalContext, params: JsonObject) -> EvalResult:
         raise KeyError("folders")
 
     result = await judged(None, CODE, e=e)
 
-    assert (result.score, result.details) == (0, {"error": "'folders'", "error_type": "KeyError"})
-    assert not result.unjudged
+    assert (result.unjudged, (result.details or {})["error_type"]) == (True, "KeyError")
+    assert "its code failed with KeyError: 'folders'" in result.explanation
 
 
 async def test_a_model_judges_what_code_does_not() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
-from tools.chaos.doors import AcceptedTask
-from tools.chaos.errands import ChaosTask, ChaosTaskKind, Intended, SeededRow
+from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, Intended, SeededRow
 from tools.chaos.evidence import Harm, RunEvidence
 from tools.chaos.findings import findings, untold_writes
+from tools.chaos.gateway_caller import AcceptedTask
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger
 from tools.chaos.load import SentTask
 from tools.chaos.recovery import percentile

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.cli.test_chaos_findings import intact_evidence, sent_refund
-from tools.chaos.errands import RowChange
+from tools.chaos.chaos_tasks import RowChange
 from tools.chaos.judgement import ExitCode, RunCourse, count_as_asked, exit_code, shortfalls, worst_of
 from tools.chaos.recovery import Recovered
 from tools.chaos.schedule import WARM_UP_FROM

@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.cli.test_chaos_findings import _view, intact_evidence
 from tools.chaos.balancer import Balancer
+from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.endings import Unforeseen, find_unexpected_ends
-from tools.chaos.errands import ChaosTaskKind
 from tools.chaos.evidence import Harm
 from tools.chaos.findings import findings
 from tools.chaos.followers import Followers

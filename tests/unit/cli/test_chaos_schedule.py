@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.domain.exact_json import dumps
-from tools.chaos.errands import ChaosTaskKind
+from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.schedule import schedule, warm_up
 from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow
 from tools.chaos.wiring import Wiring

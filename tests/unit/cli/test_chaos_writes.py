@@ -7,7 +7,7 @@ import pytest
 
 from shared.domain.exact_json import JsonObject
 from tests.unit.cli.test_chaos_findings import REPORTED, intact_evidence, sent_refund
-from tools.chaos.errands import ChaosTaskKind, equal_arguments, make_task
+from tools.chaos.chaos_tasks import ChaosTaskKind, equal_arguments, make_task
 from tools.chaos.evidence import Harm, RunEvidence
 from tools.chaos.findings import findings
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger

@@ -7,6 +7,7 @@ from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.turn.worker import Worker
+from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.spend import DailySpend
@@ -131,12 +132,14 @@ class Stage:
         self.tenants = OneTenant(office())
         self.learned = MemoryLearned()
         self.daily: DailySpend = Unmetered()
+        self.files: TaskFiles = NoFiles()
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))
 
     @property
     def worker(self) -> Worker:
         ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
+        ports = ports._replace(files=self.files)
         return Worker(ports, self.limits, load())
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:

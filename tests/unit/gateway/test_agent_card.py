@@ -1,15 +1,23 @@
 """The agent card says what holds for this installation, in the words of each generation."""
 
+import json
 import tomllib
 from pathlib import Path
 
 import pytest
 from a2a.compat.v0_3.types import AgentCard as OldCard
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types.a2a_pb2 import AgentCard
+from a2a.utils.signing import InvalidSignaturesError, create_signature_verifier
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from google.protobuf.json_format import ParseDict
+from jwt import PyJWKSet
+from jwt.utils import base64url_decode
 from pydantic import ValidationError
 
 from services.gateway.a2a.card import agent_card
+from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import Abilities, Face
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.settings import Settings
@@ -19,9 +27,12 @@ _DISCOVERY = "https://id.example.com/.well-known/openid-configuration"
 _FACE = Face("https://agent.example.com/", abilities=Abilities(ways=("keys", "jwt"), discovery=_DISCOVERY))
 
 
+def _settings(**settings: object) -> Settings:
+    return Settings.model_validate({"redis_url": "redis://127.0.0.1:1", "authentication": "keys", **settings})
+
+
 def _face(**settings: object) -> Face:
-    said = {"redis_url": "redis://127.0.0.1:1", "authentication": "keys", **settings}
-    return _FACE._replace(card=Settings.model_validate(said).card_facts)
+    return _FACE._replace(card=_settings(**settings).card_facts)
 
 
 @pytest.mark.promise("gateway.card_facts")
@@ -117,3 +128,67 @@ def test_where_tokens_alone_let_in_the_bearer_s_format_is_said() -> None:
     card = agent_card(Face("https://agent.example.com/", abilities=Abilities(ways=("jwt",))))
     assert card.security_schemes["bearer"].http_auth_security_scheme.bearer_format == "JWT"
     assert list(card.security_schemes) == ["bearer"]
+
+
+# --- signatures ---------------------------------------------------------------------------------------------------
+
+
+def _key() -> EllipticCurvePrivateKey:
+    return generate_private_key(SECP256R1())
+
+
+def _pem(*keys: EllipticCurvePrivateKey) -> str:
+    written = (key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode() for key in keys)
+    return "".join(written)
+
+
+def _verify(card: AgentCard, keys: CardKeys) -> None:
+    """As the official library does it, with the keys that the agent publishes."""
+    published = {one.key_id: one for one in PyJWKSet.from_dict(keys.published).keys}
+    create_signature_verifier(lambda kid, _: published[kid or ""], ["ES256"])(card)
+
+
+@pytest.mark.promise("gateway.card_signed")
+@pytest.mark.parametrize("shape", ["1.0", "merged"])
+def test_the_card_is_signed_and_the_official_library_verifies_it_after_its_way_over_the_wire(shape: str) -> None:
+    keys = read_card_keys(_pem(_key()), _FACE.url)
+    card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
+    shown = NEW.card(card) if shape == "1.0" else agent_card_to_dict(card)
+    received = ParseDict(json.loads(json.dumps(shown)), AgentCard(), ignore_unknown_fields=True)
+    _verify(received, keys)
+    header = json.loads(base64url_decode(received.signatures[0].protected))
+    assert (header["alg"], header["typ"]) == ("ES256", "JOSE")
+    assert header["jku"] == "https://agent.example.com/.well-known/jwks.json"
+    received.name = "Another agent"
+    with pytest.raises(InvalidSignaturesError):
+        _verify(received, keys)
+
+
+@pytest.mark.promise("gateway.card_signed")
+def test_after_a_rotation_the_new_key_signs_and_older_cards_are_still_verified() -> None:
+    old, new = _key(), _key()
+    before = read_card_keys(_pem(old), _FACE.url)
+    public = old.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    after = read_card_keys(_pem(new) + public, _FACE.url)
+    for keys in (before, after):
+        _verify(agent_card(_FACE._replace(keys=keys)), after)
+    with pytest.raises(KeyError):
+        _verify(agent_card(_FACE._replace(keys=after)), before)
+
+
+@pytest.mark.promise("gateway.card_signed")
+def test_the_pure_card_of_0_3_has_no_signature_of_another_shape() -> None:
+    card = agent_card(_FACE._replace(keys=read_card_keys(_pem(_key()), _FACE.url)))
+    assert "signatures" not in OLD.card(card)
+
+
+@pytest.mark.promise("gateway.card_signed")
+def test_keys_come_from_a_file_or_the_setting_itself_and_bad_ones_stop_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "keys.pem"
+    file.write_text(_pem(_key()))
+    for given in (str(file), _pem(_key())):
+        assert _settings(a2a_card_keys=given).card_keys is not None
+    public = _key().public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    for given, says in ((str(tmp_path / "no"), "cannot be read"), (public, "private"), ("-----BEGIN X", "P-256")):
+        with pytest.raises(ValidationError, match=says):
+            _settings(a2a_card_keys=given)

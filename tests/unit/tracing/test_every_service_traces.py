@@ -1,6 +1,5 @@
 """Every service has OpenTelemetry's variables, and only a planner of our own is told of traces unasked."""
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 import services
 from cli.stack.plan import Ports, StackOptions, plan_stack
 from shared.infra.tracing_settings import TracingSettings
+from tests.deployment.dockerfile import settings_of
 
 _SERVICES = sorted(path.parent.name for path in Path(services.__path__[0]).glob("*/settings.py"))
 
@@ -15,7 +15,7 @@ _SERVICES = sorted(path.parent.name for path in Path(services.__path__[0]).glob(
 @pytest.mark.promise("trace.standard_variables")
 @pytest.mark.parametrize("name", _SERVICES)
 def test_a_service_reads_opentelemetrys_variables(name: str) -> None:
-    assert issubclass(import_module(f"services.{name}.settings").Settings, TracingSettings)
+    assert issubclass(settings_of(f"services.{name}"), TracingSettings)
 
 
 @pytest.mark.promise("trace.told_to_whom_asks")

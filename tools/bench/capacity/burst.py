@@ -24,7 +24,7 @@ from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain
 from shared.infra.installation import Installation
 from shared.infra.redis import connect
-from tools.chaos.errands import ChaosTask, ChaosTaskKind, make_task
+from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
 _FLOOD, _QUIET = "default", "quiet"

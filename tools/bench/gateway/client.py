@@ -19,7 +19,7 @@ class RequestFailed(Exception):
     """A server answered something else than 200, or an error of JSON-RPC; the message shows it."""
 
 
-class Connection(asyncio.Protocol):
+class BenchConnection(asyncio.Protocol):
     """One request at a time. ``on_body`` is handed each piece of a body as it comes, beside the whole at its end."""
 
     def __init__(self) -> None:
@@ -69,26 +69,26 @@ class Connection(asyncio.Protocol):
 class _Pieces:
     """What the parser calls back."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BenchConnection) -> None:
         self.on_body, self.on_message_complete = connection.take, connection.on_message_complete
 
 
 @asynccontextmanager
-async def open_connections(port: int, count: int) -> AsyncIterator[list[Connection]]:
+async def open_connections(port: int, count: int) -> AsyncIterator[list[BenchConnection]]:
     async with AsyncExitStack() as stack:
-        opened: list[Connection] = []
+        opened: list[BenchConnection] = []
         for _ in range(count):
-            _, connection = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
+            _, connection = await asyncio.get_running_loop().create_connection(BenchConnection, "127.0.0.1", port)
             stack.callback(connection.close)
             opened.append(connection)
         yield opened
 
 
-async def time_requests(connections: list[Connection], requests: Iterator[bytes], seconds: float) -> list[float]:
+async def time_requests(connections: list[BenchConnection], requests: Iterator[bytes], seconds: float) -> list[float]:
     """Ask on all connections at once for so long; the milliseconds of each answer."""
     until, took = perf_counter() + seconds, list[float]()
 
-    async def ask_on(connection: Connection) -> None:
+    async def ask_on(connection: BenchConnection) -> None:
         while (began := perf_counter()) < until:
             await connection.ask(next(requests))
             took.append((perf_counter() - began) * 1000)

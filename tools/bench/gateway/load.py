@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, loads_object, plain
-from tools.bench.gateway.client import Connection, encode_request, open_connections, time_requests
+from tools.bench.gateway.client import BenchConnection, encode_request, open_connections, time_requests
 from tools.bench.gateway.servers import Server, serving_both, work_off
 
 CONNECTIONS = 8
@@ -114,7 +114,7 @@ def _repeat(request: bytes) -> Iterator[bytes]:
         yield request
 
 
-async def _new_task(connection: Connection) -> tuple[str, str]:
+async def _new_task(connection: BenchConnection) -> tuple[str, str]:
     """The names of a new task and of its session."""
     result = loads_object((await connection.ask(_message())).decode())["result"]
     task = result["task"] if isinstance(result, dict) else None

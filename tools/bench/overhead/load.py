@@ -22,7 +22,7 @@ from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
 from tools.bench.overhead.spending import Costs, Spent, a_task, idle_second, read_spending
-from tools.chaos.errands import ChaosTask, ChaosTaskKind, make_task
+from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
 KINDS: Mapping[str, ChaosTaskKind] = {

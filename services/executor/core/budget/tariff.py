@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from services.executor.ports.models import (
     Block,
+    ImageBlock,
     ModelReply,
     ModelRequest,
     OpaqueBlock,
@@ -179,3 +180,5 @@ def _block_length(block: Block) -> int:
             return len(content)
         case OpaqueBlock(text):
             return len(text)
+        case ImageBlock(tokens=tokens):
+            return tokens * _CHARACTERS_A_TOKEN

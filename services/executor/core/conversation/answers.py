@@ -234,7 +234,13 @@ class AnswerChecks:
 
     def _unread(self, reply: ModelReply, progress: Progress) -> str:
         """An answer in place of a first read; where nothing can be read there is nothing to say."""
-        if progress.dossier.facts or progress.dossier.values or progress.dossier.plans or progress.dossier.plan:
+        if (
+            self._ctx.files
+            or progress.dossier.facts
+            or progress.dossier.values
+            or progress.dossier.plans
+            or progress.dossier.plan
+        ):
             return ""
         if not any(tool.tool_class is ToolClass.READ for tool in self._ctx.toolbox.tools.values()):
             return ""

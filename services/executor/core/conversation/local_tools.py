@@ -28,6 +28,7 @@ from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.model.opening import local_now
 from services.executor.core.plan.known_figures import known_figures, user_texts
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.files import files_to_look_at
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.tools_offered import (
     FIND_TOOLS,
@@ -166,7 +167,7 @@ class LocalTools:
         if use.name == CALCULATE.name:
             return await self._calculate(key, use.input, facts)
         if use.name == LOOK.name:
-            return look(use.input, facts, local_now(self.ctx).date())
+            return look(use.input, (*facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
         if use.name == LEAVE_PART.name:
             return self._leave(use.input, facts)
         if use.name == FIND_TOOLS.name:

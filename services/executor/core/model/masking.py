@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from services.executor.ports.models import (
     Block,
+    ImageBlock,
     Message,
     ModelReply,
     ModelRequest,
@@ -220,7 +221,7 @@ def _block_text(block: Block) -> str:
             return dumps(block.input)
         case ToolResult():
             return block.content
-        case OpaqueBlock():
+        case OpaqueBlock() | ImageBlock():
             return ""
 
 
@@ -246,7 +247,7 @@ def _block(block: Block, mask: _Mask) -> Block:
             return block._replace(input=cast(JsonObject, mask.json(block.input)))
         case ToolResult():
             return block._replace(content=mask.text(block.content))
-        case OpaqueBlock():  # its model saw placeholders alone
+        case OpaqueBlock() | ImageBlock():  # a model's own, which saw placeholders alone; what is drawn is not read
             return block
 
 

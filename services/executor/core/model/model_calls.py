@@ -19,6 +19,8 @@ from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.ports.models import (
+    Block,
+    ImageBlock,
     Message,
     ModelAway,
     ModelReply,
@@ -53,10 +55,15 @@ class UnusableAnswer(ValueError):
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request that its answer may depend on."""
     tools = f"[{', '.join(map(_tool_text, request.tools))}]"
-    before = (_text(part) for part in (request.tier, request.system, request.messages))
+    messages = tuple(message._replace(blocks=tuple(map(_by_digest, message.blocks))) for message in request.messages)
+    before = (_text(part) for part in (request.tier, request.system, messages))
     after = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
     text = f"[{', '.join((*before, tools, *map(_text, after)))}]"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _by_digest(block: Block) -> Block:
+    return block._replace(data="") if isinstance(block, ImageBlock) else block
 
 
 async def ask(
@@ -232,6 +239,8 @@ def _pack_reply(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) ->
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
     packed["blocks"] = [_packed_block(block) for block in reply.blocks]
+    if not reply.saw_images:
+        packed["saw_images"] = False
     return dumps({**packed, "request": asked, "spent": spent.as_json(), "tier": tier.value})
 
 
@@ -250,7 +259,8 @@ def _unpack_reply(text: str) -> ModelReply:
     blocks = tuple(_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
     usage = Usage(*cast("list[int]", packed["usage"]))
     stop = cast(StopReason, packed["stop"])
-    return ModelReply(blocks, stop, usage, str(packed["model"]), str(packed.get("asked", "")))
+    asked, saw_images = str(packed.get("asked", "")), packed.get("saw_images") is not False
+    return ModelReply(blocks, stop, usage, str(packed["model"]), asked, saw_images)
 
 
 def _block(packed: JsonObject) -> ReplyBlock:

@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo
 
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
-from services.executor.ports.models import Message, TextBlock
+from services.executor.ports.models import ImageBlock, Message, TextBlock
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.ports.store import StoreUnavailable
 
 _KEY = "talk:opening"
 _FIRST = (
-    "task", "now", "history", "primer", "knowledge", "entities", "policy_advice", "constraints", "thresholds",
+    "task", "files", "now", "history", "primer", "knowledge", "entities", "policy_advice", "constraints", "thresholds",
     "documents", "answer_format", "process_types",
 )  # fmt: skip
 _MOST_RULES, _MOST_RULE = 60, 300
@@ -39,13 +39,16 @@ async def _list_designed_kinds(ctx: TurnContext) -> dict[str, Json]:
     return {"process_types": [*names]} if names else {}
 
 
-def first_message(sections: dict[str, Json]) -> Message:
-    return Message("user", (TextBlock(render(sections)),))
+def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock] = ()) -> Message:
+    """The images that came with the task, and then everything that is said."""
+    return Message("user", (*pictures, TextBlock(render(sections))))
 
 
-def first_message_anew(sections: dict[str, Json], parts: Json, so_far: Sequence[Json]) -> Message:
+def first_message_anew(
+    sections: dict[str, Json], parts: Json, so_far: Sequence[Json], pictures: Sequence[ImageBlock] = ()
+) -> Message:
     """The first message of a new history: the task again, its parts, and what was called so far as data."""
-    return first_message({**sections, "parts": parts, "so_far": list(so_far)})
+    return first_message({**sections, "parts": parts, "so_far": list(so_far)}, pictures)
 
 
 def _sections(ctx: TurnContext) -> dict[str, Json]:

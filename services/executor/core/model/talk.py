@@ -9,6 +9,7 @@ from services.executor.core.model.opening import first_message, first_message_an
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import (
     Effort,
+    ImageBlock,
     Message,
     ModelReply,
     ModelRequest,
@@ -37,7 +38,7 @@ class Talk:
         self._sections = sections
         self.tools = tools
         self.tier = Tier.HAIKU
-        self.messages: tuple[Message, ...] = (first_message(sections),)
+        self.messages: tuple[Message, ...] = (first_message(sections, ctx.pictures),)
         self.replies = 0
         self.waits = False  # whether calls wait for their results: these stand in no history but this one
         self.understood: JsonObject = {}
@@ -80,6 +81,7 @@ class Talk:
         )
 
     def hear(self, reply: ModelReply) -> None:
+        self._ctx.sight.saw_pictures &= reply.saw_images
         self.messages = (*self.messages, Message("assistant", reply.blocks))
 
     def answer_calls(self, results: Sequence[ToolResult], said: str = "") -> None:
@@ -101,7 +103,7 @@ class Talk:
             said = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
             if self.figures and not any(self.figures in block.text for block in said):
                 said.insert(0, TextBlock(self.figures))
-            first = first_message_anew(self._sections, self.understood, self.so_far)
+            first = first_message_anew(self._sections, self.understood, self.so_far, self._ctx.pictures)
             self.messages = (first._replace(blocks=(*first.blocks, *said)),)
             self._before = None
 
@@ -123,4 +125,5 @@ class Talk:
 
 
 def _length(message: Message) -> int:
-    return sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in message.blocks)
+    texts = (block for block in message.blocks if not isinstance(block, ImageBlock))
+    return sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in texts)

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from services.executor.core.figures.facts import FactOrigin
 from services.executor.core.records.called_records import noun_of_tool, words
+from services.executor.core.session.files import FILE
 
 _SAME = tuple(
     frozenset(group.split())
@@ -22,6 +23,10 @@ _SAYS = (
     "say says said ask asks asked state states tell tells name names give gives mention mentions want wants contain"
     " contains list lists demand demands sagt nennt steht enthält verlangt dit indique demande contient"
 )
+_FILES = frozenset(
+    "attached attachment attaching enclosed file document pdf spreadsheet sheet scan image photo picture screenshot"
+    " angehängt anhang anlage datei dokument tabelle joint jointe pièce fichier tableau".split()
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _NEAR = 4  # words between what takes and what is taken from
 _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
@@ -30,8 +35,11 @@ _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 def is_told_to_take(said: Iterable[str], origin: FactOrigin, tool: str) -> bool:
     """Whether the user's words send the reader to that text: "what its note says", "the amount from the mail".
 
-    ``tool``: the read that showed it, whose name says of what kind a whole message is.
+    ``tool``: the read that showed it, whose name says of what kind a whole message is. To a file that came with the
+    task any word for it sends.
     """
+    if tool == FILE:
+        return any(not _FILES.isdisjoint(words(text.casefold())) for text in said)
     names = _names_of_text(origin.path, tool)
     return any(_sends_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
 

@@ -7,6 +7,7 @@ from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.model.opening import local_now
 from services.executor.core.plan.sources import KnownSources
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.files import files_as_facts
 
 
 def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:
@@ -24,6 +25,7 @@ def user_texts(ctx: TurnContext) -> tuple[str, ...]:
 
 
 def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
-    """What an argument or a figure of an answer may come from."""
+    """What an argument or a figure of an answer may come from; the task's files are texts that somebody wrote."""
     now, trusted = local_now(ctx), ctx.tenant.trusted_texts
+    facts = (*facts, *files_as_facts(ctx.files))
     return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted)

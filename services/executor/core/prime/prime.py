@@ -17,6 +17,7 @@ from services.executor.core.prime.servers import NO_TOOLS, discover_tools
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.checkpoints import Checkpoints
 from services.executor.core.session.context import Limits, Ports, TurnContext
+from services.executor.core.session.files import files_noted, files_section, load_pictures, read_files
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.templates import GENERAL, TEMPLATES, Chosen, Processes
@@ -124,6 +125,7 @@ async def prime(
         recall(ports.learned, tenant_id, process.process_type, opened.journal),
     )
     session = own_memory(await opened.store.session(), work.record)
+    files = await read_files(ports.files, work.record, opened.journal)
     names = frozenset(tool.name for server in servers for tool in server.tools)
     await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(
@@ -142,14 +144,17 @@ async def prime(
         experience=experience,
         sections={
             "task": request.text,
+            "files": files_section(files, limits.file_characters),
             "now": now_section(work.record),
             **learned_sections(experience, request.text, process.process_type, opened.journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
         },
-        notes=_notes(foreseen, policies, names, asked.unread),
+        notes={**_notes(foreseen, policies, names, asked.unread), **files_noted(files)},
         processes=processes,
         process=process,
+        files=files,
+        pictures=await load_pictures(ports.files, work.record, files),
     )
 
 

@@ -12,6 +12,7 @@ ORDER = (
     "process_type",
     "process_types",
     "task",
+    "files",
     "now",
     "history",
     "primer",

@@ -113,6 +113,7 @@ def outcome(
         strategy=progress.strategy if progress else Strategy.FSM,
         strategy_applied=_strategy_applied(ended, record),
         dry_run=is_dry_run(record),
+        assessed=record.request.assessment is not None,
         quality=scored.value,
         summary=redacted(record.request.text, hidden)[:200],
         tool_calls=progress.calls_made if progress else 0,

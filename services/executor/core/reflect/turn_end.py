@@ -104,7 +104,7 @@ def _record(
             "artifacts": _artifacts(work.record, ended, answer, approval, now),
             "history": (
                 *work.record.history,
-                *_spoken_messages(work),
+                *spoken_messages(work),
                 _message("agent", answer, f"{work.turn.turn_id}:answer", now),
             )[-_HISTORY_KEPT:],
             "started_at": work.record.started_at or now,
@@ -114,12 +114,13 @@ def _record(
     )
 
 
-def _spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
+def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
     """What the turn says, unless the record has it: a task begins with its first message in its history."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
     message = _message("user", _words(turn), turn.message_id or turn.turn_id, turn.received_at)
+    message = message.model_copy(update={"parts": turn.parts})
     return () if any(_same(message, known) for known in work.record.history) else (message,)
 
 

@@ -16,8 +16,9 @@ from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.states.templates import TEMPLATES, UNDECIDED, Chosen, Processes
 from services.executor.core.tools.paginate_walk import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
+from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned
-from services.executor.ports.models import Model
+from services.executor.ports.models import ImageBlock, Model
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
@@ -54,6 +55,7 @@ class Limits(NamedTuple):
     lists: ListBounds = ListBounds()
     ceilings: Ceilings = Ceilings()
     answers: AnswerRules = AnswerRules()
+    file_characters: int = 12_000  # of the texts of a task's files, that its first message quotes
 
 
 class Ports(NamedTuple):
@@ -67,6 +69,7 @@ class Ports(NamedTuple):
     made: MadeTools = NothingKept()
     brainos: Orchestrator | None = None
     tracer: Tracer = NO_TRACER
+    files: TaskFiles = NoFiles()
 
 
 @dataclass
@@ -75,6 +78,13 @@ class LastVerdict:
 
     plan_hash: str = ""
     at: datetime | None = None
+
+
+@dataclass
+class PicturesSeen:
+    """Whether every model that was asked in this run was shown the task's images."""
+
+    saw_pictures: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,9 @@ class TurnContext:
     processes: Processes = field(default_factory=lambda: TEMPLATES)
     process: Chosen = UNDECIDED
     thresholds: tuple[Threshold, ...] = ()
+    files: tuple[ReadFile, ...] = ()
+    pictures: tuple[ImageBlock, ...] = ()
+    sight: PicturesSeen = field(default_factory=PicturesSeen)
 
     @property
     def task(self) -> str:

@@ -131,6 +131,7 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
         strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
         strategy_applied=record.state is not TaskState.CANCELED and not is_dry_run(record),
         dry_run=is_dry_run(record),
+        assessed=is_assessed(record),
         quality=_quality(record),
         summary=redacted(record.reason or record.request.text, hidden)[:200],
         tool_calls=0,

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.files import files_not_read
 from services.executor.core.session.ledger import write_key
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
@@ -36,6 +37,8 @@ def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
     if not ctx.toolbox.tools and endpoint is not None:
         said.append(f"The tool server {endpoint} offers no tools.")
+    if unread := files_not_read(ctx.files, saw_pictures=ctx.sight.saw_pictures):
+        said.append("\n".join(["Not read:", *(f"- {one}" for one in unread)]))
     return "".join(f"\n\n{part}" for part in said)
 
 

@@ -146,6 +146,7 @@ def _tasks(room: Room) -> list[Route]:
     return [
         Route("/tasks", room.shows(tasks.listed)),
         Route("/tasks/{task_id:path}/live", room.shows(live.task)),
+        Route("/tasks/{task_id:path}/files/{file_id}", room.shows(tasks.file)),
         Route("/tasks/{task_id:path}/cancel", room.acts(tasks.canceled), methods=["POST"]),
         Route("/tasks/{task_id:path}/resolve", room.acts(tasks.resolved), methods=["POST"]),
         Route("/tasks/{task_id:path}", room.shows(tasks.shown)),  # last: a client's own id may hold a slash

@@ -29,6 +29,7 @@ from services.gateway.features.console.views.tasks import (
     task_row,
 )
 from services.gateway.features.console.views.timeline import Told, rail, stages
+from services.gateway.features.files.downloads import download
 from services.gateway.features.identity.roles import may_stop
 from services.gateway.features.tasks.listing import Query
 from services.gateway.features.tasks.resolution import read_word
@@ -124,6 +125,12 @@ class TaskPages:
 
     async def shown(self, request: Request, visitor: Visitor) -> Response:
         return await self._one(request, visitor)
+
+    async def file(self, request: Request, visitor: Visitor) -> Response:
+        """A file of the task's messages, to be saved."""
+        tasks = self._room.desks.tasks
+        record = await tasks.read(request.path_params["task_id"], visitor.caller)
+        return download(await tasks.files.one(record, request.path_params["file_id"]))
 
     async def canceled(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """Asked for, and waited for a little: what was sent is settled before the task ends."""

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge.errors import InvalidField, UnknownTask
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, kinds, refused
+from services.gateway.features.files.downloads import download
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams.positions import HEADER, Place, Resumption, Seen, read_seen, resumption
@@ -107,6 +108,7 @@ class RestEndpoints:
         router = APIRouter()
         router.add_api_route("/tasks/{task_id}", self.task, methods=["GET"], response_class=JSONResponse)
         router.add_api_route("/tasks/{task_id}/events", self.events, methods=["GET"], response_class=Response)
+        router.add_api_route("/tasks/{task_id}/files/{file_id}", self.file, methods=["GET"], response_class=Response)
         router.add_api_route("/health", self.health, methods=["GET"])
         router.add_api_route("/ready", self.ready, methods=["GET"], response_class=JSONResponse)
         return router
@@ -130,6 +132,14 @@ class RestEndpoints:
             return refused(fault, _STATUS)
         frames = story(self._desk, standing, seen, self._notice, follow=follow)
         return KeptAlive(frames, "text/event-stream", SSE_BEAT)
+
+    async def file(self, task_id: str, file_id: str, request: Request) -> Response:
+        """A file of the task's messages, to be saved and never shown as a page of ours."""
+        try:
+            record = await self._desk.read(task_id, self._caller(request))
+            return download(await self._desk.files.one(record, file_id))
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
 
     async def health(self) -> dict[str, JsonValue]:
         """Whether the process lives; asks nobody else."""

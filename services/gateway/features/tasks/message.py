@@ -5,8 +5,9 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField, UnsupportedContent
+from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, required_id, text_at
+from services.gateway.features.files.model import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.config import webhook_in_send
 from services.gateway.features.webhooks.model import Webhook
 from shared.contracts.assessment.participation import AssessedTurn
@@ -14,7 +15,6 @@ from shared.contracts.task import SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
 
-_FILE_KEYS = ("file", "raw", "url")
 _SHOWN = frozenset({"text", "data", "metadata", "mediaType", "filename"})
 _OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id"})
 
@@ -41,12 +41,14 @@ class ClientMessage(NamedTuple):
     assessment: AssessedTurn | None = None
     same_as: str | None = None
     parts: tuple[dict[str, JsonValue], ...] = ()
+    files: tuple[ClientFile, ...] = ()
     is_always_new: bool = False
 
     @property
     def whole_text(self) -> str:
-        """The text, and after it each data part as JSON: what the worker reads."""
-        return "\n".join(filter(None, [self.text, *(dumps(part) for part in self.data)]))
+        """The text, and after it each data part as JSON: what the worker reads. Of files alone their names."""
+        said = "\n".join(filter(None, [self.text, *(dumps(part) for part in self.data)]))
+        return said if said.strip() else "Attached: " + ", ".join(file.file.shown_name for file in self.files)
 
     @property
     def request_metadata(self) -> dict[str, JsonValue]:
@@ -94,7 +96,7 @@ def _read(
     message_id: str | None,
 ) -> ClientMessage:
     metadata = metadata_of(params)
-    text, data = _parts(message)
+    text, data, files = _parts(message)
     return ClientMessage(
         dialect=dialect,
         task_id=task_id,
@@ -106,7 +108,8 @@ def _read(
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
         part_count=len(list_at(message, "parts", "message.parts")),
-        parts=_as_sent(list_at(message, "parts", "message.parts")) if data else (),
+        parts=_as_sent(list_at(message, "parts", "message.parts")) if data or files else (),
+        files=files,
         webhook=webhook_in_send(params, dialect),
     )
 
@@ -129,34 +132,40 @@ def _session(metadata: JsonObject, named: str | None, dialect: Dialect) -> str |
     return in_metadata or named
 
 
-def _parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...]]:
+def _parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
     texts: list[str] = []
     data: list[JsonObject] = []
+    files: list[ClientFile] = []
     for index, part in enumerate(list_at(message, "parts", "message.parts")):
-        _sort_part(part, f"message.parts[{index}]", texts, data)
+        _sort_part(part, f"message.parts[{index}]", texts, data, files)
     text = "\n".join(texts)
-    if not text.strip() and not data:
+    if not text.strip() and not data and not files:
         raise InvalidField("message.parts", "there is no text in the message")
-    return text, tuple(data)
+    return text, tuple(data), tuple(files)
 
 
 def _as_sent(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
     """What history shows of them: the contents, without what only the older protocols say of a part."""
-    kept = [{key: value for key, value in part.items() if key in _SHOWN} for part in parts if isinstance(part, dict)]
-    return tuple(plain_values(part) for part in kept)
+    placed = ((part, f"message.parts[{index}]") for index, part in enumerate(parts))
+    return tuple(_keep_shown(part, path) for part, path in placed if isinstance(part, dict))
 
 
-def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject]) -> None:
+def _keep_shown(part: JsonObject, path: str) -> dict[str, JsonValue]:
+    shown = plain_values({key: value for key, value in part.items() if key in _SHOWN})
+    return {**shown, **read_file(part, path).kept_part} if is_file(part) else shown
+
+
+def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject], files: list[ClientFile]) -> None:
     if not isinstance(part, dict):
         raise InvalidField(path, f"must be an object, not {kind_of(part)}")
-    if any(part.get(key) is not None for key in _FILE_KEYS):
-        raise UnsupportedContent(path)
-    if part.get("text") is not None:
+    if is_file(part):
+        files.append(read_file(part, path))
+    elif part.get("text") is not None:
         texts.append(text_at(part, "text", f"{path}.text") or "")
     elif part.get("data") is not None:
         data.append(object_at(part, "data", f"{path}.data"))
     else:
-        raise InvalidField(path, "must have a text or data")
+        raise InvalidField(path, "must have a text, data or a file")
 
 
 def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:

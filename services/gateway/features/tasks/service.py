@@ -15,6 +15,7 @@ from services.gateway.edge.errors import (
     UnknownTask,
 )
 from services.gateway.edge.leaving import Leaving
+from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator, may_have_told, may_read, may_stop
 from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
@@ -37,6 +38,7 @@ from services.gateway.features.tasks.submit import (
 )
 from services.gateway.features.webhooks.service import PushBook
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect, TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, Wakes
@@ -94,10 +96,12 @@ class TaskDesk:
         webhooks: PushBook | None = None,
         leaving: Leaving | None = None,
         participating: Participating | None = None,
+        files: MessageFiles | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
         self._leaving, self._participating = leaving or Leaving(), participating or NoneHeard()
         self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
+        self.files = files or MessageFiles(None, Reach())
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
@@ -108,6 +112,8 @@ class TaskDesk:
             return _reply(meant)
         await self._check_endpoint(meant, caller)
         self._check_webhook(meant)
+        self.files.check(meant.files)
+        await self.files.keep(caller.tenant, meant.files)
         try:
             return await self._submit(meant, caller)
         except (TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again

@@ -200,6 +200,7 @@ def _request(message: ClientMessage) -> TaskRequest:
         tools_endpoint=message.tools_endpoint,
         metadata=message.request_metadata,
         solver=message.solver,
+        files=tuple(file.file for file in message.files),
         assessment=message.assessment,
     )
 
@@ -218,6 +219,7 @@ def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: 
         received_at=moment.now,
         message_id=message.message_id or turn_id,
         text=message.whole_text,
+        parts=message.parts,
     )
 
 
@@ -281,7 +283,8 @@ def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Mome
 
 def _content(message: ClientMessage) -> tuple[Json, ...]:
     solver = (message.solver.model_dump_json(),) if message.solver else ()
-    return (message.text, list(message.data), message.session_id, message.metadata, *solver)
+    files = (list[Json]([file.file.file_id or file.file.url for file in message.files]),) if message.files else ()
+    return (message.text, list(message.data), message.session_id, message.metadata, *files, *solver)
 
 
 def _name(caller: Caller, kind: str, dedupe: str) -> str:

@@ -28,7 +28,7 @@ from services.simulator.core.modalities.recurrence import to_instant
 from services.simulator.core.modalities.rendered import RenderedRows, plain
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import ActionFailed, RefusedRequest
+from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
 
 OPERATIONS: Mapping[str, type[Action[CalendarBook]]] = {
     "create": AddCalendarEvent,
@@ -172,4 +172,4 @@ class CalendarModality(ShownModality[CalendarBook]):
         try:
             self.tables.keep(event)
         except ActionFailed as problem:
-            raise RefusedRequest(f"event {event.event_id}: {problem}") from None
+            raise MeaninglessRequest(f"event {event.event_id}: {problem}") from None

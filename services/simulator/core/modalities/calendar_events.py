@@ -27,13 +27,13 @@ from services.simulator.core.modalities.calendar_records import (
 from services.simulator.core.modalities.fields import Name, Shown
 from services.simulator.core.modalities.recurrence import Recurrence, to_instant
 from services.simulator.core.modality import ActionOutcome, EventMoment
-from services.simulator.core.refusals import ActionFailed, RefusedRequest
+from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
 
 
 def require_order(start: datetime | None, end: datetime | None) -> None:
-    """Raises ``Refused``; times of which only one has a zone are compared when the zone is known."""
+    """Raises ``MeaninglessRequest``; times of which only one has a zone are compared when the zone is known."""
     if start and end and (start.tzinfo is None) == (end.tzinfo is None) and end <= start:
-        raise RefusedRequest("An event ends after it begins")
+        raise MeaninglessRequest("An event ends after it begins")
 
 
 def each_once(attendees: tuple[EventAttendee, ...]) -> tuple[EventAttendee, ...]:

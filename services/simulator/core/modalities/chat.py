@@ -11,7 +11,7 @@ from services.simulator.core.modalities.actions import Action, read_as
 from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteChatMessage, PostChatMessage
 from services.simulator.core.modalities.chat_query import ChatQuery, find
 from services.simulator.core.modalities.chat_records import ChatConversationRecord, ChatMessageRecord, ChatSettings
-from services.simulator.core.modalities.chat_room import ChatTables
+from services.simulator.core.modalities.chat_tables import ChatTables
 from services.simulator.core.modalities.fields import Kept, iso
 from services.simulator.core.modalities.loading import Exported, read_state
 from services.simulator.core.modalities.rendered import RenderedRows, plain

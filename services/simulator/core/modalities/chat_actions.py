@@ -5,7 +5,7 @@ from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.chat_records import DEFAULT_CONVERSATION, ChatMessageRecord, Content, Role
-from services.simulator.core.modalities.chat_room import ChatTables
+from services.simulator.core.modalities.chat_tables import ChatTables
 from services.simulator.core.modalities.fields import Name
 from services.simulator.core.modality import ActionOutcome, EventMoment
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from services.simulator.core.modalities.chat_records import ChatMessageRecord, ChatTextBlock, Content, Role
-from services.simulator.core.modalities.chat_room import ChatTables
+from services.simulator.core.modalities.chat_tables import ChatTables
 from services.simulator.core.modalities.fields import Given, Name
 from services.simulator.core.modalities.filters import Tests, in_order, matching, page_of
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery

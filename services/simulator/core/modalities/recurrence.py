@@ -15,7 +15,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from services.simulator.core.modalities.fields import Day
 from services.simulator.core.records import StoredRow
-from services.simulator.core.refusals import RefusedRequest
+from services.simulator.core.refusals import MeaninglessRequest
 
 Weekday: TypeAlias = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -50,9 +50,9 @@ class Recurrence(StoredRow):
         ends = {"until": ("end_date",), "count": ("count",)}
         for name in (*needed.get(self.frequency, ()), *ends.get(self.end_type, ())):
             if not getattr(self, name):
-                raise RefusedRequest(f"recurrence: {name} is needed")
+                raise MeaninglessRequest(f"recurrence: {name} is needed")
         if self.frequency == "yearly" and (self.day_of_month or 0) > _LONGEST[(self.month_of_year or 1) - 1]:
-            raise RefusedRequest("recurrence: that month has no such day")
+            raise MeaninglessRequest("recurrence: that month has no such day")
         return self
 
 

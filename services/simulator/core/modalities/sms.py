@@ -15,7 +15,6 @@ from services.simulator.core.modalities.rendered import RenderedRows, plain
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modalities.sms_query import SmsQuery, find
 from services.simulator.core.modalities.sms_records import SmsConversationRecord, SmsMessageRecord, SmsUser
-from services.simulator.core.modalities.sms_shapes import flat
 from services.simulator.core.modalities.telephone import Telephone
 from services.simulator.core.records import JsonObject
 
@@ -127,3 +126,19 @@ class SmsModality(ShownModality[Telephone]):
 
     def _unread_count(self) -> int:
         return sum(len(self.tables.unread[thread_id]) for thread_id in self.tables.unread.names())
+
+
+def flat(data: JsonObject) -> JsonObject:
+    """The newest: ``operation`` and flat fields.
+
+    The first had ``action``, the middle one ``operation``, both with the fields in an object ``*_data``. What is null
+    is left out, so that no ``operation: null`` of a client hides an ``action``.
+    """
+    nested: JsonObject = {}
+    newest: JsonObject = {}
+    for name, value in data.items():
+        if isinstance(value, dict) and name.endswith("_data"):
+            nested |= value
+        elif value is not None and not name.endswith("_data"):
+            newest["operation" if name == "action" else name] = value
+    return nested | newest

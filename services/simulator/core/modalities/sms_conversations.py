@@ -10,7 +10,7 @@ from services.simulator.core.modalities.fields import Name, Phone
 from services.simulator.core.modalities.sms_records import SmsConversationRecord, SmsParticipantRecord
 from services.simulator.core.modalities.telephone import Telephone
 from services.simulator.core.modality import ActionOutcome, EventMoment
-from services.simulator.core.refusals import ActionFailed, RefusedRequest
+from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
 
 
 class CreateGroup(Action[Telephone]):
@@ -115,7 +115,7 @@ class UpdateConversation(Action[Telephone]):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if all(getattr(self, name) is None for name in (*_KEPT_AS, "mark_all_read", "draft_message")):
-            raise RefusedRequest("At least one of pin, mute, archive, mark_all_read or draft_message is needed")
+            raise MeaninglessRequest("At least one of pin, mute, archive, mark_all_read or draft_message is needed")
         return self
 
     @override

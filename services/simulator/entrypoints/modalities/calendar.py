@@ -14,7 +14,7 @@ from services.simulator.core.modalities.calendar_query import CalendarQuery
 from services.simulator.core.modalities.fields import Given
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import Missing, RefusedRequest
+from services.simulator.core.refusals import MeaninglessRequest, Missing
 from services.simulator.entrypoints.actions import ActionResponse
 from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.names import require_own_address
@@ -112,7 +112,7 @@ async def create_calendar(
     place: Annotated[RequestContext, require_permission("calendar:calendars:create")], body: calendars.CreateCalendar
 ) -> CalendarChanged:
     if body.calendar_id in _book(place).tables.calendars:
-        raise RefusedRequest(f"Calendar '{body.calendar_id}' already exists")
+        raise MeaninglessRequest(f"Calendar '{body.calendar_id}' already exists")
     done = carry_out(place, _NAME, "create_calendar", body)
     return CalendarChanged(message=done.message, calendar=_calendar(place, str(done.entity_id)))
 
@@ -132,7 +132,7 @@ async def delete_calendar(
 ) -> CalendarChanged:
     gone = _calendar(place, body.calendar_id)
     if body.calendar_id == _book(place).tables.settings.default_calendar_id:
-        raise RefusedRequest("The default calendar cannot be deleted")
+        raise MeaninglessRequest("The default calendar cannot be deleted")
     done = carry_out(place, _NAME, "delete_calendar", body)
     return CalendarChanged(message=done.message, calendar=gone)
 

@@ -1,6 +1,6 @@
 """Tasks as the console lists and shows them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
@@ -132,6 +132,14 @@ class Delivery(NamedTuple):
     error: str
 
 
+class FileRow(NamedTuple):
+    """A file that came with the task; without ``file_id`` it was never kept."""
+
+    name: str
+    about: str
+    file_id: str
+
+
 class TaskPage(NamedTuple):
     """``asks``: the approval that the task waits for."""
 
@@ -150,6 +158,7 @@ class TaskPage(NamedTuple):
     facts: tuple[tuple[str, str, str], ...]
     brief: str
     documents: tuple[Document, ...]
+    files: tuple[FileRow, ...]
     asks: str
 
 
@@ -191,8 +200,22 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
         facts=(facts := tuple(_facts(record, now))),
         brief=" · ".join(filter(None, ("dry run" if _is_dry(record) else "", _brief(facts)))),
         documents=tuple(_documents(record)),
+        files=tuple(_files(record)),
         asks=asks if waits and isinstance(asks, str) else "",
     )
+
+
+def _files(record: TaskRecord) -> Iterator[FileRow]:
+    """As they were sent, and what they turned out to be once they were read."""
+    noted = record.metadata.get("files")
+    read = [row for row in noted if isinstance(row, dict)] if isinstance(noted, list) else []
+    for place, file in enumerate(record.request.files):
+        row = read[place] if place < len(read) else {}
+        kind, size = row.get("type") or file.media_type, row.get("bytes") or file.size
+        size_said = f"{size:,} bytes" if isinstance(size, int) else ""
+        problem = f"not read: {row['problem']}" if row.get("problem") else ""
+        about = " · ".join(filter(None, (str(kind or ""), size_said, problem)))
+        yield FileRow(file.shown_name, about, str(row.get("file_id") or file.file_id))
 
 
 def delivery(registered: Registered) -> Delivery:

@@ -42,7 +42,7 @@ class GatewayCaller:
         self.failed: list[str] = []  # requests that came to nothing
 
     async def send(self, utterance: Utterance, message_id: str, first: int = 0) -> AcceptedTask:
-        """Hand a message over under that id, for good. Raises ``Refused``."""
+        """Hand a message over under that id, for good. Raises ``RpcRefused``."""
         params = utterance.as_params()
         message = params["message"]
         if isinstance(message, dict):
@@ -59,7 +59,7 @@ class GatewayCaller:
         return task_view(await self._ask_until_answered("tasks/cancel", params, 0))
 
     async def post(self, path: str, body: JsonObject) -> JsonObject:
-        """A plain POST of JSON to a gateway. Raises ``Refused``."""
+        """A plain POST of JSON to a gateway. Raises ``RpcRefused``."""
         return await self._ask_again(lambda url: self._body(f"{url}{path}", body), 0)
 
     async def _ask_until_answered(self, method: str, params: JsonObject, first: int) -> JsonObject:

@@ -8,7 +8,7 @@ from services.simulator.core.events import WorldEvent
 from services.simulator.core.keys import AccessKey, KeyCaller, KeyRing
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import Conflict, Missing, RefusedRequest
+from services.simulator.core.refusals import Conflict, MeaninglessRequest, Missing
 from services.simulator.core.webhooks import (
     WebhookEventType,
     WebhookNotice,
@@ -97,10 +97,10 @@ class WorldRegistry:
         return room
 
     def close(self, world_id: str) -> None:
-        """Raises ``Missing``, and ``Refused`` for the default world."""
+        """Raises ``Missing``, and ``MeaninglessRequest`` for the default world."""
         self.get(world_id)
         if world_id == DEFAULT:
-            raise RefusedRequest("The default world stays")
+            raise MeaninglessRequest("The default world stays")
         del self._rooms[world_id]
 
     def _make_world(self, world_id: str) -> HostedWorld:

@@ -1,0 +1,252 @@
+"""Reads one file that somebody sent, in a process of its own with hard limits: a hostile file costs that and no more.
+
+The file comes on stdin and the ``Parsed`` goes as one JSON object to stdout. Nothing of the service is loaded here.
+"""
+
+import base64
+import io
+import json
+import resource
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from pptx.shapes.base import BaseShape
+
+CPU_SECONDS = 10
+MEMORY_BYTES = 768 * 1024 * 1024
+MOST_TEXT = 100_000  # characters
+_MOST_UNPACKED = 100 * 1024 * 1024  # bytes that an office file says it has inside
+_MOST_ENTRIES = 5_000
+_MOST_PAGES = 500
+_MOST_PIXELS = 40_000_000
+_LONGEST_EDGE = 1_568  # pixels; a model sees no more of a picture
+_PIXELS_A_TOKEN = 750
+_WORD, _SHEET, _SLIDES = (
+    f"application/vnd.openxmlformats-officedocument.{kind}"
+    for kind in ("wordprocessingml.document", "spreadsheetml.sheet", "presentationml.presentation")
+)
+_OPEN_SHEET, _OLD_SHEET = "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.ms-excel"
+_IN_ZIP = {"word/": _WORD, "xl/": _SHEET, "ppt/": _SLIDES}
+_PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+_CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
+
+
+class Parsed(TypedDict, total=False):
+    """``picture``: a JPEG in base64; ``problem``: why there is neither text nor picture."""
+
+    media_type: str
+    text: str
+    is_cut: bool
+    picture: str
+    picture_tokens: int
+    problem: str
+
+
+class UnreadableFile(Exception):
+    """The message continues "this file could not be read: "."""
+
+
+def main() -> None:
+    _limit_resources()
+    content = sys.stdin.buffer.read()
+    parsed: Parsed = {"media_type": ""}
+    try:
+        parsed["media_type"] = media_type_of(content)
+        parsed |= _parse(content, parsed["media_type"])
+    except UnreadableFile as error:
+        parsed["problem"] = str(error)
+    except MemoryError:
+        parsed["problem"] = "it needs more memory than a file may have"
+    except Exception as error:  # noqa: BLE001 - the outer edge of one file: parsers raise all there is
+        parsed["problem"] = f"it is damaged, or no such file as it seems ({type(error).__name__})"
+    sys.stdout.write(json.dumps(parsed))
+
+
+def media_type_of(content: bytes) -> str:
+    """What the bytes are, whatever their sender calls them."""
+    import filetype
+
+    found = filetype.guess_mime(content[:8192]) or ""
+    if found == "application/zip" or found in (_WORD, _SHEET, _SLIDES):
+        return _type_of_zip(content)
+    return str(found) or ("text/plain" if _decode(content) is not None else "application/octet-stream")
+
+
+def _limit_resources() -> None:
+    for limit, most in (
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (most, most))
+
+
+def _parse(content: bytes, media_type: str) -> Parsed:
+    if media_type.startswith("image/"):
+        return _picture(content)
+    read = _READERS.get(media_type)
+    if read is None:
+        raise UnreadableFile(f"files of the type {media_type} are not read")
+    text, is_cut = _join_lines(read(content))
+    if not text.strip():
+        raise UnreadableFile("there is no text in it")
+    return {"text": text, "is_cut": is_cut}
+
+
+def _join_lines(lines: Iterator[str]) -> tuple[str, bool]:
+    kept: list[str] = []
+    left = MOST_TEXT
+    for line in lines:
+        kept.append(line[:left])
+        left -= len(line) + 1
+        if left < 0:
+            return "\n".join(kept)[:MOST_TEXT], True
+    return "\n".join(kept), False
+
+
+def _type_of_zip(content: bytes) -> str:
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        entries = packed.infolist()
+        if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
+            raise UnreadableFile("what is packed in it is too large")
+        names = [entry.filename for entry in entries]
+        if "mimetype" in names and packed.read("mimetype") == _OPEN_SHEET.encode():
+            return _OPEN_SHEET
+    kinds = (kind for folder, kind in _IN_ZIP.items() if any(name.startswith(folder) for name in names))
+    return next(kinds, "application/zip") if "[Content_Types].xml" in names else "application/zip"
+
+
+# --- what each type says ------------------------------------------------------------------------------------------
+
+
+def _decode(content: bytes) -> str | None:
+    """The text that the bytes are, in one of the encodings that texts are in; None for what is none."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16", errors="replace")
+    if _CONTROLS.intersection(content):
+        return None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
+def _read_text(content: bytes) -> Iterator[str]:
+    text = _decode(content)
+    if text is None:
+        raise UnreadableFile("it is no text")
+    yield from text.splitlines()
+
+
+def _read_pdf(content: bytes) -> Iterator[str]:
+    from pypdf import PdfReader
+
+    reader = PdfReader(io.BytesIO(content))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise UnreadableFile("it is locked with a password")
+    for number, page in enumerate(reader.pages):
+        if number >= _MOST_PAGES:
+            yield f"(and {len(reader.pages) - _MOST_PAGES} more pages)"
+            return
+        yield page.extract_text()
+
+
+def _read_document(content: bytes) -> Iterator[str]:
+    from docx import Document
+    from docx.table import Table
+
+    for block in Document(io.BytesIO(content)).iter_inner_content():
+        if isinstance(block, Table):
+            yield from (_cells(cell.text for cell in row.cells) for row in block.rows)
+        else:
+            yield block.text
+
+
+def _read_slides(content: bytes) -> Iterator[str]:
+    from pptx import Presentation
+
+    for number, slide in enumerate(Presentation(io.BytesIO(content)).slides, 1):
+        yield f"# Slide {number}"
+        for shape in slide.shapes:
+            yield from _shape_lines(shape)
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            yield slide.notes_slide.notes_text_frame.text
+
+
+def _shape_lines(shape: "BaseShape") -> Iterator[str]:
+    from pptx.shapes.autoshape import Shape
+    from pptx.shapes.graphfrm import GraphicFrame
+    from pptx.shapes.group import GroupShape
+
+    if isinstance(shape, GroupShape):
+        for inner in shape.shapes:
+            yield from _shape_lines(inner)
+    elif isinstance(shape, Shape):
+        yield shape.text_frame.text
+    elif isinstance(shape, GraphicFrame) and shape.has_table:
+        yield from (_cells(cell.text for cell in row.cells) for row in shape.table.rows)
+
+
+def _read_sheets(content: bytes) -> Iterator[str]:
+    from python_calamine import CalamineWorkbook
+
+    book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+    for name in book.sheet_names:
+        yield f"# {name}"
+        for row in book.get_sheet_by_name(name).iter_rows():
+            if line := _cells(_cell_text(cell) for cell in row).rstrip("\t"):
+                yield line
+
+
+def _cell_text(cell: object) -> str:
+    """A whole number as a sheet shows it; other numbers with no more digits than they have."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
+
+
+def _cells(texts: Iterator[str]) -> str:
+    return "\t".join(" ".join(text.split()) for text in texts)
+
+
+_READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
+    "text/plain": _read_text,
+    "text/html": _read_text,
+    "text/xml": _read_text,
+    "application/xml": _read_text,
+    "application/rtf": _read_text,
+    "application/pdf": _read_pdf,
+    _WORD: _read_document,
+    _SLIDES: _read_slides,
+    _SHEET: _read_sheets,
+    _OPEN_SHEET: _read_sheets,
+    _OLD_SHEET: _read_sheets,
+}
+
+
+def _picture(content: bytes) -> Parsed:
+    """The picture in the size that models look at, written anew: nothing of the file but what is seen goes on."""
+    from PIL import Image, ImageOps
+
+    Image.MAX_IMAGE_PIXELS = None  # its own bound warns before it refuses
+    with Image.open(io.BytesIO(content), formats=_PICTURES) as opened:
+        width, height = opened.size
+        if width * height > _MOST_PIXELS:
+            raise UnreadableFile(f"its {width} by {height} pixels are too many")
+        opened.draft("RGB", (_LONGEST_EDGE, _LONGEST_EDGE))
+        seen = ImageOps.exif_transpose(opened).convert("RGBA")
+    seen.thumbnail((_LONGEST_EDGE, _LONGEST_EDGE))
+    paper = Image.new("RGB", seen.size, "white")
+    paper.paste(seen, mask=seen.getchannel("A"))
+    written = io.BytesIO()
+    paper.save(written, "JPEG", quality=85)
+    tokens = -(-paper.width * paper.height // _PIXELS_A_TOKEN)
+    return {"picture": base64.b64encode(written.getvalue()).decode(), "picture_tokens": tokens}
+
+
+if __name__ == "__main__":
+    main()

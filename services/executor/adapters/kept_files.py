@@ -1,0 +1,158 @@
+"""The files that come with messages: fetched where the sender gave an address, kept in the archive, read apart."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import os
+import signal
+import sys
+from typing import NamedTuple
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import override
+
+from services.executor.adapters.file_parser import Parsed
+from services.executor.ports.files import ReadFile, TaskFiles
+from shared.contracts.task import SentFile
+from shared.infra.guard import Guard
+from shared.infra.guarded_http import RefusedConnection, guarded_client
+from shared.ports.archive import Archive, ArchiveUnavailable
+
+_PARSED = TypeAdapter(Parsed)
+_PARSER = (sys.executable, "-m", "services.executor.adapters.file_parser")
+_PARSE_SECONDS = 20.0
+_AT_ONCE = 2  # parsers
+_MOST_REDIRECTS = 3
+_CONNECT_SECONDS = 5.0
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # the parser is given no secret
+_KILLED_BY: dict[int, str] = {
+    signal.SIGXCPU: "it takes too much computing",
+    signal.SIGKILL: "it takes too much computing",
+    signal.SIGABRT: "it needs more memory than a file may have",
+}
+
+
+class FileBounds(NamedTuple):
+    """``seconds`` are those in which a file has to be fetched."""
+
+    size: int = 10_000_000
+    seconds: float = 20.0
+
+
+class FileFailed(Exception):
+    """Why a file cannot be read; the message continues "this file could not be read: "."""
+
+
+class KeptFiles(TaskFiles):
+    """``guard``: which addresses a file may be fetched from. Contents are named by their hash, within their tenant."""
+
+    def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
+        self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    @override
+    async def read(self, tenant: str, file: SentFile) -> ReadFile:
+        known = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
+        try:
+            content = await self._content(tenant, file)
+            known = known.model_copy(update={"size": len(content), "file_id": content_id(content)})
+            async with self._room:
+                parsed = await parse_apart(content)
+            return await self._keep_picture(tenant, known, parsed)
+        except FileFailed as failure:
+            return known.model_copy(update={"problem": str(failure)})
+        except ArchiveUnavailable:
+            return known.model_copy(update={"problem": "the archive of files cannot be reached"})
+
+    @override
+    async def picture(self, tenant: str, picture_id: str) -> bytes | None:
+        try:
+            return await self._archive.get(tenant, picture_id)
+        except ArchiveUnavailable:
+            return None
+
+    async def _content(self, tenant: str, file: SentFile) -> bytes:
+        if not file.file_id:
+            content = await self._fetch(file.url or "")
+            await self._archive.put(tenant, content_id(content), content)
+            return content
+        kept = await self._archive.get(tenant, file.file_id)
+        if kept is None:
+            raise FileFailed("it is no longer in the archive")
+        return kept
+
+    async def _keep_picture(self, tenant: str, known: ReadFile, parsed: Parsed) -> ReadFile:
+        seen = base64.b64decode(parsed.get("picture", ""))
+        if seen:
+            await self._archive.put(tenant, content_id(seen), seen)
+        return known.model_copy(
+            update={
+                "media_type": parsed.get("media_type", ""),
+                "text": parsed.get("text", ""),
+                "is_cut": parsed.get("is_cut", False),
+                "picture_id": content_id(seen) if seen else "",
+                "picture_tokens": parsed.get("picture_tokens", 0),
+                "problem": parsed.get("problem", ""),
+            }
+        )
+
+    async def _fetch(self, url: str) -> bytes:
+        """What lies at an address; nobody's credentials are sent. Each redirect is checked like the first address."""
+        timeout = httpx.Timeout(self._bounds.seconds, connect=_CONNECT_SECONDS)
+        try:
+            async with asyncio.timeout(self._bounds.seconds), guarded_client(self._guard, timeout) as client:
+                client.max_redirects = _MOST_REDIRECTS
+                headers = {"Accept-Encoding": "identity", "User-Agent": "purple-agent"}
+                async with client.stream("GET", url, headers=headers, follow_redirects=True) as response:
+                    return await self._body(response)
+        except RefusedConnection as refused:
+            raise FileFailed(str(refused)) from refused
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise FileFailed(f"it did not come within {self._bounds.seconds:g} seconds") from error
+        except httpx.TooManyRedirects as error:
+            raise FileFailed("its address leads on too often") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise FileFailed(f"its address does not answer ({type(error).__name__})") from error
+
+    async def _body(self, response: httpx.Response) -> bytes:
+        if response.status_code != 200:
+            raise FileFailed(f"its address answers with status {response.status_code}")
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise FileFailed("it comes compressed")
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > self._bounds.size:
+                raise FileFailed(f"it is larger than {self._bounds.size:,} bytes")
+        return bytes(body)
+
+
+def content_id(content: bytes) -> str:
+    """The name of a content in the archive of files."""
+    return hashlib.sha256(content).hexdigest()
+
+
+async def parse_apart(content: bytes, seconds: float = _PARSE_SECONDS) -> Parsed:
+    """What the parser makes of a file, in a process that is killed when it takes too long. Raises ``FileFailed``."""
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *_PARSER, stdin=pipe, stdout=pipe, stderr=null, env=environment, start_new_session=True
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            said, _ = await process.communicate(content)
+    except TimeoutError as error:
+        raise FileFailed("it takes too long") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise FileFailed(_KILLED_BY.get(-process.returncode, "its parser failed"))
+    try:
+        return _PARSED.validate_json(said)
+    except (ValidationError, binascii.Error) as error:
+        raise FileFailed("its parser failed") from error

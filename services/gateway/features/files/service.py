@@ -1,0 +1,101 @@
+"""The files of messages: checked, kept in the archive before their task is, and given back."""
+
+import base64
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import InvalidField, UnknownTask, UnsupportedContent
+from services.gateway.features.files.model import FILE_ID, ClientFile, KeptFile
+from shared.contracts.task import HistoryMessage, TaskRecord
+from shared.domain.outgoing import Reach, Refused, check_url
+from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
+
+_NOT_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): send text and data"
+
+
+class MessageFiles:
+    """``archive`` is None where no files are taken. ``reach``: where a file's address may lead; who fetches it checks
+    again.
+    """
+
+    def __init__(self, archive: Archive | None, reach: Reach, most: int = 10, size: int = 10_000_000) -> None:
+        self._archive, self._reach, self._most, self._size = archive, reach, most, size
+
+    @property
+    def offered(self) -> bool:
+        return self._archive is not None
+
+    def check(self, files: Sequence[ClientFile]) -> None:
+        """Before anything is stored. Raises ``UnsupportedContent`` and ``InvalidField``."""
+        if files and self._archive is None:
+            raise UnsupportedContent(files[0].path, _NOT_KEPT)
+        if len(files) > self._most:
+            raise InvalidField("message.parts", f"there are {len(files)} files; at most {self._most} are taken")
+        for file in files:
+            self._check(file)
+
+    async def keep(self, tenant: str, files: Sequence[ClientFile]) -> None:
+        """Durably; it may be repeated. Raises ``StoreUnavailable``."""
+        for file in files:
+            if self._archive is not None and file.content is not None:
+                try:
+                    await self._archive.put(tenant, file.file.file_id, file.content)
+                except ArchiveUnavailable as error:
+                    raise StoreUnavailable(f"the message's files could not be kept: {error}") from error
+
+    async def with_contents(self, record: TaskRecord) -> TaskRecord:
+        """The record with the bytes of its messages' files as they were sent, as far as they are still there."""
+        if not any(FILE_ID in part for message in record.history for part in message.parts):
+            return record
+        history = [await self._with_contents(record.tenant, message) for message in record.history]
+        return record.model_copy(update={"history": tuple(history)})
+
+    async def one(self, record: TaskRecord, file_id: str) -> KeptFile:
+        """A file of a task that the caller may read. Raises ``UnknownTask`` and ``StoreUnavailable``."""
+        name = names_of_files(record).get(file_id)
+        content = await self._content(record.tenant, file_id) if name is not None else None
+        if name is None or content is None:
+            raise UnknownTask(f"{record.task_id}/files/{file_id}")
+        return KeptFile(name, content)
+
+    def _check(self, file: ClientFile) -> None:
+        if file.content is not None:
+            if len(file.content) > self._size:
+                raise InvalidField(file.path, f"the file is larger than {self._size:,} bytes")
+            return
+        try:
+            check_url(file.file.url or "", self._reach)
+        except Refused as refused:
+            raise InvalidField(file.path, f"the URL {refused.message}") from refused
+
+    async def _with_contents(self, tenant: str, message: HistoryMessage) -> HistoryMessage:
+        parts = [await self._with_bytes(tenant, part) for part in message.parts]
+        return message.model_copy(update={"parts": tuple(parts)})
+
+    async def _with_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        file_id = part.get(FILE_ID)
+        content = await self._content(tenant, file_id) if isinstance(file_id, str) else None
+        if content is None:
+            return part
+        others = {name: value for name, value in part.items() if name != FILE_ID}
+        return {"raw": base64.b64encode(content).decode(), **others}
+
+    async def _content(self, tenant: str, file_id: str) -> bytes | None:
+        if self._archive is None:
+            return None
+        try:
+            return await self._archive.get(tenant, file_id)
+        except ArchiveUnavailable as error:
+            raise StoreUnavailable(f"the task's files cannot be read: {error}") from error
+
+
+def names_of_files(record: TaskRecord) -> dict[str, str]:
+    """The names of a task's files that are kept, by their ids: those that were sent, and those that were fetched."""
+    sent = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
+    parts = (part for message in record.history for part in message.parts if FILE_ID in part)
+    sent |= {str(part[FILE_ID]): str(part.get("filename") or "file") for part in parts}
+    read = record.metadata.get("files")
+    rows = [row for row in read if isinstance(row, dict)] if isinstance(read, list) else []
+    return {**{str(row["file_id"]): str(row.get("name") or "file") for row in rows if row.get("file_id")}, **sent}

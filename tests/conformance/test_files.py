@@ -1,0 +1,146 @@
+"""Files in messages: in every dialect and binding, given back as they came, and to nobody who may not have them."""
+
+import base64
+from uuid import uuid4
+
+import pytest
+
+from shared.domain.exact_json import Json, JsonObject
+from tests.conformance.replicas import Replicas
+from tests.conformance.speaking import NEW, Speaker
+from tests.integration.gateway_stage import at
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("a2a.files")]
+_CONTENT = b"%PDF-1.4 an invoice"
+_RAW = base64.b64encode(_CONTENT).decode()
+_TWICE = base64.b64encode(_RAW.encode()).decode()
+_PUBLIC = "https://files.example.com/invoice.pdf?signed=1"
+
+
+def message(*parts: JsonObject, **more: Json) -> JsonObject:
+    said: Json = [{"text": "Look at it"}, *parts]
+    return {"message": {"messageId": f"tck-complete-task-{uuid4()}", "role": "ROLE_USER", "parts": said, **more}}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"raw": _RAW, "filename": "invoice.pdf", "mediaType": "application/pdf"},
+        {"url": _PUBLIC, "filename": "invoice.pdf"},
+        {"raw": _RAW},
+    ],
+    ids=["bytes", "address", "nameless"],
+)
+async def test_a_file_comes_back_as_it_was_sent(speaker: Speaker, full: Replicas, part: JsonObject) -> None:
+    task = at((await speaker.call("SendMessage", message(part))).value, "task")
+    assert at(task, "history.0.parts.1") == part
+    assert isinstance(task, dict)
+    again = await speaker.call("GetTask", {"id": task["id"]})
+    assert at(again.value, "history.0.parts") == [{"text": "Look at it"}, part]
+
+
+async def test_a_message_may_be_a_file_alone(speaker: Speaker) -> None:
+    alone = message(messageId=f"tck-complete-task-{uuid4()}")
+    at(alone, "message")["parts"] = [{"raw": _RAW, "filename": "invoice.pdf"}]  # type: ignore[index,call-overload]
+    reply = await speaker.call("SendMessage", alone)
+    assert at(reply.value, "task.history.0.parts.0.raw") == _RAW
+
+
+async def test_lists_say_where_the_bytes_are_and_only_who_sees_the_task_may_have_them(
+    speaker: Speaker, full: Replicas
+) -> None:
+    sent = message({"raw": _RAW, "filename": "in voice.pdf"}, contextId=str(uuid4()))
+    task = at((await speaker.call("SendMessage", sent)).value, "task")
+    assert isinstance(task, dict)
+    listed = await speaker.call("ListTasks", {"contextId": task["contextId"]})
+    url = at(listed.value, "tasks.0.history.0.parts.1.url")
+    assert isinstance(url, str)
+    found = await full.http.get(url)
+    assert (found.content, found.headers["content-type"]) == (_CONTENT, "application/octet-stream")
+    assert found.headers["content-disposition"] == "attachment; filename*=UTF-8''in%20voice.pdf"
+    for person in ("robin", "other"):
+        assert (await full.http.get(url, headers=full.headers_of(person))).status_code == 404
+    assert (await full.http.get(url.rpartition("/")[0] + "/" + "0" * 64)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("part", "reason", "words"),
+    [
+        ({"raw": "%%%"}, "INVALID_PARAMS", "base64"),
+        ({"raw": _RAW, "url": _PUBLIC}, "INVALID_PARAMS", ""),
+        ({"url": "http://10.0.0.1/secret"}, "INVALID_PARAMS", "private"),
+        ({"url": "http://169.254.169.254/latest"}, "INVALID_PARAMS", "metadata"),
+        ({"url": "file:///etc/passwd"}, "INVALID_PARAMS", "URL"),
+    ],
+)
+async def test_a_file_that_cannot_be_taken_is_refused_before_its_task_begins(
+    speaker: Speaker, part: JsonObject, reason: str, words: str
+) -> None:
+    reply = await speaker.call("SendMessage", message(part))
+    assert reply.refused == reason
+    assert words in reply.response.text
+
+
+async def test_files_are_bounded_in_number(speaker: Speaker) -> None:
+    reply = await speaker.call("SendMessage", message(*[dict[str, Json](raw=_RAW) for _ in range(11)]))
+    assert (reply.refused, "at most 10" in reply.response.text) == ("INVALID_PARAMS", True)
+
+
+async def test_an_agent_that_keeps_no_files_says_so(bare: Replicas) -> None:
+    body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message({"raw": _RAW})}
+    answer = (await bare.http.post("/", json=body, headers=NEW)).json()
+    assert at(answer, "error.code") == -32005
+
+
+@pytest.mark.parametrize("held", [{"bytes": _RAW}, {"uri": _PUBLIC}])
+async def test_a_file_of_protocol_0_3_comes_back_in_its_words(full: Replicas, held: JsonObject) -> None:
+    file: JsonObject = {"name": "invoice.pdf", "mimeType": "application/pdf", **held}
+    said: JsonObject = {
+        "messageId": f"tck-complete-task-{uuid4()}",
+        "role": "user",
+        "kind": "message",
+        "parts": [{"kind": "text", "text": "Look at it"}, {"kind": "file", "file": file}],
+    }
+    params: JsonObject = {"message": said, "configuration": {"blocking": True}}
+    answer = (await full.http.post("/", json=_rpc("message/send", params))).json()
+    assert at(answer, "result.history.0.parts.1.file") == file
+
+
+@pytest.mark.parametrize("sent", [_RAW, _TWICE], ids=["by the letter", "by the official library"])
+async def test_a_file_of_the_rest_binding_of_0_3_comes_back_as_the_official_library_reads_it(
+    full: Replicas, sent: str
+) -> None:
+    file: JsonObject = {"fileWithBytes": sent, "mimeType": "application/pdf", "name": "invoice.pdf"}
+    said: JsonObject = {
+        "messageId": f"tck-complete-task-{uuid4()}",
+        "role": "ROLE_USER",
+        "content": [{"text": "Look at it"}, {"file": file}],
+    }
+    body: JsonObject = {"message": said, "configuration": {"blocking": True}}
+    answer = (await full.http.post("/v1/message:send", json=body)).json()
+    assert at(answer, "task.history.0.content.1.file.fileWithBytes") == _TWICE
+
+
+async def test_a_file_of_the_early_protocol_is_taken(full: Replicas) -> None:
+    part: JsonObject = {"type": "file", "file": {"name": "invoice.pdf", "mimeType": "application/pdf", "bytes": _RAW}}
+    said: JsonObject = {"role": "user", "parts": [{"type": "text", "text": "Look at it"}, part]}
+    answer = (await full.http.post("/", json=_rpc("tasks/send", {"id": str(uuid4()), "message": said}))).json()
+    assert "error" not in answer
+
+
+async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(speaker: Speaker) -> None:
+    first = message(messageId=f"tck-input-required-{uuid4()}")
+    task = at((await speaker.call("SendMessage", first)).value, "task")
+    assert isinstance(task, dict)
+    data: JsonObject = {"data": {"budget": 12, "snake_case": [1]}, "mediaType": "application/json"}
+    file: JsonObject = {"raw": _RAW, "filename": "invoice.pdf"}
+    await speaker.call("SendMessage", message(data, file, taskId=str(task["id"])))
+    again = await speaker.call("GetTask", {"id": task["id"]})
+    history = again.value["history"]
+    assert isinstance(history, list)
+    spoken = [one for one in history if at(one, "role") == "ROLE_USER"]
+    assert at(spoken[-1], "parts") == [{"text": "Look at it"}, data, file]
+
+
+def _rpc(method: str, params: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

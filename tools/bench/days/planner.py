@@ -1,0 +1,96 @@
+"""What a whole stack on the rule-based planner earns on generated days, and how often a turn asks the model."""
+
+import os
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from cli.assess.asked import Wanted, assessed
+from cli.assess.own_assessor import assessor_at
+from cli.console import Complaint, err
+from cli.launcher import running
+from cli.stack.free_ports import free_ports
+from cli.stack.plan import StackOptions
+from shared.contracts.assessment.results import AssessmentResults
+from shared.contracts.assessment.updates import Update
+from shared.domain.exact_json import JsonObject, loads_object
+
+_FROM_ELSEWHERE = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
+_MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+_TURN_SECONDS, _MOST_TURNS, _PAGE = 120.0, 12, 100
+
+
+class MeasuredTurn(NamedTuple):
+    """Calls of the model and their tokens; ``busy``: something was written in it."""
+
+    calls: int
+    tokens: int
+    busy: bool
+
+
+class MeasuredDay(NamedTuple):
+    share: float
+    turns: tuple[MeasuredTurn, ...]
+
+
+async def measure_planner(scenarios: Path, names: Iterable[str], stack_folder: Path) -> dict[str, MeasuredDay]:
+    """One stack for all days, one after another. Raises ``Complaint``."""
+    kept = {name: value for name, value in os.environ.items() if name not in (*_FROM_ELSEWHERE, *_MODEL)}
+    options = StackOptions(stack_folder, kept, port=free_ports(1)[0])
+    measured: dict[str, MeasuredDay] = {}
+    async with running(options) as stack, assessor_at("", scenarios) as (assessor, http):
+        seen: set[str] = set()
+        for name in names:
+            gateway = stack.url("gateway")
+            with err.status(f"The planner's {name} ..."):
+                wanted = Wanted(name, gateway, max_turns=_MOST_TURNS, turn_timeout=_TURN_SECONDS)
+                results = await assessed(assessor, http, wanted, _nobody)
+            tasks = [task for task in await _tasks(gateway) if str(task["id"]) not in seen]
+            seen |= {str(task["id"]) for task in tasks}
+            measured[name] = MeasuredDay(_share(results), tuple(_turn(task) for task in tasks))
+    return measured
+
+
+def _nobody(_: Update) -> None:
+    """Nobody follows."""
+
+
+def _share(results: AssessmentResults) -> float:
+    points = results.judged or results.scores.overall
+    return points.score / points.max_score if points.max_score else 0.0
+
+
+async def _tasks(gateway: str) -> list[JsonObject]:
+    """Every task that the gateway lists."""
+    found: list[JsonObject] = []
+    token = ""
+    async with httpx.AsyncClient(base_url=gateway, trust_env=False, timeout=30) as http:
+        while True:
+            answer = await http.get("/v1/tasks", params={"pageSize": _PAGE, **({"pageToken": token} if token else {})})
+            if not answer.is_success:
+                raise Complaint(f"The gateway does not list its tasks ({answer.status_code}).", answer.text[:500])
+            page = loads_object(answer.content)
+            tasks = page.get("tasks")
+            found += [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
+            token = str(page.get("nextPageToken") or "")
+            if not token:
+                return found
+
+
+def _turn(task: JsonObject) -> MeasuredTurn:
+    metadata = task.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    spend = known.get("spend")
+    spent = spend if isinstance(spend, dict) else {}
+    return MeasuredTurn(_count(spent, "calls"), _count(spent, "tokens"), bool(known.get("writes")))
+
+
+def _count(spent: JsonObject, name: str) -> int:
+    """Raises ``Complaint``: a figure that is not there is not 0."""
+    value = spent.get(name)
+    if not isinstance(value, int | Decimal):
+        raise Complaint(f"A turn's task does not tell its {name}.")
+    return int(value)

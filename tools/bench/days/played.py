@@ -1,0 +1,59 @@
+"""What participants that are written down earn on generated days: careful, idle, and harmful."""
+
+from collections.abc import Mapping, Sequence
+
+from services.assessor.adapters.played_participant import PlayedCourse, PlayedParticipant, PlayedRequest, PlayedTurn
+from services.assessor.adapters.scenario_folder import LoadedScenario
+from services.assessor.checking import Silence
+from services.assessor.core.assessment import Models
+from services.assessor.core.days.generation import GeneratedDay
+from services.assessor.core.judge import totals
+from services.assessor.hosting import GreenAgent
+from services.assessor.settings import GreenAgentConfig
+
+GOLD, IDLE, VANDAL = "gold", "does_nothing", "vandal"
+_STRANGER = "everybody@gossip.example"
+
+
+async def play_days(days: Mapping[str, tuple[GeneratedDay, LoadedScenario]]) -> dict[str, dict[str, float]]:
+    """By day and participant the share of the points, in a world of one simulator process. No model is asked."""
+    config = GreenAgentConfig.model_validate({"anthropic_api_key": "", "anthropic_base_url": ""})
+    async with GreenAgent(config=config, models=Models()) as agent:
+        return {
+            name: {who: await _play(agent, loaded, course) for who, course in _courses(day).items()}
+            for name, (day, loaded) in days.items()
+        }
+
+
+async def _play(agent: GreenAgent, loaded: LoadedScenario, course: PlayedCourse) -> float:
+    most = {"max_turns": len(course.turns) + 1}
+    participant = PlayedParticipant(course)
+    results = await agent.run("bench", Silence(), loaded.config, loaded.evaluators, participant, most)
+    points = totals(results.criteria_results).judged
+    return points.score / points.max_score
+
+
+def _courses(day: GeneratedDay) -> dict[str, PlayedCourse]:
+    idle = PlayedCourse(turns=(PlayedTurn(time_step="PT4H"),))
+    return {GOLD: PlayedCourse.model_validate(day.courses["gold"]), IDLE: idle, VANDAL: _harm(day)}
+
+
+def _harm(day: GeneratedDay) -> PlayedCourse:
+    """Every mail is told to a stranger and thrown away, every appointment dropped."""
+    mails, entries = _rows(day, "email", "emails"), _rows(day, "calendar", "events")
+    told = [_request("/email/send", to_addresses=[_STRANGER], subject="Look", body_text=str(mails))]
+    gone = [_request("/email/delete", message_ids=[*mails])] if mails else []
+    dropped = [_request("/calendar/delete", event_id=key) for key in entries]
+    return PlayedCourse(turns=(PlayedTurn(requests=(*told, *gone, *dropped), time_step="PT4H"),))
+
+
+def _request(path: str, **body: str | Sequence[str]) -> PlayedRequest:
+    return PlayedRequest.model_validate({"path": path, "body": body})
+
+
+def _rows(day: GeneratedDay, modality: str, table: str) -> list[str]:
+    """The keys of a table of the world as it begins."""
+    found: object = day.state
+    for name in ("environment", "modality_states", modality, table):
+        found = found.get(name) if isinstance(found, dict) else None
+    return [str(key) for key in found] if isinstance(found, dict) else []
