@@ -1,6 +1,6 @@
 """What the methods of protocols 0.3 and 1.0 do, over either binding: parameters in the schema's words go in.
 
-All raise ``Refusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
+All raise ``GatewayRefusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
 """
 
 from collections.abc import Awaitable, Callable

@@ -16,7 +16,10 @@ write_json: Callable[[JsonValue], str] = json.JSONEncoder(ensure_ascii=False, se
 
 
 class WrittenTasks:
-    """What was asked for lately. A record is the same only if it is the same object: the store keeps those it read."""
+    """What was asked for lately. A record is the same only if it is the same object: the store keeps those it read.
+
+    One that was given its files' contents is a new object each time, and may be large: it is not kept.
+    """
 
     def __init__(self, notice: str) -> None:
         self._notice = notice
@@ -29,9 +32,13 @@ class WrittenTasks:
             self._kept.move_to_end(key)
             return known[1]
         written = write_json(wording.task(task_view(record, self._notice, history_length))).encode()
-        if len(written) <= _LARGEST:
+        if len(written) <= _LARGEST and not _has_file_contents(record):
             self._kept[key] = (record, written)
             self._kept.move_to_end(key)
             if len(self._kept) > _MOST:
                 self._kept.popitem(last=False)
         return written
+
+
+def _has_file_contents(record: TaskRecord) -> bool:
+    return any("raw" in part for message in record.history for part in message.parts)

@@ -108,3 +108,16 @@ def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: 
     assert json.loads(first) == task_view(record, "a notice", length)
     assert written.write(record, NEW, length) is first
     assert json.loads(written.write(changed, NEW, length)) == task_view(changed, "a notice", length)
+
+
+@pytest.mark.promise("gateway.task_json")
+@settings(max_examples=10, deadline=None)
+@given(_RECORDS, _TIMES)
+def test_an_answer_of_a_task_that_has_the_contents_of_files_is_not_kept(record: TaskRecord, at: datetime) -> None:
+    said = HistoryMessage(role="user", text="", message_id="m", at=at, parts=({"raw": "YWJj"},))
+    whole = record.model_copy(update={"history": (said,)})
+    written = WrittenTasks("a notice")
+    first = written.write(whole, NEW, 0)
+    again = written.write(whole, NEW, 0)
+    assert again == first
+    assert again is not first

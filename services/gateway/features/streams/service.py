@@ -130,7 +130,7 @@ class Streams:
         self._desk = desk
 
     async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
-        """Accept a message; the stream is its turn's. Raises ``Refusal`` or ``StoreUnavailable``."""
+        """Accept a message; the stream is its turn's. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         seen = read_seen(last_event_id)
         ticket = await self._desk.submit(message, caller)
         if ticket.is_reply:
@@ -143,8 +143,8 @@ class Streams:
         return TaskStream(self._desk, standing.record, ticket.client_id, beginning, end, ticket)
 
     async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> TaskStream:
-        """Follow a task. Raises ``UnknownTask``, and ``Unsupported`` for an ended one that has nothing new to tell: but
-        the early protocol tells how it ended.
+        """Follow a task. Raises ``NoVisibleTask``, and ``Unsupported`` for an ended one that has nothing new to tell:
+        but the early protocol tells how it ended.
         """
         seen = read_seen(last_event_id)
         standing = await self._desk.standing(await self._desk.read(task_id, caller))

@@ -104,7 +104,7 @@ class TaskService:
         self.files = files or MessageFiles(None, Reach())
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
-        """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
+        """Accept a message for good, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
         meant = await self._participating.hear(message, caller)

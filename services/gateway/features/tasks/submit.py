@@ -53,7 +53,7 @@ class Participating(Protocol):
     async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
         """The message as a task is to be made of it; what asks for none is done, and its answer is given at once.
 
-        That answer is the record of a task that nobody keeps. Raises ``Refusal`` and ``StoreUnavailable``.
+        That answer is the record of a task that nobody keeps. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
         """
         ...
 
