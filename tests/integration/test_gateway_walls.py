@@ -1,8 +1,11 @@
 """Walls: nothing of one tenant's, or of one client's, is seen or touched by another, by any way in."""
 
 import asyncio
+import base64
+import hashlib
 import json
 import re
+import tempfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple, cast
@@ -23,6 +26,7 @@ from services.gateway.first_key import first_key
 from services.gateway.settings import Settings
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
+from shared.infra.archive_open import new_key
 from shared.infra.keys import partition_keys_of
 from tests.doubles.redis_tasks import a_record
 from tests.integration.gateway_stage import Stage, at, stage
@@ -35,11 +39,12 @@ from tests.kept_assessments import an_assessment
 
 CANARY = "canary-4711"  # in what is casey's
 OF_ACME = "parrot-0815"  # in what is acme's
+FILE = f"a file: {CANARY}".encode()
 SETTINGS = {**LOCKED, "webhook_secret": SECRET, "webhook_allowed_hosts": "receiver.example", "rate_messages": 0}
 UNKNOWN = {
     "task": "no-such-task", "session": "no-such-session", "approval": "no-such-approval", "hook": "no-such-hook",
     "key": "aaaaaaaaaaaa", "letter": "turn-1-1-0", "tool": "no_such_tool", "tenant": "no-such-tenant",
-    "assessment": "no-such-assessment",
+    "assessment": "no-such-assessment", "file": "0" * 64,
 }  # fmt: skip
 _CHANGES = re.compile(
     r"\d{13}-\d+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|\d{4}-\d\d-\d\d[T ][\d:.]+(\+00:00|Z)?|\d\d:\d\d(:\d\d)?"
@@ -59,15 +64,23 @@ async def world(redis: Redis, redis_url: str) -> AsyncIterator[World]:
     """``gina`` may do everything at globex; ``eve`` is a client of acme, as casey is."""
     operator = (await first_key(redis_url, "acme", "olga", again=False)).token
     gina = (await first_key(redis_url, "globex", "gina", again=False)).token
-    async with stage(redis, redis_url, **SETTINGS) as play:
-        tokens = {"gina": gina, "eve": await _key(play, operator, "eve"), "casey": await _key(play, operator, "casey")}
-        names = await _belongings(play, redis, tokens["casey"])
-        yield World(play, names, {**tokens, "olga": operator})
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder:
+        kept = {"archive_url": f"file://{folder}", "archive_key": new_key()}
+        async with stage(redis, redis_url, **SETTINGS, **kept) as play:
+            tokens = {
+                "gina": gina,
+                "eve": await _key(play, operator, "eve"),
+                "casey": await _key(play, operator, "casey"),
+            }
+            names = await _belongings(play, redis, tokens["casey"])
+            yield World(play, names, {**tokens, "olga": operator})
 
 
 async def _belongings(play: Stage, redis: Redis, token: str) -> dict[str, str]:
-    """A task with an approval that waits, in a session, with a webhook; a key, a dead letter, a made tool."""
-    said: Json = {"role": "user", "parts": [{"type": "text", "text": f"gate {CANARY}"}]}
+    """A task with an approval that waits, in a session, with webhook and file; a key, a dead letter, a made tool."""
+    file: Json = {"name": f"{CANARY}.txt", "bytes": base64.b64encode(FILE).decode()}
+    parts: Json = [{"type": "text", "text": f"gate {CANARY}"}, {"type": "file", "file": file}]
+    said: Json = {"role": "user", "parts": parts}
     params: JsonObject = {"sessionId": "session-of-casey", "message": said}
     for task_id in ("task-of-casey", "another-of-casey"):
         call: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": {**params, "id": task_id}}
@@ -90,6 +103,7 @@ async def _belongings(play: Stage, redis: Redis, token: str) -> dict[str, str]:
         "letter": await _dead_turn(redis, dead, partition_keys_of("acme", "s9").dead_turns),
         "tool": TOOL.name,
         "assessment": assessed.json()["assessment_id"],
+        "file": hashlib.sha256(FILE).hexdigest(),
         "tenant": "acme",
     }
 
@@ -188,6 +202,8 @@ async def _seen_by_its_owner(play: Stage, names: dict[str, str], tokens: dict[st
     """All that an intruder might have changed."""
     key, operator = _key_of(tokens["casey"]), _key_of(tokens["olga"])
     newest = {**key, "A2A-Version": "1.0"}
+    file = await play.client.get(f"/tasks/{names['task']}/files/{names['file']}", headers=key)
+    assert (file.status_code, file.content) == (200, FILE)
     read = {path: await play.client.get(path, headers=newest) for path in (
         f"/tasks/{names['task']}",
         f"/approvals/{names['approval']}",

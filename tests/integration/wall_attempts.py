@@ -1,8 +1,8 @@
 """Every way into the gateway, as somebody who has no business there would try it.
 
 Braces in a path or body name something of another's: ``{task}``, ``{session}``, ``{approval}``, ``{hook}``, ``{key}``,
-``{letter}``, ``{tool}``, ``{tenant}``. Whoever adds a route or a method adds its row here, or says in ``OPEN`` why it
-holds nothing of anybody's: ``test_gateway_walls`` fails for what is missing.
+``{letter}``, ``{tool}``, ``{file}``, ``{tenant}``. Whoever adds a route or a method adds its row here, or says in
+``OPEN`` why it holds nothing of anybody's: ``test_gateway_walls`` fails for what is missing.
 """
 
 from typing import NamedTuple
@@ -126,6 +126,7 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     ),
     "GET /tasks/{task_id}": (*_both("GET", "/tasks/{task}"), *_one("GET", "/tasks/{task}")),
     "GET /tasks/{task_id}/events": _one("GET", "/tasks/{task}/events"),
+    "GET /tasks/{task_id}/files/{file_id}": _one("GET", "/tasks/{task}/files/{file}"),
     "GET /v1/tasks/{task_id}": _one("GET", "/v1/tasks/{task}", None, OLD),
     "POST /tasks/{task_id}:cancel": _both("POST", "/tasks/{task}:cancel", {}),
     "POST /v1/tasks/{task_id}:cancel": _one("POST", "/v1/tasks/{task}:cancel", {}, OLD),
@@ -208,6 +209,7 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "POST /console/approvals/{approval_id}": _page("POST", "/console/approvals/{approval}", decision="approve"),
     "GET /console/tasks": (*_page("GET", "/console/tasks"), *_page("GET", "/console/tasks?session={session}")),
     "GET /console/tasks/{task_id}": _page("GET", "/console/tasks/{task}"),
+    "GET /console/tasks/{task_id}/files/{file_id}": _page("GET", "/console/tasks/{task}/files/{file}"),
     "GET /console/tasks/{task_id}/live": _page("GET", "/console/tasks/{task}/live"),
     "GET /console/learning": _page("GET", "/console/learning"),
     "GET /console/learning/cases": _page("GET", "/console/learning/cases"),
@@ -241,6 +243,7 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
 OPEN: dict[str, str] = {
     "GET /.well-known/agent-card.json": "the public card",
     "GET /.well-known/agent.json": "the public card",
+    "GET /.well-known/jwks.json": "the public keys that verify the card",
     "GET /health": "the process",
     "GET /ready": "the process",
     "GET /openapi.json": "the description of these paths",
