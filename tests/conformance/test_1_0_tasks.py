@@ -79,7 +79,7 @@ async def test_a_worker_may_answer_with_a_message_and_no_task(speaker: Speaker) 
         ({"parts": "hello"}, "INVALID_PARAMS"),
         ({"parts": [{}]}, "INVALID_PARAMS"),
         ({"parts": [{"text": 5}]}, "INVALID_PARAMS"),
-        ({"parts": [{"url": "https://example.com/x"}]}, "CONTENT_TYPE_NOT_SUPPORTED"),
+        ({"parts": [{"url": "ftp://example.com/x"}]}, "INVALID_PARAMS"),
         ({"taskId": "nobody-made-this"}, "TASK_NOT_FOUND"),
         ({"metadata": "text"}, "INVALID_PARAMS"),
     ],
@@ -87,6 +87,11 @@ async def test_a_worker_may_answer_with_a_message_and_no_task(speaker: Speaker) 
 async def test_a_broken_message_is_refused(speaker: Speaker, broken: JsonObject, reason: str) -> None:
     whole: JsonObject = {key: value for key, value in {**message(), **broken}.items() if value is not None}
     assert (await speaker.call("SendMessage", {"message": whole})).refused == reason
+
+
+async def test_a_form_of_answer_that_nobody_gives_is_refused(speaker: Speaker) -> None:
+    asked: JsonObject = {"message": message(), "configuration": {"acceptedOutputModes": ["video/mp4"]}}
+    assert (await speaker.call("SendMessage", asked)).refused == "CONTENT_TYPE_NOT_SUPPORTED"
 
 
 async def test_there_must_be_a_message(speaker: Speaker) -> None:

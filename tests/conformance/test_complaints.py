@@ -119,17 +119,17 @@ async def test_0_3_keeps_codes_apart_and_data_whole(full: Replicas) -> None:
     data: Json = {"list": [1, "two", None, {"deep": True}], "text": "é"}
     said: JsonObject = {"kind": "message", "messageId": str(message("m")["messageId"]), "role": "user"}
     whole: Json = [{"kind": "text", "text": "hello"}, {"kind": "data", "data": data}]
-    file: Json = [{"kind": "file", "file": {"uri": "https://example.com/x"}}]
     taken = await _post_0_3(full, {**said, "parts": whole})
-    refused = await _post_0_3(full, {**said, "parts": file})
+    refused = await _post_0_3(full, {**said, "parts": whole}, acceptedOutputModes=["video/mp4"])
     ended = await _post_0_3(full, {**said, "messageId": "again", "parts": whole, "taskId": at(taken, "result.id")})
     work = next(work for work in full.worker.works if work.record.task_id == at(taken, "result.id"))
     assert '"deep":true' in work.turn.text.replace(" ", "")
     assert (at(refused, "error.code"), at(ended, "error.code")) == (-32005, -32004)
 
 
-async def _post_0_3(full: Replicas, said: JsonObject) -> JsonObject:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": said}}
+async def _post_0_3(full: Replicas, said: JsonObject, **configuration: Json) -> JsonObject:
+    params: JsonObject = {"message": said, **({"configuration": configuration} if configuration else {})}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
     response: httpx.Response = await full.http.post("/", json=body)
     return cast(JsonObject, response.json())
 
