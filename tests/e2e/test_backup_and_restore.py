@@ -20,6 +20,7 @@ from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from tests.e2e.commands import purple
+from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack, whole_stack
 
 MANAGER: JsonObject = {"id": "dana", "roles": ["approver"], "levels": ["manager"]}
@@ -40,6 +41,7 @@ async def test_what_a_backup_holds_goes_on_where_it_was_restored() -> None:
             asked = await stack.send("Approve expense claim EXP-1001.", "waits")
             answered = await stack.send(_QUESTION, "ended")
             await _learned(stack, 1)
+            assert await eventually(lambda: any((old / "archive").rglob("ended.task")))
             before = await _memory(stack)
             await _back_up(stack.redis, old, backup)
             await stack.send("What is the amount of expense claim EXP-1001?", "too-late")

@@ -46,7 +46,6 @@ MORE_MOMENTS = [
     Moment("state", {"state": "ASSESS"}),
     Moment("model", {"step": "talk:2:model"}),
     Moment("state", {"state": "POLICY_CHECK"}),
-    Moment("state", {"state": "COMPLETE"}),
 ]
 
 
