@@ -15,7 +15,7 @@ from pathlib import Path
 from cli.console import Complaint
 from cli.stack.child import Child
 from cli.stack.free_ports import free_ports, is_free
-from cli.stack.plan import HOST, Ports, ProcessSpec, StackOptions, notice_of, plan_stack
+from cli.stack.plan import HOST, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
 from cli.stack.readiness import Tell, tell_nobody, wait_until_ready
 from cli.stack.supervision import LOOK_EVERY, Say, keep_up
 from cli.stack.unruled_writes import settle_unruled_writes
@@ -102,7 +102,7 @@ async def running(
         redis = await held.enter_async_context(_redis(options))
         queue = await held.enter_async_context(_queue(options))
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
-        ports = Ports.of(free_ports(Ports.needed(options.executors)))
+        ports = StackPorts.of(free_ports(StackPorts.needed(options.executors)))
         specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
         children = await held.enter_async_context(_children(specs, options.folder))
         await wait_until_ready(children, ready_seconds, tell)

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from services.gateway.bootstrap import build, fresh
 from services.gateway.features.identity.api_keys import Wish, make
 from services.gateway.features.identity.store import RedisKeyring
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
@@ -55,7 +55,7 @@ async def scripted_agent(port: int = 0, *, card: str = "1.0", keys: bool = False
             "webhook_secret": WEBHOOK_SECRET,
             "webhook_allowed_hosts": "127.0.0.1,localhost",
         }
-        await stack.enter_async_context(serving_on(listener, build(Settings.model_validate(said))))
+        await stack.enter_async_context(serving_on(listener, build(GatewaySettings.model_validate(said))))
         await start_worker(stack, redis, server.url, SLOW_SECONDS)
         yield Agent(url, key)
 

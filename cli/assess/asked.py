@@ -26,7 +26,7 @@ _UPDATE: TypeAdapter[Update] = TypeAdapter(Annotated[Update, Field(discriminator
 _RESULTS = "assessment_results"
 
 
-class Wanted(NamedTuple):
+class WantedRun(NamedTuple):
     """One run. What is ``None`` is the assessor's to choose."""
 
     scenario: str
@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
         return (self.turn_timeout or TURN_SECONDS) + JUDGING_SECONDS
 
 
-class Told(NamedTuple):
+class ToldProgress(NamedTuple):
     """One event: which task, the state that it is in, and the data and texts that came with it."""
 
     task_id: str
@@ -56,7 +56,7 @@ class Told(NamedTuple):
     said: str
 
 
-async def assessed(url: str, http: httpx.AsyncClient, wanted: Wanted, follow: Follow) -> AssessmentResults:
+async def assessed(url: str, http: httpx.AsyncClient, wanted: WantedRun, follow: Follow) -> AssessmentResults:
     """One assessment from beginning to end; one that is given up on the way is cancelled at the assessor.
 
     Raises ``Complaint`` if it ends without results.
@@ -85,7 +85,7 @@ async def assessed(url: str, http: httpx.AsyncClient, wanted: Wanted, follow: Fo
             await _cancel(url, http, task_id)
 
 
-async def _events(url: str, http: httpx.AsyncClient, wanted: Wanted) -> AsyncGenerator[Told]:
+async def _events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> AsyncGenerator[ToldProgress]:
     part: JsonObject = {"kind": "data", "data": wanted.request()}
     message: JsonObject = {"kind": "message", "messageId": str(uuid4()), "role": "user", "parts": [part]}
     patience = httpx.Timeout(wanted.silence, connect=CONNECT_SECONDS)
@@ -114,7 +114,7 @@ def _call(method: str, params: JsonObject) -> JsonObject:
     return {"jsonrpc": "2.0", "id": "assess", "method": method, "params": params}
 
 
-def _told(url: str, body: JsonObject) -> Told:
+def _told(url: str, body: JsonObject) -> ToldProgress:
     if problem := _object(body.get("error")):
         raise Complaint(f"The assessor at {url} refused: {problem.get('message')}")
     result = _object(body.get("result"))
@@ -123,7 +123,7 @@ def _told(url: str, body: JsonObject) -> Told:
     data = [_object(part.get("data")) or _object(_read(part.get("text"))) for part in parts]
     said = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
-    return Told(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
+    return ToldProgress(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
 
 
 def _parts(holder: JsonValue) -> list[JsonObject]:

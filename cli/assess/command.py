@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from cli.assess.asked import Wanted, assessed
+from cli.assess.asked import WantedRun, assessed
 from cli.assess.authors import begin, run_assessor
 from cli.assess.handed_over import handed_over
 from cli.assess.kept import keep, read
 from cli.assess.own_assessor import AGENT_KEY, assessor_at
-from cli.assess.progress import Progress
+from cli.assess.progress import AssessProgress
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
@@ -75,7 +75,7 @@ def measure(
         return
     if not scenario or not agent:
         raise typer.BadParameter("--scenario and --agent are both needed")
-    wanted = Wanted(scenario, agent, max_turns, turn_timeout, seed)
+    wanted = WantedRun(scenario, agent, max_turns, turn_timeout, seed)
     shown = _checked(agent_key)
     began = datetime.now(UTC)
     try:
@@ -199,14 +199,14 @@ def _checked(key: str) -> str:
 
 
 async def _runs(
-    wanted: Wanted, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
+    wanted: WantedRun, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
 ) -> tuple[tuple[Run, ...], Complaint | None]:
     """Those that were done, and why there are no more; what goes wrong before any is done is raised."""
     stop_on_signals()
     done: list[Run] = []
     async with assessor_at(url, scenarios, agent_key) as (assessor, http):
         for number in range(1, count + 1):
-            progress = Progress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
+            progress = AssessProgress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
             try:
                 results = await assessed(assessor, http, wanted, progress)
             except Complaint as complaint:

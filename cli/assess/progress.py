@@ -16,7 +16,7 @@ from shared.contracts.assessment.updates import (
 )
 
 
-class Progress:
+class AssessProgress:
     """Called with each update; keeps them all but the actions, which the results have. ``prefix``: which run it is."""
 
     def __init__(self, console: Console, prefix: str = "", quiet: bool = False) -> None:

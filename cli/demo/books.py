@@ -15,7 +15,7 @@ _COUNT = "writes"  # where the company counts what it applied
 _KEYS = "idempotency_keys"  # where it notes what it did under which of its callers' keys
 
 
-class Change(NamedTuple):
+class BookChange(NamedTuple):
     """One cell that is not what it was; a new or vanished row counts with each of its cells."""
 
     table: str
@@ -43,10 +43,10 @@ class Books:
             writes = connection.execute("SELECT tool FROM writes ORDER BY number").fetchall()
         return cls(cells, tuple(row["tool"] for row in writes))
 
-    def changes_since(self, before: "Books") -> tuple[Change, ...]:
+    def changes_since(self, before: "Books") -> tuple[BookChange, ...]:
         places = sorted(self.cells.keys() | before.cells.keys())
         return tuple(
-            Change(*place, self.cells.get(place))
+            BookChange(*place, self.cells.get(place))
             for place in places
             if self.cells.get(place) != before.cells.get(place)
         )

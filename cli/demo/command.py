@@ -16,7 +16,7 @@ import typer
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.demo.company import Company
 from cli.demo.elsewhere import NotFresh, elsewhere
-from cli.demo.report import Result, demo_json, demo_problems, demo_table, judge
+from cli.demo.report import DemoResult, demo_json, demo_problems, demo_table, judge
 from cli.demo.run import observe
 from cli.demo.script import TASKS
 from cli.demo.tasks import DemoTask
@@ -34,7 +34,7 @@ _TIERS = ("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL")
 _TOOL_SECONDS = "3"  # a lost reply is settled once a call's time has passed; nobody should wait long for that
 
 
-class Protocol(StrEnum):
+class DemoProtocol(StrEnum):
     """What the company's tools are served over."""
 
     MCP = "mcp"
@@ -44,8 +44,8 @@ class Protocol(StrEnum):
 
 def demo(
     protocol: Annotated[
-        Protocol, typer.Option(help="What the example company's tools are served over; the worker finds it out.")
-    ] = Protocol.MCP,
+        DemoProtocol, typer.Option(help="What the example company's tools are served over; the worker finds it out.")
+    ] = DemoProtocol.MCP,
     model_url: Annotated[
         str, typer.Option(help="A model's address (Messages API) in place of ANTHROPIC_BASE_URL.", metavar="URL")
     ] = "",
@@ -97,7 +97,7 @@ def demo(
     raise typer.Exit(0 if all(result.ok for result in results) else 1)
 
 
-async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: bool) -> tuple[list[Result], str]:
+async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: bool) -> tuple[list[DemoResult], str]:
     stop_on_signals()
     folder = Path(mkdtemp(prefix="purple-demo-"))
     explained = False  # whether nothing is left for which one would look into the logs
@@ -115,7 +115,7 @@ async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: 
         _tidy(folder, explained)
 
 
-async def _carried_out(tasks: tuple[DemoTask, ...], stack: Stack, quiet: bool) -> list[Result]:
+async def _carried_out(tasks: tuple[DemoTask, ...], stack: Stack, quiet: bool) -> list[DemoResult]:
     company = Company(stack.url("company"), stack.options.company_database)
     async with connected(stack.url("gateway")) as client:
         return [judge(observed) async for observed in observe(tasks, client, company, quiet)]
@@ -129,7 +129,7 @@ def _tidy(folder: Path, explained: bool) -> None:
         err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
-def _environ(protocol: Protocol, model_url: str, model: str) -> Mapping[str, str]:
+def _environ(protocol: DemoProtocol, model_url: str, model: str) -> Mapping[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
     told = {"COMPANY_PROTOCOL": protocol.value} | dict.fromkeys(_TIERS, model) | {"ANTHROPIC_BASE_URL": model_url}
     return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **{name: value for name, value in told.items() if value}}

@@ -8,7 +8,7 @@ import typer
 
 from cli.console import Complaint, err
 from cli.demo.company import Company
-from cli.demo.report import Result, judge
+from cli.demo.report import DemoResult, judge
 from cli.demo.run import observe
 from cli.demo.tasks import DemoTask
 from cli.gateway.client import connected
@@ -27,7 +27,7 @@ class Elsewhere:
     url: str
     company: Company
 
-    async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[Result], str]:
+    async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
         """The results, and what the stack says about its model. Raises ``Complaint``."""
         self._look()
         async with self.company.misbehaving(_FAULTLESS), connected(self.url) as client:

@@ -10,7 +10,7 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 @dataclass(frozen=True)
-class Result:
+class DemoResult:
     observed: Observed
     problems: tuple[str, ...]
 
@@ -35,17 +35,17 @@ class Result:
         }
 
 
-def judge(observed: Observed) -> Result:
-    return Result(observed, problems(observed))
+def judge(observed: Observed) -> DemoResult:
+    return DemoResult(observed, problems(observed))
 
 
-def demo_json(results: Sequence[Result], notice: str, seconds: float) -> JsonObject:
+def demo_json(results: Sequence[DemoResult], notice: str, seconds: float) -> JsonObject:
     tasks: list[Json] = [result.as_json() for result in results]
     ok = all(result.ok for result in results)
     return {"ok": ok, "tasks": tasks, "model_notice": notice or None, "milliseconds": round(seconds * 1000)}
 
 
-def demo_table(results: Sequence[Result], notice: str, seconds: float) -> Table:
+def demo_table(results: Sequence[DemoResult], notice: str, seconds: float) -> Table:
     title = f"Demo: {sum(r.ok for r in results)} of {len(results)} tasks held, {seconds:.1f} s"
     table = Table("", "task", "ended", "states", "calls", "writes", title=title, caption=notice or None)
     for result in results:
@@ -53,12 +53,12 @@ def demo_table(results: Sequence[Result], notice: str, seconds: float) -> Table:
     return table
 
 
-def demo_problems(results: Sequence[Result]) -> list[str]:
+def demo_problems(results: Sequence[DemoResult]) -> list[str]:
     """One line for each thing that did not hold."""
     return [f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems]
 
 
-def _row(result: Result) -> tuple[str, ...]:
+def _row(result: DemoResult) -> tuple[str, ...]:
     observed = result.observed
     return (
         "[green]ok[/]" if result.ok else "[red]no[/]",

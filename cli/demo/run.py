@@ -8,7 +8,7 @@ from cli.console import Complaint, err
 from cli.demo.books import Books
 from cli.demo.checks import Observed
 from cli.demo.company import Company
-from cli.demo.tasks import DemoTask, Said
+from cli.demo.tasks import DemoTask, DemoTurn
 from cli.gateway.client import GatewayClient
 from cli.gateway.live import LiveStory, follow
 from cli.gateway.messages import Event, TaskView, Utterance
@@ -46,7 +46,7 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
     return Observed(task, tuple(views), before, waiting, pictures[-1], time.monotonic() - began, tuple(events))
 
 
-async def _within_bound(saying: Coroutine[None, None, Turn], said: Said) -> Turn:
+async def _within_bound(saying: Coroutine[None, None, Turn], said: DemoTurn) -> Turn:
     try:
         async with asyncio.timeout(TURN_SECONDS):
             return await saying
@@ -54,7 +54,7 @@ async def _within_bound(saying: Coroutine[None, None, Turn], said: Said) -> Turn
         raise Complaint(f"{said.text!r} was not answered within {TURN_SECONDS:.0f} seconds.") from None
 
 
-async def _say(said: Said, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:
+async def _say(said: DemoTurn, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:
     utterance = Utterance(said.text, said.by, task_id=task_id)
     if quiet:
         return await follow(client, utterance, None)

@@ -1,7 +1,7 @@
 """The tasks of the demo, in their order, over the example company's own data."""
 
-from cli.demo.books import Change
-from cli.demo.tasks import MANAGER, DemoTask, ListOf, Said
+from cli.demo.books import BookChange
+from cli.demo.tasks import MANAGER, DemoTask, DemoTurn, ListOf
 
 _READS_FIRST = ("DECOMPOSE", "ASSESS")
 _WRITES = (*_READS_FIRST, "POLICY_CHECK", "MUTATE", "COMPLETE")
@@ -10,11 +10,11 @@ _LEAVER = "EMP-404"
 _LEAVERS_ACCESS = ("ACC-9032", "ACC-9033", "ACC-9034", "ACC-9035")
 
 
-def _row(table: str, row: str, **cells: str | int) -> tuple[Change, ...]:
-    return tuple(Change(table, row, column, value) for column, value in cells.items())
+def _row(table: str, row: str, **cells: str | int) -> tuple[BookChange, ...]:
+    return tuple(BookChange(table, row, column, value) for column, value in cells.items())
 
 
-def _message(number: int, recipient: str) -> tuple[Change, ...]:
+def _message(number: int, recipient: str) -> tuple[BookChange, ...]:
     """One more message in the outbox; its words are the worker's own."""
     key = f"MSG-{number}"
     return _row("outbox", key, id=key, recipient=recipient)
@@ -24,7 +24,7 @@ _CLAIMS = (
     DemoTask(
         "within limits",
         "an expense claim inside the policy is approved, written once and read back",
-        (Said("Approve expense claim EXP-1002.", "completed"),),
+        (DemoTurn("Approve expense claim EXP-1002.", "completed"),),
         (*_row("budgets", "BUD-01", spent_cents=4323640), *_row("expenses", "EXP-1002", status="approved")),
         ("approve_expense",),
         passes=_WRITES,
@@ -32,7 +32,7 @@ _CLAIMS = (
     DemoTask(
         "approved by a manager",
         "a claim over the limit waits; a manager approves it in a second turn; only then is it written",
-        (Said("Approve expense claim EXP-1001.", "input-required"), Said("approve", "completed", MANAGER)),
+        (DemoTurn("Approve expense claim EXP-1001.", "input-required"), DemoTurn("approve", "completed", MANAGER)),
         (*_row("budgets", "BUD-05", spent_cents=1523900), *_row("expenses", "EXP-1001", status="approved")),
         ("approve_expense",),
         passes=(*_GATED, "COMPLETE"),
@@ -40,21 +40,21 @@ _CLAIMS = (
     DemoTask(
         "rejected by a manager",
         "its twin, the same sum from the same budget, waits too; the manager says no; nothing is written",
-        (Said("Approve expense claim EXP-1000.", "input-required"), Said("reject", "rejected", MANAGER)),
+        (DemoTurn("Approve expense claim EXP-1000.", "input-required"), DemoTurn("reject", "rejected", MANAGER)),
         passes=(*_READS_FIRST, "POLICY_CHECK", "APPROVAL_GATE"),
         avoids=("MUTATE",),
     ),
     DemoTask(
         "blocked by policy",
         "a claim of a category that the company never pays is refused, and nothing is written",
-        (Said("Approve expense claim EXP-1008.", "rejected"),),
+        (DemoTurn("Approve expense claim EXP-1008.", "rejected"),),
         passes=(*_READS_FIRST, "POLICY_CHECK"),
         avoids=("MUTATE",),
     ),
     DemoTask(
         "a question",
         "a question is answered by reading alone, as an exact list",
-        (Said("Which expense claims are pending? Answer with a JSON list of their ids.", "completed"),),
+        (DemoTurn("Which expense claims are pending? Answer with a JSON list of their ids.", "completed"),),
         answer=ListOf("expenses", "status", "pending"),
         passes=(*_READS_FIRST, "COMPLETE"),
         avoids=("COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE"),
@@ -66,7 +66,7 @@ _PROCESSES = (
         "invoice reconciliation",
         "an invoice is over its purchase order: the variance is computed exactly to the cent, and flagged",
         (
-            Said(
+            DemoTurn(
                 "Flag invoice INV-6001 with the difference between the invoice and its purchase order,"
                 " because its reconciliation does not come out even.",
                 "completed",
@@ -81,7 +81,7 @@ _PROCESSES = (
         "offboarding",
         "a leaver's access is revoked in the order that the company insists on, then the account, then a notice",
         (
-            Said(
+            DemoTurn(
                 f"Offboard employee {_LEAVER}. Revoke all active access of employee {_LEAVER},"
                 " then deactivate the employee and notify EMP-118 that the account is closed.",
                 "completed",
@@ -101,8 +101,8 @@ _PROCESSES = (
         "procurement",
         "a purchase over the limit waits for a manager; once approved it is booked, and the vendor is told",
         (
-            Said("Approve purchase order PO-7021 and notify the vendor that it is approved.", "input-required"),
-            Said("approve", "completed", MANAGER),
+            DemoTurn("Approve purchase order PO-7021 and notify the vendor that it is approved.", "input-required"),
+            DemoTurn("approve", "completed", MANAGER),
         ),
         (
             *_row("budgets", "BUD-01", spent_cents=5042440),
@@ -118,7 +118,7 @@ _PROCESSES = (
         "a broken service level",
         "the credit is a tenth of the fee; the customer is told; a rule then takes the case further, to legal",
         (
-            Said(
+            DemoTurn(
                 "Service level SLA-1401 is broken. Record an SLA credit of 10% of the monthly fee for incident INC-1501"
                 " under SLA-1401, because checkout was down too long. Notify customer CUS-810 that the credit is"
                 " recorded.",
@@ -141,7 +141,7 @@ _PROCESSES = (
     DemoTask(
         "an unknown kind",
         "no process is made for handing out equipment: it is done as a general one",
-        (Said("Handle the equipment request of EMP-451. Assign asset AST-1721 to employee EMP-451.", "completed"),),
+        (DemoTurn("Handle the equipment request of EMP-451. Assign asset AST-1721 to employee EMP-451.", "completed"),),
         _row("assets", "AST-1721", employee_id="EMP-451", status="assigned"),
         ("assign_asset",),
         process_type="general",
@@ -154,7 +154,7 @@ _MISHAPS = (
         "a renamed column",
         "a read names a column that has another name by now: the new name is found, and the read made again",
         (
-            Said(
+            DemoTurn(
                 'Query the table "incidents" with filter column "status" and filter value "open".'
                 " Answer with a JSON list of their ids.",
                 "completed",
@@ -169,7 +169,7 @@ _MISHAPS = (
     DemoTask(
         "a lost reply",
         "the company writes and its answer is lost: the write is found by reading back, and not made again",
-        (Said("Approve expense claim EXP-1009.", "completed"),),
+        (DemoTurn("Approve expense claim EXP-1009.", "completed"),),
         (*_row("budgets", "BUD-02", spent_cents=630900), *_row("expenses", "EXP-1009", status="approved")),
         ("approve_expense",),
         passes=_WRITES,

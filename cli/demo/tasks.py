@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from cli.gateway.messages import Speaker
 
 CLERK = Speaker("casey")
@@ -10,7 +10,7 @@ MANAGER = Speaker("dana", ("approver",), ("manager",))
 
 
 @dataclass(frozen=True)
-class Said:
+class DemoTurn:
     """One turn, and where the task must stand after it. Nothing may be written before the last turn."""
 
     text: str
@@ -35,8 +35,8 @@ class DemoTask:
 
     name: str
     shows: str
-    turns: tuple[Said, ...]
-    changes: tuple[Change, ...] = ()
+    turns: tuple[DemoTurn, ...]
+    changes: tuple[BookChange, ...] = ()
     writes: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     answer: ListOf | None = None

@@ -24,7 +24,7 @@ _LONG = 160
 
 
 @dataclass(frozen=True)
-class Line:
+class StoryLine:
     """One line: what kind of thing happened, what, and how it looks."""
 
     kind: str
@@ -32,18 +32,18 @@ class Line:
     style: str
 
 
-def line_of(event: Event) -> Line | None:
+def line_of(event: Event) -> StoryLine | None:
     """The line of an event; None for what nobody needs to see."""
     if event.kind in _HIDDEN:
         return None
-    return Line(event.kind, _text(event.data), _STYLES.get(event.kind, ""))
+    return StoryLine(event.kind, _text(event.data), _STYLES.get(event.kind, ""))
 
 
-def plain_line_of(event: Event) -> Line | None:
+def plain_line_of(event: Event) -> StoryLine | None:
     """What a person wants to know of it: what is read, planned, decided and written; None for all the rest."""
     say = _PLAIN.get(event.kind)
     text = say(event.data) if say else ""
-    return Line(event.kind, text, _STYLES.get(event.kind, "")) if text else None
+    return StoryLine(event.kind, text, _STYLES.get(event.kind, "")) if text else None
 
 
 def _say_state(data: Mapping[str, Json]) -> str:

@@ -53,7 +53,7 @@ class StackOptions:
 
 
 @dataclass(frozen=True)
-class Ports:
+class StackPorts:
     """One free port for each process but the gateway, whose port is the caller's choice."""
 
     planner: int
@@ -67,7 +67,7 @@ class Ports:
         return 4 + executors
 
     @classmethod
-    def of(cls, free: tuple[int, ...]) -> "Ports":
+    def of(cls, free: tuple[int, ...]) -> "StackPorts":
         return cls(planner=free[0], company=free[1], policy=free[2], learner=free[3], executors=free[4:])
 
 
@@ -84,7 +84,7 @@ class ProcessSpec:
 
 
 def plan_stack(
-    options: StackOptions, ports: Ports, redis_url: str, queue_redis_url: str = ""
+    options: StackOptions, ports: StackPorts, redis_url: str, queue_redis_url: str = ""
 ) -> tuple[ProcessSpec, ...]:
     """The processes of a stack, in the order in which they are started. No queue of its own: the caller's, if any."""
     base = _base(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
@@ -141,7 +141,7 @@ def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
     return ProcessSpec("policy", ("services.policy",), url_of(port), stops=3, environ=_bound(base, port))
 
 
-def _learner(options: StackOptions, ports: Ports, base: Mapping[str, str]) -> ProcessSpec:
+def _learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
     """Facts are found by the same model as everything else, unless the caller says otherwise."""
     environ = _bound({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
     environ |= _archive(options) | ({} if environ["LEARN_KNOWLEDGE"] == "off" else _model(options, ports))
@@ -178,7 +178,7 @@ def _assessments(options: StackOptions) -> dict[str, str]:
     return {"ASSESSMENT_KEY": key} if key else {}
 
 
-def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[str, str]) -> ProcessSpec:
+def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
     port = ports.executors[number]
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
     environ = (
@@ -201,7 +201,7 @@ def _assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
 
 
-def _model(options: StackOptions, ports: Ports) -> dict[str, str]:
+def _model(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     if not options.uses_planner:
         return {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
@@ -214,7 +214,7 @@ def _brainos(options: StackOptions) -> dict[str, str]:
     return {name: options.environ[name] for name in _BRAINOS_SECRETS if name in options.environ}
 
 
-def _tools(options: StackOptions, ports: Ports) -> dict[str, str]:
+def _tools(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     """The tool server, and the tenant whose standing policy speaks about its tools."""
     told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
     return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told

@@ -15,7 +15,7 @@ from services.assessor.bootstrap import build
 from services.assessor.checking import check
 from services.assessor.core.days.generation import DIFFICULTIES
 from services.assessor.generating import write_days
-from services.assessor.settings import GreenAgentConfig, Settings, older_names
+from services.assessor.settings import AssessorSettings, GreenAgentConfig, older_names
 from shared.infra.counted_app import counted
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         return _days(arguments[1:])
     options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
     try:
-        settings = read_settings(Settings, **{**older_names(), **options})
+        settings = read_settings(AssessorSettings, **{**older_names(), **options})
         with tracing(settings, "assessor") as tracer:
             app = build(settings, tracer=tracer)
             configure_logging("assessor", settings.log_level, settings.log_format)

@@ -12,11 +12,11 @@ from services.assessor.entrypoints.app import application
 from services.assessor.entrypoints.card import agent_card
 from services.assessor.entrypoints.executor import GreenAgentExecutor
 from services.assessor.rooms import GreenAgents
-from services.assessor.settings import Settings
+from services.assessor.settings import AssessorSettings
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
-def build(settings: Settings, models: Models | None = None, tracer: Tracer = NO_TRACER) -> ASGIApp:
+def build(settings: AssessorSettings, models: Models | None = None, tracer: Tracer = NO_TRACER) -> ASGIApp:
     """The application; its simulators end with it."""
     agents = GreenAgents(settings, models, tracer)
 

@@ -12,8 +12,8 @@ from services.assessor.adapters.provider_models import ProviderModel, provider_n
 from services.assessor.adapters.rehearsal import Rehearsal, rehearse_world
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.wall_clock import WallClock
-from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, SharedWorld, World, WorldHost
-from services.assessor.core.assessment import Assessment, AssessmentConfig, Models, Task
+from services.assessor.adapters.worlds import BorrowedWorld, OwnProcess, RunningSimulator, SharedWorld, WorldHost
+from services.assessor.core.assessment import AssessmentConfig, Models, RunningAssessment, Task
 from services.assessor.core.evaluation import Evaluators
 from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.ports import Emitter, Participant, ParticipantFailed
@@ -56,7 +56,7 @@ class GreenAgent:
             SharedWorld(simulator, context_id or str(uuid4())) if simulator else _own_process(self._config, ues_port)
         )
         self._client: AsyncUESClient | None = None
-        self._running: Assessment | None = None
+        self._running: RunningAssessment | None = None
         self._turn = asyncio.Lock()
 
     @property
@@ -98,7 +98,7 @@ class GreenAgent:
         async with self._turn:
             config = _config(self._config, assessment_config or {})
             task = Task(task_id, scenario, evaluators, config, self._world.public_url)
-            self._running = Assessment(self._client, purple_client, emitter, self._models, WallClock(), task)
+            self._running = RunningAssessment(self._client, purple_client, emitter, self._models, WallClock(), task)
             try:
                 return await self._guarded(self._running.run())
             except Exception as error:
@@ -174,7 +174,7 @@ def running_simulator(config: GreenAgentConfig) -> WorldHost | None:
     return RunningSimulator(config.simulator_url, config.simulator_public_url, key)
 
 
-def _own_process(config: GreenAgentConfig, port: int) -> World:
+def _own_process(config: GreenAgentConfig, port: int) -> BorrowedWorld:
     return OwnProcess(UESServerManager(port, config.ues_host, config.ues_health_timeout), config.ues_public_host)
 
 

@@ -118,7 +118,7 @@ class GreenAgentConfig(BaseSettings):
         return bool(self.anthropic_api_key or self.anthropic_base_url)
 
 
-class Settings(GreenAgentConfig, TracingSettings, LogSettings):
+class AssessorSettings(GreenAgentConfig, TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given on loopback."""
 
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")

@@ -12,7 +12,7 @@ gc.disable()  # whatever is imported stays: looking for garbage in it costs a qu
 
 from services.executor.adapters.file_tenants import BadTenantFile
 from services.executor.bootstrap import carry_out_turns, show_tools
-from services.executor.settings import Settings
+from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
         return show_replay(arguments[1:])
     try:
-        settings = read_settings(Settings)
+        settings = read_settings(ExecutorSettings)
         configure_logging("executor", settings.log_level, settings.log_format)
         with tracing(settings, "executor") as tracer:
             uvloop.run(carry_out_turns(settings, tracer=tracer))

@@ -27,7 +27,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.standing import Standing
+from services.executor.adapters.standing import ServerHealth
 from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
@@ -49,7 +49,7 @@ from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.models import Tier
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
-from services.executor.settings import CredentialSettings, Settings
+from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
@@ -65,7 +65,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
 
 
-async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
+async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
     """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = Bounds(settings.journal_steps, settings.journal_bytes)
@@ -99,7 +99,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
             MontySandbox() as sandbox,
         ):
             breaking = BreakingTools(servers)
-            tools, standing = CountedTools(PatientTools(breaking), metrics), Standing(breaking, credentials)
+            tools, standing = CountedTools(PatientTools(breaking), metrics), ServerHealth(breaking, credentials)
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
             making, switched = RedisMade(redis), SwitchedTenants(stored(0.0), redis)
@@ -118,7 +118,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
             await brainos.close()
 
 
-def _files(settings: Settings) -> TaskFiles:
+def _files(settings: ExecutorSettings) -> TaskFiles:
     kept = settings.file_archive()
     if kept is None:
         return NoFiles()
@@ -126,7 +126,7 @@ def _files(settings: Settings) -> TaskFiles:
     return KeptFiles(kept, Guard(settings.files_reach), bounds)
 
 
-def _worlds(settings: Settings, redis: Redis) -> WorldKeys:
+def _worlds(settings: ExecutorSettings, redis: Redis) -> WorldKeys:
     """Who opens the worlds of assessments; without a key of its own the executor opens none."""
     keys = settings.assessment_keys
     return ParticipationKeys(RedisParticipations(redis, keys)) if keys else NoWorlds()
@@ -178,7 +178,7 @@ def _connection(wanted: WantedTools) -> Connection:
     return next(known, plain)
 
 
-def _ceilings(settings: Settings) -> Ceilings:
+def _ceilings(settings: ExecutorSettings) -> Ceilings:
     """What a task may use. A call may be served by the tier's model or by its fallback, so the dearer one counts."""
     tiers = {
         Tier.HAIKU: (settings.haiku_model, settings.fallback_model),
@@ -188,24 +188,24 @@ def _ceilings(settings: Settings) -> Ceilings:
     return Ceilings(settings.task_tokens, int(settings.task_money * NANO), tariff)
 
 
-def fallbacks(settings: Settings) -> dict[Tier, str]:
+def fallbacks(settings: ExecutorSettings) -> dict[Tier, str]:
     """``FALLBACK_MODEL`` for every tier; but the lower tier's model makes no plan of writes for want of another."""
     lower = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
 
 
-def _brainos(settings: Settings) -> BrainOS | None:
+def _brainos(settings: ExecutorSettings) -> BrainOS | None:
     if Orchestrating.BRAINOS not in settings.orchestrators:
         return None
     account = Account(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
     return BrainOS(account, settings.brainos_timeout)
 
 
-def _tiers(settings: Settings) -> dict[Tier, str]:
+def _tiers(settings: ExecutorSettings) -> dict[Tier, str]:
     return {Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model}
 
 
-def _model(settings: Settings, tracer: Tracer) -> LateModel:
+def _model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
     def load() -> ClosableModel:
         from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
 

@@ -79,7 +79,7 @@ class CredentialSettings(BaseSettings):
     )
 
 
-class Settings(
+class ExecutorSettings(
     RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings, TracingSettings, AssessmentSettings, LogSettings
 ):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.

@@ -12,7 +12,7 @@ gc.disable()  # whatever is imported stays: looking for garbage in it costs a si
 
 from services.gateway.bootstrap import build, leaving_of
 from services.gateway.first_key import FIRST_KEY, first_key_command
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.infra.logged_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return first_key_command(words[1:])
     given = {_SETTINGS[key]: value for key, value in vars(_options(words)).items() if value is not None}
     try:
-        settings = read_settings(Settings, **given)
+        settings = read_settings(GatewaySettings, **given)
     except CannotStart as problem:
         return refused(problem)
     configure_logging("gateway", settings.log_level, settings.log_format)

@@ -69,7 +69,7 @@ from services.gateway.features.tenants.store import RedisSpending, RedisTenants
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.openapi.document import DescribedApp
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     IdentityWiring,
     MetricsWiring,
@@ -114,11 +114,11 @@ def create_app(
     return app
 
 
-def leaving_of(settings: Settings) -> Leaving:
+def leaving_of(settings: GatewaySettings) -> Leaving:
     return Leaving(settings.drain_seconds, settings.grace_seconds)
 
 
-def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
+def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
     """The application; its connections are opened when it starts and closed when it stops.
 
     ``leaving`` is told when that comes.
@@ -216,7 +216,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _rules(settings: Settings) -> Rules:
+def _rules(settings: GatewaySettings) -> Rules:
     return Rules(
         blocking_limit=settings.blocking_limit,
         loopback_endpoints=settings.profile == "embedded",

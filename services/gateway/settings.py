@@ -138,7 +138,7 @@ class LimitSettings(BaseSettings):
         )
 
 
-class Settings(
+class GatewaySettings(
     CardSettings,
     IdentitySettings,
     LimitSettings,

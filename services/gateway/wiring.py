@@ -44,7 +44,7 @@ from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.domain.outgoing import files_reach, webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.installation import Installation
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 class MetricsWiring:
-    def __init__(self, settings: Settings, state: Redis) -> None:
+    def __init__(self, settings: GatewaySettings, state: Redis) -> None:
         self.metrics = Metrics("gateway")
         self._page = MetricsPage(self.metrics, (Installation(state),))
         self._host, self._port = settings.host, settings.metrics_port
@@ -176,7 +176,7 @@ async def noticing(
 
 
 def participation(
-    settings: Settings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
+    settings: GatewaySettings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
 ) -> ParticipationService:
     keys = settings.assessment_keys
     return ParticipationService(
@@ -190,13 +190,13 @@ def participation(
     )
 
 
-def message_files(settings: Settings) -> MessageFiles:
+def message_files(settings: GatewaySettings) -> MessageFiles:
     reach = files_reach(settings.files_allowed_hosts, loopback=settings.profile == "embedded")
     return MessageFiles(settings.file_archive(), reach, settings.files_per_message, settings.file_bytes)
 
 
 def console_routes(
-    desks: ConsoleServices, state: Redis, identity: Identity, settings: Settings, clock: Callable[[], datetime]
+    desks: ConsoleServices, state: Redis, identity: Identity, settings: GatewaySettings, clock: Callable[[], datetime]
 ) -> list[BaseRoute]:
     assets = ConsoleAssets()
     room = ConsoleContext(
@@ -211,7 +211,7 @@ def console_routes(
 
 
 def mcp_side(
-    settings: Settings, desk: TaskService, lists: TaskListService, approvals: ApprovalService, identity: Identity
+    settings: GatewaySettings, desk: TaskService, lists: TaskListService, approvals: ApprovalService, identity: Identity
 ) -> "McpSide | None":
     """The MCP server, where it is switched on: its SDK is loaded there alone."""
     if not settings.mcp_server:

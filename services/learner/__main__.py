@@ -10,7 +10,7 @@ import uvloop
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
 from services.learner.bootstrap import learn
-from services.learner.settings import Settings
+from services.learner.settings import LearnerSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
         return report_command(arguments[1:])
     try:
-        settings = read_settings(Settings)
+        settings = read_settings(LearnerSettings)
         configure_logging("learner", settings.log_level, settings.log_format)
         with tracing(settings, "learner") as tracer:
             uvloop.run(learn(settings, tracer))

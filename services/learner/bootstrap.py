@@ -17,7 +17,7 @@ from services.learner.entrypoints.http import health_app
 from services.learner.entrypoints.loops import consume, keep_share
 from services.learner.rooms.files import file_room
 from services.learner.rooms.memory import memory_room
-from services.learner.settings import Settings
+from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage
 from shared.infra.process import tune_gc
@@ -29,7 +29,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 log = structlog.get_logger()
 
 
-async def learn(settings: Settings, tracer: Tracer = NO_TRACER) -> None:
+async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
     """The service, until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
@@ -39,7 +39,7 @@ async def learn(settings: Settings, tracer: Tracer = NO_TRACER) -> None:
         await redis.aclose()
 
 
-async def _serve(settings: Settings, redis: Redis, tracer: Tracer) -> None:
+async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> None:
     owner = _owner()
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds, beside=REMEMBERING)
     learner = Learner(outcomes, RedisMemory(redis), tracer)

@@ -29,7 +29,7 @@ class ReportSettings(BaseSettings):
     s3_reports_prefix: str = Field(default=REPORTS_PREFIX)
 
 
-class Found(NamedTuple):
+class FoundReports(NamedTuple):
     """The newest report first; ``unread`` is what was no report, with its reason."""
 
     reports: Sequence[Report]
@@ -52,7 +52,7 @@ def report_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _as_json(chosen: Sequence[Report], found: Found, training: Prepared) -> dict[str, JsonValue]:
+def _as_json(chosen: Sequence[Report], found: FoundReports, training: Prepared) -> dict[str, JsonValue]:
     reports: list[JsonValue] = [as_json(report) for report in chosen]
     rows: list[JsonValue] = [*training.rows]
     return {
@@ -64,11 +64,11 @@ def _as_json(chosen: Sequence[Report], found: Found, training: Prepared) -> dict
     }
 
 
-def _in_files(files: Sequence[Path]) -> Found:
+def _in_files(files: Sequence[Path]) -> FoundReports:
     return _read((str(file), file.read_bytes()) for file in files)
 
 
-async def _in_bucket(bucket: str, most: int) -> Found:
+async def _in_bucket(bucket: str, most: int) -> FoundReports:
     """The newest objects, some more than are asked for: by their own time they may stand in another order."""
     settings = read_settings(ReportSettings, **({"s3_training_bucket": bucket} if bucket else {}))
     if not settings.s3_training_bucket:
@@ -85,7 +85,7 @@ async def _in_bucket(bucket: str, most: int) -> Found:
     return _read(contents)
 
 
-def _read(contents: Iterable[tuple[str, bytes]]) -> Found:
+def _read(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
     reports: list[Report] = []
     unread: list[str] = []
     for name, content in contents:
@@ -93,7 +93,7 @@ def _read(contents: Iterable[tuple[str, bytes]]) -> Found:
             reports.append(read_report(name, content))
         except BadReport as bad:
             unread.append(str(bad))
-    return Found(sorted(reports, key=lambda report: report.at, reverse=True), unread)
+    return FoundReports(sorted(reports, key=lambda report: report.at, reverse=True), unread)
 
 
 def _complain(sentence: str) -> int:

@@ -11,7 +11,7 @@ from shared.infra.redis import START_SECONDS, RedisUrl
 from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(TrainingSettings, FileSettings, MemorySettings, TracingSettings, LogSettings):
+class LearnerSettings(TrainingSettings, FileSettings, MemorySettings, TracingSettings, LogSettings):
     """Only ``REDIS_URL`` must be given. ``lease_seconds``: how long a partition of a dead learner stays unread."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

@@ -20,7 +20,7 @@ _LIVES_MS = 60_000
 _LIMITS: tuple[Argument, ...] = (_OVERDUE_MS, _LOOKS)
 
 
-class Standing(NamedTuple):
+class InstallationGauges(NamedTuple):
     """In the order in which ``gauge.lua`` tells them."""
 
     due: int = 0
@@ -64,10 +64,10 @@ class Installation(Reading):
         metrics.put(names.LEARNERS_ALIVE, learners)
         _put(metrics, standing)
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> InstallationGauges:
         """Also raises ``StoreUnavailable``."""
         rows = [_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
-        summed = Standing(*map(sum, zip(*rows, strict=True)))
+        summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
         oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)
         return summed._replace(oldest_us=oldest, oldest_asked_ms=asked)
 
@@ -81,13 +81,13 @@ def _call(one: keys.PartitionKeys) -> Call:
     return [*sets, one.outcomes, one.dead, one.dead_turns, one.doubting], _LIMITS
 
 
-def _row(reply: Reply) -> Standing:
+def _row(reply: Reply) -> InstallationGauges:
     """Of the applied outcomes the newest of each partition stays."""
-    row = Standing(*map(int, cast("list[str | int]", reply)))
+    row = InstallationGauges(*map(int, cast("list[str | int]", reply)))
     return row._replace(behind=max(0, row.behind - 1))
 
 
-def _put(metrics: Metrics, now: Standing) -> None:
+def _put(metrics: Metrics, now: InstallationGauges) -> None:
     metrics.put(names.SESSIONS_WAITING, now.due)
     metrics.put(names.SESSIONS_PUT_OFF, now.put_off)
     metrics.put(names.OLDEST_WAITING, now.oldest_us / 1_000_000)

@@ -119,7 +119,7 @@ def _folder(module: str) -> str:
 def _files(folders: Iterable[str], without: Iterable[str] = ()) -> list[Path]:
     left_out = [ROOT / folder for folder in without]
     every = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-    return sorted(path for path in every if not any(path.is_relative_to(folder) for folder in left_out))
+    return sorted({path for path in every if not any(path.is_relative_to(folder) for folder in left_out)})
 
 
 def _header(tree: ast.Module) -> int:

@@ -21,7 +21,6 @@ ALLOWED = {
     "wrapped": "what functools and libraries call the function inside a decorator",
     "up": "the command `purple up`",
     "restored": "the command `purple restored`",
-    "Settings": "each service has one, in its settings.py",
 }
 PARTICIPLES = frozenset(
     "beaten begun bitten blown born borne bought bound bred broken brought built burnt caught chosen dealt done"

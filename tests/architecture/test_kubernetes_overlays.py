@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 from promql_parser import parse
 
-from services.executor.settings import Settings as ExecutorSettings
+from services.executor.settings import ExecutorSettings as ExecutorSettings
 from services.gateway.edge.kept_alive import JSON_BEAT, SSE_BEAT
-from services.gateway.settings import Settings as GatewaySettings
+from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain import metric_names
 from shared.infra.main_server import KEEP_ALIVE_SECONDS
 from tests.deployment import prometheus_rule

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from services.assessor.adapters.kept_tasks import KeptTasks
 from services.assessor.bootstrap import build
-from services.assessor.settings import Settings, older_names
+from services.assessor.settings import AssessorSettings, older_names
 from shared.contracts.assessment.base import JsonObject
 from shared.infra.starting import CannotStart, read_settings
 from shared.infra.ues.client import AsyncUESClient
@@ -33,9 +33,9 @@ STEPS = (
 pytestmark = pytest.mark.promise("assessor.a2a")
 
 
-def settings(root: Path, **changes: object) -> Settings:
+def settings(root: Path, **changes: object) -> AssessorSettings:
     given = {"scenarios_dir": root, "anthropic_api_key": "", "anthropic_base_url": "", **changes}
-    return Settings.model_validate(given)
+    return AssessorSettings.model_validate(given)
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ async def test_whoever_has_no_key_is_not_let_in(tmp_path: Path) -> None:
 )
 def test_a_setting_that_cannot_be_used_stops_the_start(given: dict[str, object], named: str) -> None:
     with pytest.raises(CannotStart, match=named):
-        read_settings(Settings, **given)
+        read_settings(AssessorSettings, **given)
 
 
 def test_settings_are_read_under_their_older_names_too() -> None:

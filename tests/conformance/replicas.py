@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from cli.stack.free_ports import free_ports
 from services.gateway.bootstrap import build
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.words import Role
 from shared.infra.archive_open import new_key
@@ -92,5 +92,5 @@ async def _record(redis: Redis) -> None:
 async def _serve(stack: AsyncExitStack, said: Mapping[str, object]) -> int:
     """One replica; its port."""
     listener, origin = stack.enter_context(listening())
-    await stack.enter_async_context(serving_on(listener, build(Settings.model_validate(said))))
+    await stack.enter_async_context(serving_on(listener, build(GatewaySettings.model_validate(said))))
     return int(origin.rpartition(":")[2])

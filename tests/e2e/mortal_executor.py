@@ -22,7 +22,7 @@ from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
-from services.executor.settings import Settings
+from services.executor.settings import ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.infra.process import configure_logging, dies_with_parent
 from tests.e2e.fuse import FUSE, Fuse
@@ -47,7 +47,7 @@ class MortalWorker(RunsTurns):
 
 
 def main(arguments: Sequence[str]) -> None:
-    settings = Settings()
+    settings = ExecutorSettings()
     configure_logging("mortal")
     asyncio.run(_warm_up(settings))
     gc.collect()
@@ -61,13 +61,13 @@ def main(arguments: Sequence[str]) -> None:
             _fork(settings, ends_with_us)
 
 
-async def _warm_up(settings: Settings) -> None:
+async def _warm_up(settings: ExecutorSettings) -> None:
     """What a first discovery prepares, every fork has."""
     async with McpTools() as mcp:
         await mcp.discover(Connection(id="default", url=settings.green_agent_mcp_url))
 
 
-def _fork(settings: Settings, ends_with_us: Callable[[], None]) -> None:
+def _fork(settings: ExecutorSettings, ends_with_us: Callable[[], None]) -> None:
     if os.fork() == 0:
         ends_with_us()
         asyncio.run(carry_out_turns(settings, MortalWorker))

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from services.assessor.bootstrap import build
-from services.assessor.settings import Settings
+from services.assessor.settings import AssessorSettings
 from shared.domain.exact_json import loads_object
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
@@ -74,7 +74,7 @@ async def test_a_run_that_breaks_leaves_those_before_it_kept(tmp_path: Path) -> 
     written(tmp_path / "scenarios")
     given = {"scenarios_dir": tmp_path / "scenarios", "anthropic_api_key": "", "anthropic_base_url": ""}
     async with simulator() as ues:
-        settings = Settings.model_validate({**given, "simulator_url": ues, "simulator_admin_key": ADMIN})
+        settings = AssessorSettings.model_validate({**given, "simulator_url": ues, "simulator_admin_key": ADMIN})
         async with serving(build(settings)) as assessor, reached(_Once(Gold())) as agent:
             asked = ("--scenario", SCENE, "--agent", agent.url, "--assessor", assessor, "--runs", "2")
             done = await purple("assess", *asked, "--dir", str(tmp_path / "kept"))

@@ -17,7 +17,7 @@ from services.executor.core.authorize import approval_gate
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.contracts.approval import Approval
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
@@ -247,7 +247,7 @@ async def gateway_on(port: int, redis_url: str, **settings: object) -> AsyncIter
     with listening(port) as (listener, origin):
         url = f"{origin}/"
         values = {"redis_url": redis_url, "profile": "embedded", "purple_agent_card_url": url, **settings}
-        async with serving_on(listener, build(Settings.model_validate(values))):
+        async with serving_on(listener, build(GatewaySettings.model_validate(values))):
             yield url
 
 

@@ -11,10 +11,10 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from cli.assess.asked import Wanted, assessed
+from cli.assess.asked import WantedRun, assessed
 from cli.console import Complaint
 from services.assessor.bootstrap import build
-from services.assessor.settings import Settings
+from services.assessor.settings import AssessorSettings
 from services.gateway.first_key import first_key
 from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER
 from shared.contracts.assessment.updates import Update
@@ -52,13 +52,13 @@ async def _assessor(scenarios: Path) -> AsyncIterator[str]:
     async with simulator() as ues:
         given = {"scenarios_dir": scenarios, "anthropic_api_key": "", "anthropic_base_url": ""}
         world = {"simulator_url": ues, "simulator_admin_key": ADMIN}
-        async with serving(build(Settings.model_validate({**given, **world}))) as url:
+        async with serving(build(AssessorSettings.model_validate({**given, **world}))) as url:
             yield url
 
 
 async def test_an_agent_behind_keys_is_measured_and_its_key_stands_nowhere(scene: Scene) -> None:
     followed: list[Update] = []
-    wanted = Wanted(SCENE, scene.play.url, max_turns=2, turn_timeout=20)
+    wanted = WantedRun(SCENE, scene.play.url, max_turns=2, turn_timeout=20)
     with capture_logs() as logs:
         async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: scene.key}) as http:
             results = await assessed(scene.assessor, http, wanted, followed.append)
@@ -86,6 +86,6 @@ async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
 async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said: str, scene: Scene) -> None:
     async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
         with pytest.raises(Complaint, match=said):
-            await assessed(scene.assessor, http, Wanted(SCENE, scene.play.url), lambda _: None)
+            await assessed(scene.assessor, http, WantedRun(SCENE, scene.play.url), lambda _: None)
 
     assert scene.play.worker.works == []

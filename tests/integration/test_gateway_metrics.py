@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
 from cli.stack.free_ports import free_ports
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
@@ -54,7 +54,7 @@ async def test_requests_and_messages_are_shown_on_the_operators_port_alone(redis
 @pytest.mark.promise("metrics.not_public")
 def test_metrics_cannot_be_put_on_the_port_that_clients_reach() -> None:
     with pytest.raises(ValidationError, match="METRICS_PORT must be another port than PORT"):
-        Settings(redis_url="redis://here", authentication="keys", port=9010, metrics_port=9010)
+        GatewaySettings(redis_url="redis://here", authentication="keys", port=9010, metrics_port=9010)
 
 
 @pytest.mark.promise("metrics.requests")

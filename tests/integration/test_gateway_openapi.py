@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.integration.gateway_stage import at, stage
 
@@ -16,7 +16,7 @@ _NEW = {"A2A-Version": "1.0"}
 
 
 def _description() -> JsonObject:
-    app = build(Settings.model_validate({"redis_url": "redis://127.0.0.1:1", "profile": "embedded"}))
+    app = build(GatewaySettings.model_validate({"redis_url": "redis://127.0.0.1:1", "profile": "embedded"}))
     return dict(app.openapi())
 
 

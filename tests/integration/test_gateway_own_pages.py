@@ -5,7 +5,7 @@ import pytest
 from fastapi import FastAPI
 
 from services.gateway.bootstrap import build
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import loads_object
 
 pytestmark = pytest.mark.promise("identity.own_pages")
@@ -20,7 +20,7 @@ def _asking(app: FastAPI) -> httpx.AsyncClient:
 
 
 def _app(settings: dict[str, str]) -> FastAPI:
-    return build(Settings.model_validate(settings))
+    return build(GatewaySettings.model_validate(settings))
 
 
 @pytest.mark.parametrize("path", ["/approvals/a1", "/", "/message:send", "/console/sign-in", "/tenants/default/stop"])

@@ -19,7 +19,7 @@ from services.learner.core.training.seeding import Seeder
 from services.learner.entrypoints.errands import keep_importing
 from services.learner.entrypoints.memory_loops import keep_forgetting
 from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
-from services.learner.ports.files import Stored
+from services.learner.ports.files import StoredFile
 from shared.contracts.forget import ForgetRequest
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.infra.errands import Errands
@@ -30,7 +30,7 @@ _A_CASE = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-1
 
 class _Broken(RedisImportShelf):
     @override
-    async def read_stored(self, tenant: str) -> Stored:
+    async def read_stored(self, tenant: str) -> StoredFile:
         raise TypeError(tenant)
 
 

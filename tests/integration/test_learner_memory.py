@@ -16,7 +16,7 @@ from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.rememberer import Rememberer
-from services.learner.ports.memory import Change
+from services.learner.ports.memory import MemoryChange
 from shared.contracts.tenant_version import TenantVersion
 from shared.contracts.threshold import ThresholdKind, ThresholdOutcome
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
@@ -35,7 +35,7 @@ class Forgetful(RedisLore):
     """A store whose learner dies right after each step that it takes."""
 
     @override
-    async def keep(self, change: Change, version: str) -> bool:
+    async def keep(self, change: MemoryChange, version: str) -> bool:
         await super().keep(change, version)
         raise StoreUnavailable("killed")
 

@@ -13,7 +13,7 @@ from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.lesson import lesson_of
-from services.learner.ports.outcomes import DeadLetter, Delivery
+from services.learner.ports.outcomes import Delivery, UnlearnedOutcome
 from shared.domain.cases import CASES_KEPT
 from shared.domain.trend import DAYS_KEPT
 from shared.infra import keys
@@ -40,7 +40,7 @@ class DiesBeforeSettling(RedisOutcomes):
     """A learner's streams, whose learner is gone after it has learned and before it says so."""
 
     @override
-    async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
+    async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
         raise StoreUnavailable("killed")
 
 

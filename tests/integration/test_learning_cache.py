@@ -16,7 +16,7 @@ from services.executor.entrypoints.errands import keep_importing
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from services.learner.rooms.files import FileRoom, file_room
-from services.learner.settings import Settings
+from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.infra import keys
 from shared.infra.errands import Errands
@@ -34,7 +34,7 @@ PROCESS: JsonValue = {
 
 def _room(redis: Redis, redis_url: str, folder: Path, tenant: str = "acme") -> FileRoom:
     told = {"redis_url": redis_url, "rl_cache_dir": folder, "rl_cache_tenant": tenant, "rl_cache_seconds": 0.1}
-    return file_room(Settings.model_validate(told), redis, "one")
+    return file_room(LearnerSettings.model_validate(told), redis, "one")
 
 
 @asynccontextmanager
@@ -178,11 +178,11 @@ async def test_what_learners_wrote_themselves_is_not_kept_beside(redis: Redis, r
 
 
 def test_an_empty_setting_is_no_folder() -> None:
-    assert Settings.model_validate({"redis_url": "redis://x", "rl_cache_dir": ""}).rl_cache_dir is None
+    assert LearnerSettings.model_validate({"redis_url": "redis://x", "rl_cache_dir": ""}).rl_cache_dir is None
 
 
 def test_a_folder_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    settings = Settings.model_validate({"redis_url": "redis://x", "rl_cache_dir": tmp_path / "file" / "below"})
+    settings = LearnerSettings.model_validate({"redis_url": "redis://x", "rl_cache_dir": tmp_path / "file" / "below"})
     with pytest.raises(CannotStart, match="RL_CACHE_DIR"):
         file_room(settings, Redis(), "one")

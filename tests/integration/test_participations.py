@@ -7,7 +7,7 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 
 from services.executor.adapters.participation_keys import ParticipationKeys
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from shared.contracts.forget import ForgetScope
 from shared.infra.keys import participant_key, participation_key
 from shared.infra.participations import RedisParticipations
@@ -35,7 +35,7 @@ async def test_what_an_older_key_sealed_is_opened_until_that_key_is_dropped(redi
 @pytest.mark.promise("participant.key_sealed")
 def test_a_key_that_is_none_stops_the_start_and_is_not_told() -> None:
     with pytest.raises(CannotStart, match="ASSESSMENT_KEY cannot be used") as refused:
-        read_settings(Settings, redis_url="redis://x", profile="embedded", assessment_key=f"{OLD},guess-me")
+        read_settings(GatewaySettings, redis_url="redis://x", profile="embedded", assessment_key=f"{OLD},guess-me")
 
     assert "guess-me" not in str(refused.value)
 

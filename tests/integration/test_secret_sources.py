@@ -11,7 +11,7 @@ from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.credentials import ResolvedCredentials, open_credentials
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.adapters.secret_sources import Secrets
-from services.executor.adapters.standing import Standing
+from services.executor.adapters.standing import ServerHealth
 from services.executor.ports.credentials import CredentialHeader, CredentialUnavailable
 from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, reference
 from shared.contracts.tenant import Connection
@@ -182,7 +182,7 @@ async def test_a_file_that_holds_no_usable_secret_is_named(tmp_path: Path, conte
 async def test_health_counts_the_connections_that_have_no_credential_to_show(tmp_path: Path) -> None:
     """Once each, and until they have one; no address, no reference."""
     async with open_credentials(tmp_path) as credentials:
-        standing = Standing(BreakingTools(FakeToolServers()), credentials)
+        standing = ServerHealth(BreakingTools(FakeToolServers()), credentials)
         for _ in range(3):
             with pytest.raises(CredentialUnavailable):
                 await credentials.badge(connection("file:erp"))

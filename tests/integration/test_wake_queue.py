@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.mended import Mended
 from services.executor.core.turn.reaper import Reaper
-from services.executor.entrypoints.arq_worker import TakesSessions, WakeWorker, queue_pool
+from services.executor.entrypoints.arq_worker import OffersSessions, WakeWorker, queue_pool
 from services.executor.ports.sessions import Openings
 from shared.infra import keys
 from shared.infra.task_store import TaskStore
@@ -20,7 +20,7 @@ from tests.integration.state_stage import accepted, sessions_of
 Session = tuple[str, str]
 
 
-class Slots(TakesSessions):
+class Slots(OffersSessions):
     """A runner with so many slots, none of which falls free; what it was offered is noted."""
 
     def __init__(self, slots: int, of: dict[str, int] | None = None) -> None:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.contracts.approval import Approval
 from shared.domain.exact_json import loads
 from shared.domain.words import Strategy, TaskState
@@ -45,7 +45,9 @@ async def judge(task: PlainTask, folder: Path, strategy: Strategy = Strategy.FSM
     return Judged(_verdict(task, course, changes, expected), course.usage, needless)
 
 
-def _verdict(task: PlainTask, course: Course, changes: frozenset[Change], expected: frozenset[Change]) -> Verdict:
+def _verdict(
+    task: PlainTask, course: Course, changes: frozenset[BookChange], expected: frozenset[BookChange]
+) -> Verdict:
     if changes == expected and _answers(task, course.answer):
         return Verdict.RIGHT
     in_part = {(one.table, one.row) for one in changes} <= {(one.table, one.row) for one in expected}
@@ -59,7 +61,7 @@ def _needless(rules: Sequence[str], approval: Approval) -> list[str]:
     return [] if rules or own else [*approval.reasons] or ["nobody says why"]
 
 
-def _expected(task: PlainTask, folder: Path) -> frozenset[Change]:
+def _expected(task: PlainTask, folder: Path) -> frozenset[BookChange]:
     company = Company(folder)
     for name, arguments in (*task.writes, *task.besides):
         result, failed = company.call(name, arguments)

@@ -11,7 +11,7 @@ import structlog
 from cli.demo.books import Books
 from cli.demo.checks import Observed, problems
 from cli.demo.script import TASKS as DEMO
-from cli.demo.tasks import DemoTask, Said
+from cli.demo.tasks import DemoTask, DemoTurn
 from cli.gateway.messages import Event, TaskView
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object
@@ -116,7 +116,7 @@ def _data(event: TaskEvent) -> JsonObject:
     return data
 
 
-def _speaker(said: Said) -> Principal:
+def _speaker(said: DemoTurn) -> Principal:
     return Principal(id=said.by.name, roles=(Role.APPROVER,), levels=said.by.levels)
 
 

@@ -1,6 +1,6 @@
 """What a task left behind, in the words that the tests of the processes compare it with."""
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.contracts.task import TaskRecord
 from shared.domain.words import FsmState
 
@@ -47,16 +47,16 @@ def rules(task: TaskRecord) -> list[str]:
     return [*dict.fromkeys(str(rule["ruleId"]) for rule in triggered if isinstance(rule, dict))]
 
 
-def row(table: str, key: str, **cells: str | int | None) -> list[Change]:
+def row(table: str, key: str, **cells: str | int | None) -> list[BookChange]:
     """What these cells of a row became; a new row counts with each of its cells."""
-    return [Change(table, key, column, value) for column, value in cells.items()]
+    return [BookChange(table, key, column, value) for column, value in cells.items()]
 
 
-def message(number: int, recipient: str) -> list[Change]:
+def message(number: int, recipient: str) -> list[BookChange]:
     """One more message in the outbox; its words are the worker's own."""
     return row("outbox", f"MSG-{number}", id=f"MSG-{number}", recipient=recipient)
 
 
-def exactly(*parts: list[Change]) -> tuple[Change, ...]:
+def exactly(*parts: list[BookChange]) -> tuple[BookChange, ...]:
     """All changes of a database, in the order in which a stage shows them."""
     return tuple(sorted(change for part in parts for change in part))

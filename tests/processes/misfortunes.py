@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from cli.demo.books import Books, Change
+from cli.demo.books import BookChange, Books
 from cli.demo.tasks import DemoTask
 from cli.gateway.messages import Speaker
 from examples.company.faults import ToolFault
@@ -46,8 +46,8 @@ class Ran(NamedTuple):
     """A task as it stood after its last turn, and what it left."""
 
     record: TaskRecord
-    early: tuple[Change, ...]  # what was written before the last turn
-    changes: tuple[Change, ...]
+    early: tuple[BookChange, ...]  # what was written before the last turn
+    changes: tuple[BookChange, ...]
     writes: tuple[str, ...]
     books: Books
 

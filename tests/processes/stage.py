@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from cli.demo.books import Books, Change
+from cli.demo.books import BookChange, Books
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.patience import PatientTools
@@ -70,7 +70,7 @@ class Stage:
         self.before = self.books()
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[BookChange, ...]:
         """Every cell of the company's database that is not what it was when the stage began."""
         return self.books().changes_since(self.before)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row
@@ -20,7 +20,7 @@ _LEFT_OUT = "REC-1305"  # 183 days, and with the collectors already
 _LETTERS = ("CUS-806", "CUS-808", "CUS-811", "CUS-806", "CUS-808", "CUS-811")  # in the order of their receivables
 
 
-def _steps() -> tuple[Change, ...]:
+def _steps() -> tuple[BookChange, ...]:
     plans = (
         row("payment_plans", f"PPL-{number}", id=f"PPL-{number}", receivable_id=key, instalments=3, status="active")
         for number, key in enumerate(_IN_INSTALMENTS, 2702)

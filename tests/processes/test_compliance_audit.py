@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.people import LEGAL, MANAGER
@@ -16,7 +16,7 @@ def _audit(customer: str) -> str:
     )
 
 
-def _shortfall(number: int, document: str, customer: str) -> list[Change]:
+def _shortfall(number: int, document: str, customer: str) -> list[BookChange]:
     key = f"SHF-{number}"
     return row("kyc_shortfalls", key, id=key, kyc_document_id=document, customer_id=customer, status="open")
 

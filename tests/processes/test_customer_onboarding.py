@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, statuses
 from tests.processes.mishaps import OUT_OF_ORDER
@@ -16,7 +16,7 @@ WELCOME = f"{SET_UP}, and send a welcome message to the customer."
 READS = {"list_subscriptions": OUT_OF_ORDER, "get_subscription": OUT_OF_ORDER}
 
 
-def _set_up() -> list[Change]:
+def _set_up() -> list[BookChange]:
     customer = row(
         "customers",
         "CUS-817",

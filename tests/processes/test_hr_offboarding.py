@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, statuses
@@ -16,7 +16,7 @@ TASK = (
 RIGHTS = ("ACC-9032", "ACC-9033", "ACC-9034", "ACC-9035")
 
 
-def _revoked(*rights: str) -> list[Change]:
+def _revoked(*rights: str) -> list[BookChange]:
     return [change for right in rights for change in row("access_rights", right, status="revoked")]
 
 

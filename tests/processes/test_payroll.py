@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.people import FINANCE
@@ -20,7 +20,7 @@ _APRIL, _MAY = _pay("2026-04", "BNK-2802"), _pay("2026-05", "BNK-2803")
 _RUNS = ("RUN-1807", "RUN-1808", "RUN-1809")
 
 
-def _paid() -> tuple[Change, ...]:
+def _paid() -> tuple[BookChange, ...]:
     runs = (row("payroll_runs", run, status="settled") for run in _RUNS)
     return exactly(*runs, row("bank_files", "BNK-2802", status="released"), message(4004, "EMP-103"))
 

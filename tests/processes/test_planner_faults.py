@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from services.planner.core.faults import NAMES
 from shared.domain.words import TaskState
 from tests.processes.errands import ERRANDS, carried_out
@@ -22,7 +22,7 @@ class Left(NamedTuple):
     state: TaskState
     path: str
     writes: tuple[str, ...]
-    changes: frozenset[Change]
+    changes: frozenset[BookChange]
 
 
 _KNOWN: dict[str, Left] = {}  # what a kind of process comes to without a fault is the same each time

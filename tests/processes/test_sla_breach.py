@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import QuietHours
 from shared.domain.words import TaskState
@@ -23,7 +23,7 @@ _SMALL, _LARGE = _breach("INC-1504", "SLA-1404", "CUS-814"), _breach("INC-1514",
 _THIRD = _breach("INC-1513", "SLA-1410", "CUS-808")
 
 
-def _credit(incident: str, sla: str, amount_cents: int) -> list[Change]:
+def _credit(incident: str, sla: str, amount_cents: int) -> list[BookChange]:
     key = "CRD-1602"
     return row("sla_credits", key, id=key, incident_id=incident, sla_id=sla, amount_cents=amount_cents)
 
@@ -49,7 +49,7 @@ async def test_the_credit_is_recorded_and_the_customer_told(stage: Stage) -> Non
     ],
 )
 async def test_a_large_credit_and_a_third_breach_end_escalated_with_the_work_done(
-    stage: Stage, text: str, rule: str, credit: list[Change], customer: str
+    stage: Stage, text: str, rule: str, credit: list[BookChange], customer: str
 ) -> None:
     task = await stage.send(text)
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M N E"), task.reason

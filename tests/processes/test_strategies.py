@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from services.executor.core.session.context import Limits
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Strategy, TaskState
@@ -65,7 +65,7 @@ class Done(NamedTuple):
     state: TaskState
     path: str
     writes: list[tuple[str, str]]
-    changes: tuple[Change, ...]
+    changes: tuple[BookChange, ...]
 
 
 def _only(strategy: Strategy) -> Limits:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cli.stack.free_ports import free_ports
-from cli.stack.plan import Ports, ProcessSpec, StackOptions, plan_stack, url_of
+from cli.stack.plan import ProcessSpec, StackOptions, StackPorts, plan_stack, url_of
 
 MCP, REST = "company-mcp", "company-rest"
 QUEUE = "queue"
@@ -33,19 +33,19 @@ class Wiring:
     """A stack before its lines are there. ``options``: what the launcher is told."""
 
     options: StackOptions
-    ports: Ports
+    ports: StackPorts
     second_gateway: int
     second_company: int
 
     @classmethod
     def arrange(cls, folder: Path, environ: Mapping[str, str], executors: int, archive_key: str = "") -> "Wiring":
-        gateway, second_gateway, second_company, *rest = free_ports(3 + Ports.needed(executors))
+        gateway, second_gateway, second_company, *rest = free_ports(3 + StackPorts.needed(executors))
         slower = {name: environ[name] for name in _OPEN_SETTINGS if name in environ}
         told = {**environ, **_SETTINGS, **slower}
         options = StackOptions(
             folder, told, port=gateway, executors=executors, company_faults=True, archive_key=archive_key
         )
-        return cls(options, Ports.of(tuple(rest)), second_gateway, second_company)
+        return cls(options, StackPorts.of(tuple(rest)), second_gateway, second_company)
 
     def lines(self, redis: str, queue: str) -> Mapping[str, str]:
         """Where each line ends. Each process has a line of its own to Redis; the others are shared."""

@@ -5,7 +5,7 @@ from datetime import datetime
 import httpx
 
 from shared.infra.ues.client import AsyncUESClient as ProductClient
-from shared.infra.ues.line import Line, given
+from shared.infra.ues.line import WorldLine, given
 from shared.infra.ues.simulation import SimulationRoom, TimeRoom
 from ues.client.models import Paused, SimulationCleared, SimulationReset, SimulationStarted, SimulationStopped
 
@@ -31,7 +31,7 @@ class AsyncUESClient(ProductClient):
 
 
 class SimulationClient(SimulationRoom):
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         super().__init__(line)
         self._asked = line
 
@@ -50,7 +50,7 @@ class SimulationClient(SimulationRoom):
 
 
 class TimeClient(TimeRoom):
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         super().__init__(line)
         self._asked = line
 

@@ -12,7 +12,7 @@ _WORKING = frozenset({"submitted", "working", "TASK_STATE_SUBMITTED", "TASK_STAT
 _AGENT = frozenset({"agent", "ROLE_AGENT"})
 
 
-class Reading(NamedTuple):
+class RepliesRead(NamedTuple):
     """``working_task``: the task that has no data yet and may still bring some; ``problem``: why there is none."""
 
     data: JsonObject | None
@@ -20,30 +20,32 @@ class Reading(NamedTuple):
     problem: str = ""
 
 
-def read(result: JsonValue) -> Reading:
+def read(result: JsonValue) -> RepliesRead:
     """A task's artifacts come first, then what its status says, then the newest thing that its agent said."""
     if not isinstance(result, dict):
-        return Reading(None, problem="the answer holds neither a message nor a task")
+        return RepliesRead(None, problem="the answer holds neither a message nor a task")
     inner = result.get("task") or result.get("message")
     told = inner if isinstance(inner, dict) else result
     if "status" not in told:
         data = _first(told.get("parts"))
-        return Reading(data, problem="" if data else "the message has no part with data")
+        return RepliesRead(data, problem="" if data else "the message has no part with data")
     return _read_task(told)
 
 
-def _read_task(task: JsonObject) -> Reading:
+def _read_task(task: JsonObject) -> RepliesRead:
     status = task.get("status")
     state = str(status.get("state")) if isinstance(status, dict) else ""
     working = state in _WORKING
     for parts in _places(task, status):
         data = _first(parts)
         if data is not None:
-            return Reading(data)
+            return RepliesRead(data)
     task_id = task.get("id")
     if working and isinstance(task_id, str):
-        return Reading(None, task_id)
-    return Reading(None, problem=f"the task ended as {state.lower().removeprefix('task_state_')} and brought no data")
+        return RepliesRead(None, task_id)
+    return RepliesRead(
+        None, problem=f"the task ended as {state.lower().removeprefix('task_state_')} and brought no data"
+    )
 
 
 def _places(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]:

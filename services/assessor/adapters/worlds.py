@@ -19,7 +19,7 @@ _MOST_MISSES = 3
 _WORLD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 
-class World(Protocol):
+class BorrowedWorld(Protocol):
     """``base_url`` is ours, ``public_url`` what a participant is told."""
 
     @property
@@ -42,7 +42,7 @@ class World(Protocol):
         ...
 
 
-class OwnProcess(World):
+class OwnProcess(BorrowedWorld):
     def __init__(self, server: UESServerManager, public_host: str = "") -> None:
         self._server = server
         self._public_host = public_host
@@ -173,7 +173,7 @@ class SharedProcess(WorldHost):
             await self._server.stop()
 
 
-class SharedWorld(World):
+class SharedWorld(BorrowedWorld):
     """One world of many in a simulator. ``name``: the world's; one that cannot be its id gets an id made of it."""
 
     def __init__(self, simulator: WorldHost, name: str) -> None:

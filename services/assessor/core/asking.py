@@ -42,7 +42,7 @@ class Accounts:
         )
 
 
-class CountedModel(Model):
+class CountedQuestions(Model):
     """A model whose calls are entered into the accounts."""
 
     def __init__(self, model: Model, accounts: Accounts) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from services.assessor.core.action_log import ActionLogBuilder
-from services.assessor.core.asking import Accounts, CountedModel
+from services.assessor.core.asking import Accounts, CountedQuestions
 from services.assessor.core.characters import ResponseGenerator
 from services.assessor.core.evaluation import EvalContext, Evaluators
 from services.assessor.core.inbox import NewMessageCollector
@@ -67,7 +67,7 @@ class Models:
     def counted(self, accounts: Accounts) -> "Models":
         """The same, with their calls entered into the accounts."""
         response, summarization, evaluation = (
-            CountedModel(model, accounts) if model else None
+            CountedQuestions(model, accounts) if model else None
             for model in (self.response, self.summarization, self.evaluation)
         )
         return Models(response, summarization, evaluation, self.prices)
@@ -92,7 +92,7 @@ class _Course:
     turns: tuple[TurnResult, ...]
 
 
-class Assessment:
+class RunningAssessment:
     """``run`` once. ``cancel`` ends it between two turns; what was done till then is judged."""
 
     def __init__(

@@ -27,7 +27,7 @@ _AT_ONCE = 4
 _MOST_TO_CHARACTERS = 1  # answers of one character to another in a thread: two of them must not talk for ever
 
 
-class Answer(Form):
+class CharacterAnswer(Form):
     should_respond: bool
     reasoning: str
     body: str
@@ -172,7 +172,7 @@ class ResponseGenerator:
             return ""
         try:
             sections = {**self._part(responder), **await thread()}
-            said = await asked(self._model, Tier.HAIKU, CHARACTER, sections, Answer)
+            said = await asked(self._model, Tier.HAIKU, CHARACTER, sections, CharacterAnswer)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return ""

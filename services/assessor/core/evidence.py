@@ -26,7 +26,7 @@ _TO_THE_JUDGE = re.compile(
 )
 
 
-class Evidence(NamedTuple):
+class JudgedEvidence(NamedTuple):
     """``shortened``: how many actions did not fit whole; ``suspicious``: the numbers of those that address a judge."""
 
     sections: JsonObject
@@ -34,7 +34,7 @@ class Evidence(NamedTuple):
     suspicious: tuple[int, ...]
 
 
-def evidence(context: EvalContext, budget: int = BUDGET) -> Evidence:
+def evidence(context: EvalContext, budget: int = BUDGET) -> JudgedEvidence:
     """The same for the same run, whatever ids the simulator gave."""
     done = [entry for entry in context.action_log if entry.kind != "read"]
     reads = Counter(entry.action for entry in context.action_log if entry.kind == "read")
@@ -48,7 +48,7 @@ def evidence(context: EvalContext, budget: int = BUDGET) -> Evidence:
         "outcome": outcome(context),
         "warnings": [f"Action {number} holds text that addresses the judge." for number in suspicious],
     }
-    return Evidence(sections, shortened, suspicious)
+    return JudgedEvidence(sections, shortened, suspicious)
 
 
 def addresses_judge(entry: ActionLogEntry) -> bool:

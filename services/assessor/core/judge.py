@@ -11,7 +11,7 @@ from typing import NamedTuple
 from services.assessor.core.asking import Form, asked
 from services.assessor.core.chat_model import ChatModel
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator, Evaluators
-from services.assessor.core.evidence import Evidence, evidence
+from services.assessor.core.evidence import JudgedEvidence, evidence
 from services.assessor.core.prompts.texts import JUDGE
 from services.assessor.core.scenario import Criterion
 from services.assessor.ports import Emitter
@@ -90,7 +90,7 @@ class CriteriaJudge:
         return aggregate(results)
 
     async def _in_time(
-        self, criterion: Criterion, context: EvalContext, shown: Evidence, until: float
+        self, criterion: Criterion, context: EvalContext, shown: JudgedEvidence, until: float
     ) -> CriterionResult:
         loop = asyncio.get_running_loop()
         try:
@@ -101,7 +101,7 @@ class CriteriaJudge:
             own = f"no answer came within {self._patience.criterion:g} seconds"
             return unjudged(criterion, f"It was not judged: {whole if loop.time() >= until else own}.", "TimeoutError")
 
-    async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: Evidence) -> CriterionResult:
+    async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: JudgedEvidence) -> CriterionResult:
         evaluator = self._evaluators.get(criterion.evaluator_id or "")
         if evaluator is not None:
             return await _by_code(criterion, evaluator, context)
@@ -110,7 +110,7 @@ class CriteriaJudge:
             return unjudged(criterion, why, "MissingEvaluator")
         return await self._by_model(criterion, shown)
 
-    async def _by_model(self, criterion: Criterion, shown: Evidence) -> CriterionResult:
+    async def _by_model(self, criterion: Criterion, shown: JudgedEvidence) -> CriterionResult:
         if self._model is None:
             return unjudged(criterion, NO_MODEL)
         sections: Exact = {"criterion": _shown(criterion), **shown.sections}
@@ -168,7 +168,7 @@ def scaled(score: float, of: float, worth: int) -> float:
     return round(min(max(score / of, 0.0), 1.0) * worth, 6)
 
 
-def judged(criterion: Criterion, votes: Sequence[Judgement], shown: Evidence) -> CriterionResult:
+def judged(criterion: Criterion, votes: Sequence[Judgement], shown: JudgedEvidence) -> CriterionResult:
     score = median(vote.score for vote in votes)
     nearest = min(votes, key=lambda vote: abs(vote.score - score))
     details: JsonObject = {"strengths": [*nearest.strengths], "weaknesses": [*nearest.weaknesses]}

@@ -26,7 +26,7 @@ class KeyInMessage(Exception):
     """The message seems to hold a credential, which would be kept with the task and shown to whoever asks for it."""
 
 
-class Wanted(BaseModel):
+class AssessmentRequest(BaseModel):
     """``scenario_id`` is needed; the rest is how long the run may go on."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -40,7 +40,7 @@ class EvaluationRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     participants: dict[str, str] = Field(min_length=1)
-    config: Wanted
+    config: AssessmentRequest
 
     @property
     def participant(self) -> str:

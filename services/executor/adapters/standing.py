@@ -7,7 +7,7 @@ from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.credentials import ResolvedCredentials
 
 
-class Standing(NamedTuple):
+class ServerHealth(NamedTuple):
     breaking: BreakingTools
     credentials: ResolvedCredentials
 

@@ -6,27 +6,34 @@ from typing import Literal
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import Change, Reading, World, created_ids, page, record_fields
+from services.executor.adapters.ues_world import (
+    ConnectedWorld,
+    WorldEdit,
+    WorldRead,
+    created_ids,
+    page,
+    record_fields,
+)
 from shared.contracts.ues.base import Moment
 from shared.contracts.ues.calendar import CalendarEvent
 from shared.domain.exact_json import Json, JsonObject
 
 
-class GetCalendars(Reading):
+class GetCalendars(WorldRead):
     """The user's calendars and time zone."""
 
     tool = "get_calendars"
     permission = "calendar:state"
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.calendar.get_state()
         calendars: list[Json] = [{"calendar_id": one.calendar_id, "name": one.name} for one in state.calendars.values()]
         zone, default = state.user_timezone, state.default_calendar_id
         return {"default_calendar_id": default, "user_timezone": zone, "calendars": calendars}
 
 
-class ListCalendarEvents(Reading):
+class ListCalendarEvents(WorldRead):
     """Appointments that touch a span of time or have words in them, in order; every date of those that recur."""
 
     tool = "list_calendar_events"
@@ -39,14 +46,14 @@ class ListCalendarEvents(Reading):
     offset: int = Field(0, ge=0)
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         spans = True if self.start is not None and self.end is not None else None
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.calendar.query(expand_recurring=spans, **asked)
         return page("events", [_event(one) for one in found.events], found.total_count)
 
 
-class GetCalendarEvent(Reading):
+class GetCalendarEvent(WorldRead):
     """One appointment, by its event_id."""
 
     tool = "get_calendar_event"
@@ -55,12 +62,12 @@ class GetCalendarEvent(Reading):
     event_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         event = await _find_event(world, self.event_id)
         return {**_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
 
 
-class FindCalendarEvents(Reading):
+class FindCalendarEvents(WorldRead):
     """Appointments of a title."""
 
     tool = "find_calendar_events"
@@ -69,14 +76,14 @@ class FindCalendarEvents(Reading):
     title: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         wanted = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
         rows = [_event(one) for one in events if one.title.strip().casefold() == wanted and not one.deleted_at]
         return page("events", rows, len(rows))
 
 
-class GetInvitationResponse(Reading):
+class GetInvitationResponse(WorldRead):
     """What the user has answered to the invitation to an appointment, by its event_id."""
 
     tool = "get_invitation_response"
@@ -85,13 +92,13 @@ class GetInvitationResponse(Reading):
     event_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         event, user = await _find_event(world, self.event_id), (await world.user_address()).casefold()
         mine = [one for one in event.attendees if one.email.casefold() == user] if event else []
         return {"event_id": self.event_id, **(record_fields(mine[0], "email") if mine else {"invited": False})}
 
 
-class _Fields(Change):
+class _Fields(WorldEdit):
     description: str | None = None
     location: str | None = None
     attendee_emails: tuple[str, ...] | None = Field(None, description="mail addresses of all who are invited")
@@ -109,7 +116,7 @@ class CreateCalendarEvent(_Fields):
     end: Moment
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
         create = world.ues.calendar.create(
             title=self.title,
@@ -138,7 +145,7 @@ class UpdateCalendarEvent(_Fields):
     status: Literal["confirmed", "tentative", "cancelled"] | None = None
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         emails = self.attendee_emails
         update = world.ues.calendar.update(
             self.event_id,
@@ -155,7 +162,7 @@ class UpdateCalendarEvent(_Fields):
         return {"event_id": self.event_id, **invited}
 
 
-class DeleteCalendarEvent(Change):
+class DeleteCalendarEvent(WorldEdit):
     """Delete an appointment."""
 
     tool, permission, expect = "delete_calendar_event", "calendar:delete", {"exists": False}
@@ -164,12 +171,12 @@ class DeleteCalendarEvent(Change):
     event_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         await world.act(world.ues.calendar.delete(self.event_id))
         return {"event_id": self.event_id, "exists": False}
 
 
-class RespondToInvitation(Change):
+class RespondToInvitation(WorldEdit):
     """Answer the invitation to an appointment in the user's name."""
 
     tool = "respond_to_invitation"
@@ -181,7 +188,7 @@ class RespondToInvitation(Change):
     comment: str | None = None
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         user = await world.user_address()
         await world.act(world.ues.calendar.respond_to_event(self.event_id, user, self.response, self.comment))
         return {"event_id": self.event_id, "response": self.response}
@@ -196,7 +203,7 @@ def _join_emails(emails: tuple[str, ...]) -> str:
     return ", ".join(sorted(email.casefold() for email in emails)) or "nobody"
 
 
-async def _find_event(world: World, event_id: str) -> CalendarEvent | None:
+async def _find_event(world: ConnectedWorld, event_id: str) -> CalendarEvent | None:
     found = (await world.ues.calendar.get_state()).events.get(event_id)
     return None if found is None or found.deleted_at else found
 

@@ -8,7 +8,15 @@ from typing import cast
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import Change, Reading, World, WorldRefused, created_ids, page, record_fields
+from services.executor.adapters.ues_world import (
+    ConnectedWorld,
+    WorldEdit,
+    WorldRead,
+    WorldRefused,
+    created_ids,
+    page,
+    record_fields,
+)
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.email import Email
 from shared.domain.exact_json import Json, JsonObject
@@ -18,14 +26,14 @@ _RE = "re:"
 _HIDDEN = ("body_html", "reply_to_address")
 
 
-class GetMailbox(Reading):
+class GetMailbox(WorldRead):
     """The user's own mail address, the folders with how many mails lie in each, and the labels in use."""
 
     tool = "get_mailbox"
     permission = "email:state"
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
         folders: list[Json] = [{"folder": name, "emails": state.in_folder(name)} for name in state.folders]
         return {
@@ -37,7 +45,7 @@ class GetMailbox(Reading):
         }
 
 
-class ListEmails(Reading):
+class ListEmails(WorldRead):
     """Mails that fit all that is given, newest first, whole. Addresses and words match as parts of a text."""
 
     tool = "list_emails"
@@ -58,14 +66,14 @@ class ListEmails(Reading):
     offset: int = Field(0, ge=0)
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         asked = self.model_dump(exclude_none=True, exclude={"label"})
         labels = (self.label,) if self.label is not None else None
         found = await world.ues.email.query(labels=labels, **asked)
         return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
 
 
-class GetEmail(Reading):
+class GetEmail(WorldRead):
     """One mail, by its message_id."""
 
     tool = "get_email"
@@ -74,12 +82,12 @@ class GetEmail(Reading):
     message_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
         return _mail(mail) if mail else {"message_id": self.message_id, "found": False}
 
 
-class GetEmailLabel(Reading):
+class GetEmailLabel(WorldRead):
     """Whether one mail has a label."""
 
     tool = "get_email_label"
@@ -89,13 +97,13 @@ class GetEmailLabel(Reading):
     label: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
         present = mail is not None and self.label in mail.labels
         return {"message_id": self.message_id, "label": self.label, "present": present}
 
 
-class FindSentEmails(Reading):
+class FindSentEmails(WorldRead):
     """Mails that the user has sent under a subject."""
 
     tool = "find_sent_emails"
@@ -104,12 +112,12 @@ class FindSentEmails(Reading):
     subject: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
         return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
 
 
-class FindEmailReplies(Reading):
+class FindEmailReplies(WorldRead):
     """What the user has answered to one mail, by the mail's message_id."""
 
     tool = "find_email_replies"
@@ -118,14 +126,14 @@ class FindEmailReplies(Reading):
     message_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.email.query(folder="sent", limit=1000)
         mine = [mail for mail in found.emails if mail.in_reply_to == self.message_id]
         rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN)} for mail in mine]
         return page("replies", rows, len(rows))
 
 
-class SendEmail(Change):
+class SendEmail(WorldEdit):
     """Send a new mail in the user's name. To answer one, use reply_to_email."""
 
     tool = "send_email"
@@ -139,7 +147,7 @@ class SendEmail(Change):
     bcc_addresses: tuple[str, ...] = ()
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         sent = world.ues.email.send(
             from_address=await world.user_address(),
             to_addresses=self.to_addresses,
@@ -151,7 +159,7 @@ class SendEmail(Change):
         return created_ids(await world.act(sent), "message_id")
 
 
-class ReplyToEmail(Change):
+class ReplyToEmail(WorldEdit):
     """Answer a mail in the user's name, in its thread, to its sender or to the ``reply_to_address`` that it shows.
 
     ``cc_addresses``: who else gets the answer.
@@ -166,7 +174,7 @@ class ReplyToEmail(Change):
     cc_addresses: tuple[str, ...] = ()
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
         asked = state.emails.get(self.message_id)
         if asked is None or not state.user_email_address:
@@ -184,13 +192,13 @@ class ReplyToEmail(Change):
         return created_ids(await world.act(sent), "reply_id")
 
 
-class _OneEmail(Change):
+class _OneEmail(WorldEdit):
     read_back = "get_email"
 
     message_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         await world.act(self.change(world.ues.email, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
@@ -300,7 +308,7 @@ def _mail(mail: Email) -> JsonObject:
     return record_fields(mail, "body_html") if misled else record_fields(mail, *_HIDDEN)
 
 
-async def _find_email(world: World, message_id: str) -> Email | None:
+async def _find_email(world: ConnectedWorld, message_id: str) -> Email | None:
     return (await world.ues.email.get_state()).emails.get(message_id)
 
 

@@ -8,21 +8,28 @@ from typing import Literal
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import Change, Reading, World, created_ids, page, record_fields
+from services.executor.adapters.ues_world import (
+    ConnectedWorld,
+    WorldEdit,
+    WorldRead,
+    created_ids,
+    page,
+    record_fields,
+)
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.sms import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.sms import SmsRoom
 
 
-class GetPhone(Reading):
+class GetPhone(WorldRead):
     """The user's own telephone number, and the conversations with their numbers."""
 
     tool = "get_phone"
     permission = "sms:state"
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.sms.get_state()
         conversations: list[Json] = [
             {
@@ -36,7 +43,7 @@ class GetPhone(Reading):
         return {"user_phone_number": state.user_phone_number, "conversations": conversations}
 
 
-class ListTexts(Reading):
+class ListTexts(WorldRead):
     """Text messages (SMS) that fit all that is given, newest first."""
 
     tool = "list_texts"
@@ -54,12 +61,12 @@ class ListTexts(Reading):
     offset: int = Field(0, ge=0)
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
         return page("texts", [record_fields(text) for text in found.messages], found.total_count)
 
 
-class GetText(Reading):
+class GetText(WorldRead):
     """One text message, by its message_id."""
 
     tool = "get_text"
@@ -68,12 +75,12 @@ class GetText(Reading):
     message_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         text = await _find_message(world, self.message_id)
         return record_fields(text) if text else {"message_id": self.message_id, "found": False}
 
 
-class FindSentTexts(Reading):
+class FindSentTexts(WorldRead):
     """Text messages that the user has sent in these words."""
 
     tool = "find_sent_texts"
@@ -82,12 +89,12 @@ class FindSentTexts(Reading):
     body: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
         return page("texts", [record_fields(text) for text in found.messages], found.total_count)
 
 
-class GetTextReaction(Reading):
+class GetTextReaction(WorldRead):
     """Whether the user has reacted to a text message with an emoji."""
 
     tool = "get_text_reaction"
@@ -97,7 +104,7 @@ class GetTextReaction(Reading):
     emoji: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.sms.get_state()
         text = state.messages.get(self.message_id)
         wanted = (self.emoji, state.user_phone_number)
@@ -105,7 +112,7 @@ class GetTextReaction(Reading):
         return {"message_id": self.message_id, "emoji": self.emoji, "present": wanted in known}
 
 
-class SendText(Change):
+class SendText(WorldEdit):
     """Send a text message (SMS) from the user's telephone."""
 
     tool = "send_text"
@@ -116,19 +123,19 @@ class SendText(Change):
     body: str = Field(min_length=1)
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
         sent = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
         return created_ids(await world.act(sent), "message_id")
 
 
-class _OneText(Change):
+class _OneText(WorldEdit):
     read_back = "get_text"
 
     message_id: str
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         await world.act(self.change(world.ues.sms, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
@@ -166,7 +173,7 @@ class DeleteText(_OneText):
         return await room.delete(texts)
 
 
-class ReactToText(Change):
+class ReactToText(WorldEdit):
     """React to a text message with an emoji."""
 
     tool, permission, expect, read_back = "react_to_text", "sms:react", {"present": True}, "get_text_reaction"
@@ -175,13 +182,13 @@ class ReactToText(Change):
     emoji: str = Field(min_length=1)
 
     @override
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
         await world.act(world.ues.sms.react(self.message_id, number, self.emoji))
         return {"message_id": self.message_id, "emoji": self.emoji, "present": True}
 
 
-async def _find_message(world: World, message_id: str) -> SmsMessage | None:
+async def _find_message(world: ConnectedWorld, message_id: str) -> SmsMessage | None:
     return (await world.ues.sms.get_state()).messages.get(message_id)
 
 

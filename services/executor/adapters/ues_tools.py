@@ -16,7 +16,7 @@ from services.executor.adapters.ues_mail import MAIL
 from services.executor.adapters.ues_schemas import schema_of
 from services.executor.adapters.ues_talk import TALK
 from services.executor.adapters.ues_texts import TEXTS
-from services.executor.adapters.ues_world import Operation, World, WorldRefused
+from services.executor.adapters.ues_world import ConnectedWorld, Operation, WorldRefused
 from services.executor.ports.tools import (
     Tool,
     ToolAnswer,
@@ -95,7 +95,7 @@ class UesTools(ToolServers):
         key = await self._key(connection, session_id)
         try:
             async with AsyncUESClient(connection.url, timeout, transport=self._line, api_key=key) as ues:
-                answer = await _run_operation(World(ues), asked, timeout)
+                answer = await _run_operation(ConnectedWorld(ues), asked, timeout)
         except (ToolUnreachable, ToolSilent) as error:
             if key not in str(error):
                 raise
@@ -114,7 +114,7 @@ def _line(guard: Guard | None) -> httpx.AsyncBaseTransport:
     return GuardedTransport(guard, _LIMITS, tls) if guard else httpx.AsyncHTTPTransport(limits=_LIMITS, verify=tls)
 
 
-async def _run_operation(world: World, asked: Operation, timeout: float) -> ToolAnswer:
+async def _run_operation(world: ConnectedWorld, asked: Operation, timeout: float) -> ToolAnswer:
     """What came of one operation, in the port's words. An operation makes one change at most, and that last."""
     try:
         async with asyncio.timeout(timeout):
@@ -135,14 +135,14 @@ async def _run_operation(world: World, asked: Operation, timeout: float) -> Tool
         raise _tool_failure(asked, world, str(error)) from error
 
 
-def _tool_failure(asked: Operation, world: World, why: str) -> ToolSilent | ToolUnreachable:
+def _tool_failure(asked: Operation, world: ConnectedWorld, why: str) -> ToolSilent | ToolUnreachable:
     """A change that got no further than what is read before it certainly was not sent."""
     if asked.tool_class is ToolClass.CHANGE and not world.has_acted:
         return ToolUnreachable(f"{asked.tool} was not sent: {why}")
     return ToolSilent(f"{asked.tool}: {why}")
 
 
-def _said_no(error: APIError, world: World) -> ToolAnswer:
+def _said_no(error: APIError, world: ConnectedWorld) -> ToolAnswer:
     """A client error comes before anything is done; after a server error that is open."""
     not_begun = not (isinstance(error, ServerError) and world.has_acted)
     why = "; the assessment is over, or its key was revoked" if error.status_code == _CLOSED else ""

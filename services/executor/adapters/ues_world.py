@@ -21,7 +21,7 @@ class WorldRefused(Exception):
     """The world did not carry out an action; nothing was changed."""
 
 
-class World:
+class ConnectedWorld:
     """A client of one world. ``has_acted``: whether something went out that may have changed it."""
 
     def __init__(self, client: AsyncUESClient) -> None:
@@ -63,15 +63,15 @@ class Operation(BaseModel):
     expect: ClassVar[dict[str, JsonValue]] = {}
 
     @abstractmethod
-    async def carry_out(self, world: World) -> JsonObject:
+    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         """Carry it out; raises ``UESError`` or ``WorldRefused``."""
 
 
-class Reading(Operation):
+class WorldRead(Operation):
     tool_class = ToolClass.READ
 
 
-class Change(Operation):
+class WorldEdit(Operation):
     """Sending a mail or a text is a change like any other: it is what the user asked for, and can be read back."""
 
     tool_class = ToolClass.CHANGE

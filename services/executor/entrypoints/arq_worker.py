@@ -30,7 +30,7 @@ _TRIES = 1_000_000  # a wake for which there was no room after all keeps its pla
 log = structlog.get_logger()
 
 
-class TakesSessions(Protocol):
+class OffersSessions(Protocol):
     """What the queue needs of the runner."""
 
     room: asyncio.Event
@@ -51,7 +51,7 @@ class WakeWorker(Worker):
     It takes the wakes for which the runner has room, tenant by tenant, and leaves all others where they stand.
     """
 
-    def __init__(self, pool: ArqRedis, runner: TakesSessions, wakes: ArqWakes) -> None:
+    def __init__(self, pool: ArqRedis, runner: OffersSessions, wakes: ArqWakes) -> None:
         super().__init__(
             [func(self._wake, name=WAKE_JOB)],  # type: ignore[arg-type]  # arq types the context as dict[Any, Any]
             queue_name=QUEUE,

@@ -15,7 +15,7 @@ from shared.ports.store import StoreUnavailable
 _STORE_SECONDS = 2.0
 
 
-class Store(Protocol):
+class StateReadiness(Protocol):
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless the store answers and can be relied on."""
         ...
@@ -47,7 +47,7 @@ class Circuits(Protocol):
 
 
 def health_app(
-    store: Store,
+    store: StateReadiness,
     runner: Busy,
     mended: Faults,
     upkeep: Behind,

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact
 from services.learner.adapters.redis_case_shelf import digest_of_log, read_shelf
-from services.learner.ports.files import ArmName, ArmRecord, Brought, ImportShelf, Stored, Totals, Versions
+from services.learner.ports.files import ArmName, ArmRecord, Brought, FileTotals, ImportShelf, StoredFile, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import KnownEntity
@@ -32,7 +32,7 @@ class RedisImportShelf(ImportShelf):
         self._scripts = Scripts(redis)
 
     @override
-    async def read_stored(self, tenant: str) -> Stored:
+    async def read_stored(self, tenant: str) -> StoredFile:
         """The counters that the version is made of are read first: what changes after that is noticed."""
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
@@ -46,7 +46,7 @@ class RedisImportShelf(ImportShelf):
             found = await pipe.execute()
         version, events = (str(one or "0") for one in found[:2])
         cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
-        return Stored(
+        return StoredFile(
             Versions(digest_of_log(cases), events, version, digest_of_log(facts)),
             read_shelf(cases),
             _arms(found[3]),
@@ -104,7 +104,7 @@ def _arm_commands(names: keys.LearnedKeys, arms: Sequence[ArmRecord]) -> Iterato
             yield "HDEL", names.trends, (trend,)
 
 
-def _total_commands(names: keys.LearnedKeys, totals: Totals) -> Iterator[_Command]:
+def _total_commands(names: keys.LearnedKeys, totals: FileTotals) -> Iterator[_Command]:
     yield "DEL", names.counts, ()
     yield "HSET", names.counts, _flat(totals.counts.items())
     yield "DEL", names.days, ()

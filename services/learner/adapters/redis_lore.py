@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import todo_row
 from services.learner.adapters.spoiled import telling_spoiled
-from services.learner.ports.memory import Change, Known, Lore, Prediction
+from services.learner.ports.memory import Known, Lore, MemoryChange, Prediction
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import EntityLinks, KnownEntity
@@ -57,7 +57,7 @@ class RedisLore(Lore):
             return cast("list[object]", await pipe.execute())
 
     @override
-    async def keep(self, change: Change, version: str) -> bool:
+    async def keep(self, change: MemoryChange, version: str) -> bool:
         """A step that was taken already, whose reply was lost, is not taken again: its events are known by then."""
         names = keys.learned_keys(change.tenant)
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
@@ -72,7 +72,7 @@ class RedisLore(Lore):
         await self._scripts.run("queue_due", [keys.FACT_FINDING], members)
 
 
-def _arguments(change: Change, version: str) -> list[Argument]:
+def _arguments(change: MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo_row(todo) for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT]

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from services.learner.ports.outcomes import Lesson, Memory, Pull, Refused
+from services.learner.ports.outcomes import Lesson, LessonRefused, Memory, Pull
 from shared.domain.cases import CASES_KEPT
 from shared.domain.trend import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
@@ -31,10 +31,10 @@ class RedisMemory(Memory):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | Refused]:
+    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         steps = list(_steps(lessons))
         replies = await self._scripts.run_each("apply_outcomes", [_call(step, lessons) for step in steps])
-        results: list[bool | Refused] = [False] * len(lessons)
+        results: list[bool | LessonRefused] = [False] * len(lessons)
         for step, reply in zip(steps, replies, strict=True):
             for place, result in zip(step.places, _results(reply, len(step.places)), strict=True):
                 results[place] = result
@@ -71,9 +71,9 @@ def _names(pull: Pull) -> tuple[str, str, str]:
     return (*keys.arm_fields(*pull), keys.arm_trend(*pull))
 
 
-def _results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | Refused]:
+def _results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:
     if not isinstance(reply, ResponseError):
         return [new == 1 for new in cast("list[int]", reply)]
     if any(words in str(reply) for words in _OF_THE_DATA):
-        return [Refused(str(reply))] * count
+        return [LessonRefused(str(reply))] * count
     raise unavailable(reply)

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.learner.ports.outcomes import DeadLetter, Delivery, Outcomes, Roster, Taken
+from services.learner.ports.outcomes import Delivery, Outcomes, Roster, Taken, UnlearnedOutcome
 from shared.contracts.digest import Digest
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.25
 _ERROR = 500  # characters of an error kept with a dead letter
 
 
-class Line(NamedTuple):
+class OutcomeLine(NamedTuple):
     """Those who read the streams for one purpose, at their own pace: their group, and whose turn a partition is.
 
     ``by_digest``: an outcome's digest does, where it has one.
@@ -32,15 +32,20 @@ class Line(NamedTuple):
     by_digest: bool
 
 
-LEARNING = Line(keys.OUTCOME_GROUP, lambda partition: partition.reader, by_digest=True)
-REMEMBERING = Line(keys.MEMORY_GROUP, lambda partition: partition.rememberer, by_digest=False)
+LEARNING = OutcomeLine(keys.OUTCOME_GROUP, lambda partition: partition.reader, by_digest=True)
+REMEMBERING = OutcomeLine(keys.MEMORY_GROUP, lambda partition: partition.rememberer, by_digest=False)
 
 
 class RedisOutcomes(Outcomes):
     """``owner`` names this process and no other, ever. ``beside``: the line that reads the same, and misses nothing."""
 
     def __init__(
-        self, redis: Redis, owner: str, lease_seconds: float, line: Line = LEARNING, beside: Line | None = None
+        self,
+        redis: Redis,
+        owner: str,
+        lease_seconds: float,
+        line: OutcomeLine = LEARNING,
+        beside: OutcomeLine | None = None,
     ) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)
@@ -78,7 +83,7 @@ class RedisOutcomes(Outcomes):
             deliveries += taken
         return Taken(deliveries, lost, more)
 
-    async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
+    async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
         applied: dict[int, list[str]] = defaultdict(list)
         letters: dict[int, list[Argument]] = defaultdict(list)
         for delivery in done:

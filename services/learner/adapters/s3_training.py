@@ -17,7 +17,7 @@ _CHANGED = ("PreconditionFailed", "412", "NoSuchKey", "404")
 T = TypeVar("T")
 
 
-class _Body(Protocol):
+class _TrainingBody(Protocol):
     def read(self) -> bytes: ...
 
 
@@ -42,7 +42,7 @@ class S3Training(TrainingBucket):
     async def read(self, found: TrainingObject) -> bytes:
         def read() -> bytes:
             at = {"Bucket": self._bucket, "Key": found.name, "IfMatch": found.version}
-            return cast(_Body, self._client.get_object(**at)["Body"]).read()
+            return cast(_TrainingBody, self._client.get_object(**at)["Body"]).read()
 
         return await self._ask(read)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_in
 from services.learner.core.shares import share_of
-from services.learner.ports.outcomes import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused, Taken
+from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, Taken, UnlearnedOutcome
 from shared.domain import span_names as names
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
@@ -114,16 +114,16 @@ class Learner:
                 span.note({names.TRIES: delivery.tries})
 
     async def _learn_and_settle(
-        self, readable: list[tuple[Delivery, Lesson]], passed: list[Delivery], dead: list[DeadLetter]
+        self, readable: list[tuple[Delivery, Lesson]], passed: list[Delivery], dead: list[UnlearnedOutcome]
     ) -> Collection[tuple[int, str]]:
         """What is settled now, by partition and entry."""
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
-            if not isinstance(result, Refused):
+            if not isinstance(result, LessonRefused):
                 done.append(delivery)
             elif delivery.tries >= MAX_TRIES:
-                dead.append(DeadLetter(delivery, f"cannot be learned: {result.reason}"))
+                dead.append(UnlearnedOutcome(delivery, f"cannot be learned: {result.reason}"))
         await self._outcomes.settle([*done, *passed], dead)
         new = sum(result is True for result in results)
         self.counts.learned += new
@@ -138,14 +138,14 @@ def _name(delivery: Delivery) -> tuple[int, str]:
 
 def _read_all(
     deliveries: Sequence[Delivery],
-) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[DeadLetter]]:
+) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[UnlearnedOutcome]]:
     """The lessons there are, what holds none, and what is given up.
 
     What cannot be read holds up its partition until it is given up: order comes first.
     """
     readable: list[tuple[Delivery, Lesson]] = []
     passed: list[Delivery] = []
-    dead: list[DeadLetter] = []
+    dead: list[UnlearnedOutcome] = []
     held_up: set[int] = set()
     for delivery in deliveries:
         if delivery.partition in held_up:
@@ -154,7 +154,7 @@ def _read_all(
             lesson = lesson_in(delivery)
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
-                dead.append(DeadLetter(delivery, f"cannot be read: {type(error).__name__}: {error}"))
+                dead.append(UnlearnedOutcome(delivery, f"cannot be read: {type(error).__name__}: {error}"))
             else:
                 held_up.add(delivery.partition)
             continue

@@ -24,7 +24,7 @@ class Folder(Protocol):
     def write(self, files: Mapping[LearningFile, JsonValue]) -> None: ...
 
 
-class Learned(NamedTuple):
+class LearnedCache(NamedTuple):
     """What is learned of one tenant, as the cache needs it. All may raise ``StoreUnavailable``."""
 
     tenant: str
@@ -34,7 +34,7 @@ class Learned(NamedTuple):
 
 
 class Cache:
-    def __init__(self, folder: Folder, learned: Learned, importer: Importer, every_seconds: float) -> None:
+    def __init__(self, folder: Folder, learned: LearnedCache, importer: Importer, every_seconds: float) -> None:
         self._folder = folder
         self._learned = learned
         self._importer = importer

@@ -15,7 +15,7 @@ from shared.ports.store import StoreUnavailable
 _STORE_SECONDS = 2.0
 
 
-class Store(Protocol):
+class LearnerReadiness(Protocol):
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless the store answers and takes writes."""
         ...
@@ -28,7 +28,11 @@ class Remembering(Protocol):
 
 
 def health_app(
-    store: Store, learner: Learner, seeding: SeedingStatus, memory: Remembering, metrics: MetricsPage | None = None
+    store: LearnerReadiness,
+    learner: Learner,
+    seeding: SeedingStatus,
+    memory: Remembering,
+    metrics: MetricsPage | None = None,
 ) -> FastAPI:
     app = FastAPI(title="Purple Agent learner", docs_url=None, redoc_url=None)
 
@@ -52,7 +56,7 @@ def health_app(
     return app
 
 
-async def _problem(store: Store, learner: Learner) -> str | None:
+async def _problem(store: LearnerReadiness, learner: Learner) -> str | None:
     if not learner.shared.is_set():
         return "it does not know yet which outcomes to read"
     try:

@@ -28,7 +28,7 @@ class EntityRecord(NamedTuple):
     links: EntityLinks = EntityLinks()
 
 
-class Totals(NamedTuple):
+class FileTotals(NamedTuple):
     """Counts over all tasks, by day, and how their mean came to be: fields and texts as they are kept."""
 
     counts: Mapping[str, int]
@@ -45,7 +45,7 @@ class Versions(NamedTuple):
     facts: str
 
 
-class Stored(NamedTuple):
+class StoredFile(NamedTuple):
     """What is stored of a tenant."""
 
     versions: Versions
@@ -65,13 +65,13 @@ class Brought(NamedTuple):
     arms: Sequence[ArmRecord] = ()
     entities: Sequence[EntityRecord] = ()
     accuracy: Mapping[str, Accuracy] = MappingProxyType({})
-    totals: Totals | None = None
+    totals: FileTotals | None = None
 
 
 class ImportShelf(Protocol):
     """What is learned of a tenant, for whoever brings it from a file. Both may raise ``StoreUnavailable``."""
 
-    async def read_stored(self, tenant: str) -> Stored: ...
+    async def read_stored(self, tenant: str) -> StoredFile: ...
 
     async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
         """Store it in one step; False, and nothing is changed, if a part that is changed has another version by now."""

@@ -43,7 +43,7 @@ class Known(NamedTuple):
     accuracy: Mapping[Prediction, Accuracy]
 
 
-class Change(NamedTuple):
+class MemoryChange(NamedTuple):
     """What some events of a tenant change: rows by their fields. ``todos``: those whose facts are still to be found."""
 
     tenant: str
@@ -65,7 +65,7 @@ class Lore(Protocol):
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
     ) -> Known: ...
 
-    async def keep(self, change: Change, version: str) -> bool:
+    async def keep(self, change: MemoryChange, version: str) -> bool:
         """Store what events change, once, in one step; False if the tenant's memory is another one by now."""
         ...
 

@@ -23,7 +23,7 @@ class Delivery(NamedTuple):
     traceparent: str = ""  # where it stands in its task's trace, if it has one
 
 
-class DeadLetter(NamedTuple):
+class UnlearnedOutcome(NamedTuple):
     """An event that is given up, and why."""
 
     delivery: Delivery
@@ -62,7 +62,7 @@ class Outcomes(Protocol):
         """
         ...
 
-    async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
+    async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
         """Acknowledge what was learned; move what is given up to the dead letters."""
         ...
 
@@ -106,14 +106,14 @@ class Lesson(NamedTuple):
         return CaseEntry.model_validate_json(self.entry)
 
 
-class Refused(NamedTuple):
+class LessonRefused(NamedTuple):
     """Why one lesson cannot be stored, though the store answers."""
 
     reason: str
 
 
 class Memory(Protocol):
-    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | Refused]:
+    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         """Store lessons in order, each once: for each True if it was new, False if it was known, or why it cannot be.
 
         Raises ``StoreUnavailable``; then any of them may have been stored, and they can be given again.

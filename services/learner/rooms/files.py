@@ -16,10 +16,10 @@ from services.learner.core.files.importer import Importer
 from services.learner.core.report.lessons import report_rows
 from services.learner.core.report.teaching import report_teacher
 from services.learner.core.training.seeding import Seeder
-from services.learner.entrypoints.cache import Cache, Learned
+from services.learner.entrypoints.cache import Cache, LearnedCache
 from services.learner.entrypoints.errands import keep_importing
 from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
-from services.learner.settings import Settings
+from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileErrand, LearningFile
 from shared.infra import keys
 from shared.infra.errands import Errands
@@ -33,7 +33,7 @@ _HANDED_ON_SECONDS = 3600.0  # an executor may be started long after the learner
 @dataclass
 class FileRoom:
     redis: Redis
-    settings: Settings
+    settings: LearnerSettings
     owner: str
     cache: Cache | None
     importer: Importer
@@ -73,7 +73,7 @@ class FileRoom:
         return Seeder(bucket, shelf, tenant, _now, report_rows, report_teacher(self.importer, tenant, _now))
 
 
-def file_room(settings: Settings, redis: Redis, owner: str) -> FileRoom:
+def file_room(settings: LearnerSettings, redis: Redis, owner: str) -> FileRoom:
     """Raises ``CannotStart`` for a folder that cannot be used."""
     importer = Importer(RedisImportShelf(redis), _now)
     folder = settings.rl_cache_dir
@@ -81,7 +81,7 @@ def file_room(settings: Settings, redis: Redis, owner: str) -> FileRoom:
     return FileRoom(redis, settings, owner, cache, importer)
 
 
-def _cache(settings: Settings, path: Path, redis: Redis, importer: Importer) -> Cache:
+def _cache(settings: LearnerSettings, path: Path, redis: Redis, importer: Importer) -> Cache:
     folder, tenant = CacheFolder(path), settings.rl_cache_tenant
     try:
         folder.prepare()
@@ -99,7 +99,7 @@ def _cache(settings: Settings, path: Path, redis: Redis, importer: Importer) -> 
     async def hand_on(errand: FileErrand) -> None:
         await Errands(redis, "executor").leave(errand.model_dump_json(), _HANDED_ON_SECONDS)
 
-    return Cache(folder, Learned(tenant, is_new, files, hand_on), importer, settings.rl_cache_seconds)
+    return Cache(folder, LearnedCache(tenant, is_new, files, hand_on), importer, settings.rl_cache_seconds)
 
 
 def _now() -> datetime:

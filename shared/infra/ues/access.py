@@ -5,11 +5,11 @@ from datetime import datetime
 
 from shared.contracts.ues.simulation import AccessLog, KeyInfo, KeyMade, World
 from shared.infra.ues.errors import NotFoundError
-from shared.infra.ues.line import Line, given
+from shared.infra.ues.line import WorldLine, given
 
 
 class KeysRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def create(self, name: str, permissions: Sequence[str]) -> KeyMade:
@@ -27,7 +27,7 @@ class KeysRoom:
 
 
 class AccessLogsRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def show(
@@ -54,7 +54,7 @@ class AccessLogsRoom:
 class WorldsRoom:
     """Several worlds in one server."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def open(self, world_id: str) -> World:

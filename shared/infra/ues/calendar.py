@@ -7,11 +7,11 @@ from pydantic import JsonValue
 
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.calendar import CalendarState, EventsFound
-from shared.infra.ues.line import Line, Value, given
+from shared.infra.ues.line import Value, WorldLine, given
 
 
 class CalendarRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def get_state(self) -> CalendarState:

@@ -12,7 +12,7 @@ from shared.infra.ues.access import AccessLogsRoom, KeysRoom, WorldsRoom
 from shared.infra.ues.calendar import CalendarRoom
 from shared.infra.ues.chat import ChatRoom
 from shared.infra.ues.email import EmailRoom
-from shared.infra.ues.line import Line
+from shared.infra.ues.line import WorldLine
 from shared.infra.ues.simulation import EventsRoom, ScenarioRoom, SimulationRoom, TimeRoom
 from shared.infra.ues.sms import SmsRoom
 from shared.infra.ues.surroundings import EnvironmentRoom, PlainRoom
@@ -51,7 +51,7 @@ class AsyncUESClient:
             trust_env=False,
             verify=trusted_certificates(),
         )
-        line = Line(self._http, 1 + max_retries if retry_enabled else 1)
+        line = WorldLine(self._http, 1 + max_retries if retry_enabled else 1)
         self._line = line
         self.time = TimeRoom(line)
         self.simulation = SimulationRoom(line)

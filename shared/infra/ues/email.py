@@ -8,11 +8,11 @@ from pydantic import JsonValue
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.base import JsonObject
 from shared.contracts.ues.email import EmailsFound, EmailState
-from shared.infra.ues.line import Line, given
+from shared.infra.ues.line import WorldLine, given
 
 
 class EmailRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def get_state(self) -> EmailState:

@@ -30,7 +30,7 @@ _BY_STATUS: Mapping[int, type[APIError]] = {404: NotFoundError, 409: ConflictErr
 _SAID = 500
 
 
-class Line:
+class WorldLine:
     """``attempts``: how often a request is made at most. What may have been carried out is never sent again."""
 
     def __init__(self, http: httpx.AsyncClient, attempts: int = 1) -> None:

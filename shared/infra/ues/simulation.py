@@ -21,11 +21,11 @@ from shared.contracts.ues.simulation import (
     TimeState,
 )
 from shared.infra.ues.errors import NotFoundError
-from shared.infra.ues.line import Line, given
+from shared.infra.ues.line import WorldLine, given
 
 
 class TimeRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def get_state(self) -> TimeState:
@@ -51,7 +51,7 @@ class TimeRoom:
 
 
 class SimulationRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> Started:
@@ -84,7 +84,7 @@ class SimulationRoom:
 
 
 class EventsRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def list_events(
@@ -148,7 +148,7 @@ class EventsRoom:
 
 
 class ScenarioRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def import_full(self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False) -> ScenarioLoaded:

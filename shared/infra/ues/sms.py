@@ -7,11 +7,11 @@ from pydantic import JsonValue
 
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.sms import SmsFound, SmsState
-from shared.infra.ues.line import Line, given
+from shared.infra.ues.line import WorldLine, given
 
 
 class SmsRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def get_state(self) -> SmsState:

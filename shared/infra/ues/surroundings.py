@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from shared.contracts.ues.actions import ActionDone
-from shared.infra.ues.line import Line, given
+from shared.infra.ues.line import WorldLine, given
 
 
 class EnvironmentRoom:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def get_state(self) -> JsonValue:
@@ -25,7 +25,7 @@ class EnvironmentRoom:
 class PlainRoom:
     """A modality whose answers are taken as they are."""
 
-    def __init__(self, line: Line, name: str) -> None:
+    def __init__(self, line: WorldLine, name: str) -> None:
         self._line = line
         self._name = name
 

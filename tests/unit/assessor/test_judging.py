@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from services.assessor.core.asking import Accounts, CountedModel, schema_of
+from services.assessor.core.asking import Accounts, CountedQuestions, schema_of
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluators
 from services.assessor.core.evidence import addresses_judge, evidence, stable, within
 from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, aggregate, scaled, totals
@@ -192,7 +192,7 @@ def test_random_ids_do_not_change_what_the_judge_reads() -> None:
 
 async def test_calls_are_entered_into_the_accounts() -> None:
     accounts = Accounts({"scripted": Price(input=1_000, output=5_000)})
-    model = CountedModel(ScriptedModel(in_order([vote(1), vote(2)])), accounts)
+    model = CountedQuestions(ScriptedModel(in_order([vote(1), vote(2)])), accounts)
 
     await judged(model, votes=2)
 

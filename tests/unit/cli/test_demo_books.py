@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from cli.demo.books import Books, Change
+from cli.demo.books import BookChange, Books
 
 
 def _database(folder: Path, *statements: str) -> Path:
@@ -26,5 +26,5 @@ def test_changes_of_any_table_and_counted_writes_are_seen(tmp_path: Path) -> Non
     before = Books.read(path)
     _database(tmp_path, "UPDATE odd SET colour = 'blue', decided_at = 'now'", "INSERT INTO writes VALUES (1, 'paint')")
     after = Books.read(path)
-    assert after.changes_since(before) == (Change("odd", "O-1", "colour", "blue"),)
+    assert after.changes_since(before) == (BookChange("odd", "O-1", "colour", "blue"),)
     assert after.writes_since(before) == ("paint",)

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.demo.books import Books, Change
+from cli.demo.books import BookChange, Books
 from cli.demo.checks import Observed, problems
 from cli.demo.script import TASKS
-from cli.demo.tasks import MANAGER, DemoTask, ListOf, Said
+from cli.demo.tasks import MANAGER, DemoTask, DemoTurn, ListOf
 from cli.gateway.messages import Event, TaskView
 from shared.domain.exact_json import Json
 
@@ -19,8 +19,8 @@ APPROVED = Books({CELL: "approved"}, ("approve_expense",))
 TASK = DemoTask(
     "a write",
     "a claim is written",
-    (Said("Approve it.", "input-required"), Said("approve", "completed", MANAGER)),
-    (Change(*CELL, "approved"),),
+    (DemoTurn("Approve it.", "input-required"), DemoTurn("approve", "completed", MANAGER)),
+    (BookChange(*CELL, "approved"),),
     ("approve_expense",),
     passes=("ASSESS", "MUTATE"),
     avoids=("ESCALATE",),
@@ -110,13 +110,13 @@ def test_each_thing_that_does_not_hold_is_named(observed: Observed, sentence: st
 
 @pytest.mark.parametrize(("answer", "holds"), [('["EXP-1"]', True), ('["EXP-2"]', False), ("EXP-1", False)])
 def test_a_question_must_be_answered_with_the_exact_list(answer: str, holds: bool) -> None:
-    task = DemoTask("q", "a question", (Said("?", "completed"),), answer=ListOf("expenses", "status", "pending"))
+    task = DemoTask("q", "a question", (DemoTurn("?", "completed"),), answer=ListOf("expenses", "status", "pending"))
     view = _view("completed", answer, {"states": [], "writes": []})
     assert (problems(Observed(task, (view,), PENDING, (), PENDING, 1.0)) == ()) is holds
 
 
 def test_a_row_that_vanishes_is_a_change() -> None:
-    assert Books({}, ()).changes_since(PENDING) == (Change(*CELL, None),)
+    assert Books({}, ()).changes_since(PENDING) == (BookChange(*CELL, None),)
 
 
 def test_a_notice_is_to_be_reported_as_sent_and_what_its_story_must_tell_as_told() -> None:

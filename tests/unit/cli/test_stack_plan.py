@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cli.stack.child import TERM_SECONDS
-from cli.stack.plan import PLANNER_NOTICE, Ports, ProcessSpec, StackOptions, notice_of, plan_stack
+from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
 
-PORTS = Ports(planner=1, company=2, policy=3, learner=6, executors=(4, 5))
+PORTS = StackPorts(planner=1, company=2, policy=3, learner=6, executors=(4, 5))
 KEY = {"ANTHROPIC_API_KEY": "sk-secret", "HOME": "/home/x"}
 
 

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.settings import Settings
+from services.executor.settings import ExecutorSettings
 
 
-def _settings(monkeypatch: pytest.MonkeyPatch, written: str | None) -> Settings:
+def _settings(monkeypatch: pytest.MonkeyPatch, written: str | None) -> ExecutorSettings:
     monkeypatch.delenv("COMPUTE_AUDIT", raising=False)
     for name, value in {"ANTHROPIC_API_KEY": "k", "ALLOW_NO_ARCHIVE": "true"}.items():
         monkeypatch.setenv(name, value)
     if written is not None:
         monkeypatch.setenv("COMPUTE_AUDIT", written)
-    return Settings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
+    return ExecutorSettings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
 
 
 @pytest.mark.promise("audit.second.setting")

@@ -6,18 +6,18 @@ import pytest
 from pydantic import ValidationError
 
 from services.executor.ports.orchestrators import Orchestrating
-from services.executor.settings import Settings
+from services.executor.settings import ExecutorSettings
 
 pytestmark = pytest.mark.promise("brainos.settings")
 _BRAINOS = {"BRAINOS_API_URL": "https://brain.example", "BRAINOS_API_KEY": "k", "BRAINOS_ORG_ID": "org-1"}
 
 
-def _settings(monkeypatch: pytest.MonkeyPatch, **given: str) -> Settings:
+def _settings(monkeypatch: pytest.MonkeyPatch, **given: str) -> ExecutorSettings:
     for name in ("ORCHESTRATORS", *_BRAINOS):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"ANTHROPIC_API_KEY": "k", "ALLOW_NO_ARCHIVE": "true", **given}.items():
         monkeypatch.setenv(name, value)
-    return Settings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
+    return ExecutorSettings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
 
 
 @pytest.mark.parametrize(

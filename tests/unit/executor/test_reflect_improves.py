@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.evidence import Run
+from services.executor.core.reflect.evidence import ReflectedRun
 from services.executor.core.reflect.review import find_improvement, refusal
 from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
@@ -219,9 +219,11 @@ def test_a_list_goes_through_the_whole_run_untouched_whatever_is_switched_on(
     assert asked(one) == []
 
 
-def _run(answer: str, result: Json, *statuses: WriteStatus, change: Callable[[Run], Run] = lambda run: run) -> Run:
+def _run(
+    answer: str, result: Json, *statuses: WriteStatus, change: Callable[[ReflectedRun], ReflectedRun] = lambda run: run
+) -> ReflectedRun:
     progress = Progress(path=PATH, visited=PATH, dossier=Dossier(facts=(fact(result),)), read_only=True)
-    return change(Run(TaskState.COMPLETED, answer, progress, tuple(map(entry, statuses)), "What is C-1?"))
+    return change(ReflectedRun(TaskState.COMPLETED, answer, progress, tuple(map(entry, statuses)), "What is C-1?"))
 
 
 def test_a_claim_of_proof_is_refused_where_a_write_has_none() -> None:

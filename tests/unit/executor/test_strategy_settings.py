@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.settings import Settings
+from services.executor.settings import ExecutorSettings
 from shared.domain.words import Strategy
 from shared.infra.model_effort import takes_effort
 
 
-def _settings(monkeypatch: pytest.MonkeyPatch, strategies: str | None) -> Settings:
+def _settings(monkeypatch: pytest.MonkeyPatch, strategies: str | None) -> ExecutorSettings:
     needed = {"REDIS_URL": "redis://x", "POLICY_URL": "http://p", "TENANT_FILE": "t.json", "ANTHROPIC_API_KEY": "k"}
     for name, value in {**needed, "ALLOW_NO_ARCHIVE": "true"}.items():
         monkeypatch.setenv(name, value)
     if strategies is not None:
         monkeypatch.setenv("STRATEGIES", strategies)
-    return Settings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
+    return ExecutorSettings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
 
 
 @pytest.mark.promise("strategy.setting")

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.evidence import Run, evidence
+from services.executor.core.reflect.evidence import ReflectedRun, evidence
 from services.executor.core.reflect.found import (
     collect_found,
     is_empty,
@@ -35,12 +35,12 @@ def run(
     read_only: bool = False,
     task: str = TASK,
     dry_run: bool = False,
-) -> Run:
+) -> ReflectedRun:
     progress = Progress(template=template, path=PATH, visited=PATH, dossier=dossier, read_only=read_only)
-    return Run(TaskState.COMPLETED, answer, progress, writes, task, dry_run=dry_run)
+    return ReflectedRun(TaskState.COMPLETED, answer, progress, writes, task, dry_run=dry_run)
 
 
-def score(one: Run) -> float:
+def score(one: ReflectedRun) -> float:
     return quality(evidence(one)).value
 
 

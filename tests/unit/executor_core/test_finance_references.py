@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.finance.calculator import Result
+from services.executor.core.finance.calculator import CalculatorResult
 from services.executor.core.finance.catalogue import CALCULATORS, calculate
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
@@ -45,7 +45,7 @@ def test_a_calculator_agrees_with_its_reference(operation: str, data: st.DataObj
     reference = REFERENCES[operation]
     operands = data.draw(reference.operands)
     exact = reference.value([Fraction(operand) for operand in operands])
-    places = 2 if CALCULATORS[operation].result is Result.MONEY else 6
+    places = 2 if CALCULATORS[operation].result is CalculatorResult.MONEY else 6
 
     found = calculate(operation, operands, 2)
 

@@ -25,7 +25,7 @@ def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_clas
         gate.check(state, asked)
     else:
         with pytest.raises(
-            gate.Refused, match=rf"some_tool .*{tool_class}.*by its name.*{state} permits .* not called"
+            gate.DispatchRefused, match=rf"some_tool .*{tool_class}.*by its name.*{state} permits .* not called"
         ):
             gate.check(state, asked)
 

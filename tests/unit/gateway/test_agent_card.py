@@ -20,15 +20,15 @@ from services.gateway.a2a.card import agent_card
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import Abilities, GatewayProfile
 from services.gateway.a2a.views import NEW, OLD
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 
 _ROOT = Path(__file__).parents[3]
 _DISCOVERY = "https://id.example.com/.well-known/openid-configuration"
 _FACE = GatewayProfile("https://agent.example.com/", abilities=Abilities(ways=("keys", "jwt"), discovery=_DISCOVERY))
 
 
-def _settings(**settings: object) -> Settings:
-    return Settings.model_validate({"redis_url": "redis://127.0.0.1:1", "authentication": "keys", **settings})
+def _settings(**settings: object) -> GatewaySettings:
+    return GatewaySettings.model_validate({"redis_url": "redis://127.0.0.1:1", "authentication": "keys", **settings})
 
 
 def _face(**settings: object) -> GatewayProfile:

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from services.gateway.__main__ import main
-from services.gateway.settings import Settings
+from services.gateway.settings import GatewaySettings
 from tests.refusals import refusal_of, refusal_of_process
 
 
@@ -43,9 +43,9 @@ def test_where_names_are_believed_others_are_let_in_only_by_name(host: str, auth
     """The embedded profile believes whoever a request says it is from: ``off`` alone does not open that to others."""
     given = {**_EMBEDDED, "host": host, "authentication": authentication}
     with pytest.raises(ValidationError) as refused:
-        Settings.model_validate(given)
+        GatewaySettings.model_validate(given)
     assert all(name in str(refused.value) for name in ("AUTHENTICATION", "ALLOW_OPEN"))
-    assert Settings.model_validate({**given, "allow_open": "yes"}).host == host
+    assert GatewaySettings.model_validate({**given, "allow_open": "yes"}).host == host
 
 
 @pytest.mark.promise("gateway.open_by_name")
@@ -60,11 +60,11 @@ def test_where_names_are_believed_others_are_let_in_only_by_name(host: str, auth
     ],
 )
 def test_this_machine_alone_and_those_with_keys_are_let_in(given: dict[str, str]) -> None:
-    assert Settings.model_validate({**_EMBEDDED, **given}).host == given["host"]
+    assert GatewaySettings.model_validate({**_EMBEDDED, **given}).host == given["host"]
 
 
 def test_authentication_is_off_only_by_name() -> None:
-    settings = Settings.model_validate({"redis_url": "redis://localhost", "authentication": "off"})
+    settings = GatewaySettings.model_validate({"redis_url": "redis://localhost", "authentication": "off"})
     assert settings.profile == "production"
 
 
@@ -74,10 +74,10 @@ def test_hosts_are_a_list_with_commas() -> None:
         "profile": "embedded",
         "tools_allowed_hosts": "a.example, b.example:90,",
     }
-    assert Settings.model_validate(values).tools_allowed_hosts == ("a.example", "b.example:90")
+    assert GatewaySettings.model_validate(values).tools_allowed_hosts == ("a.example", "b.example:90")
 
 
 def test_the_card_names_an_address_that_can_be_called() -> None:
     values = {"redis_url": "redis://localhost", "profile": "embedded", "host": "0.0.0.0", "port": 9011}  # noqa: S104
     values["allow_open"] = "yes"
-    assert Settings.model_validate(values).card_url == "http://localhost:9011/"
+    assert GatewaySettings.model_validate(values).card_url == "http://localhost:9011/"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.learner.core.files.deciding import (
-    Decision,
+    FileDecision,
     with_arms,
     with_cases,
     with_entities,
@@ -17,7 +17,7 @@ from services.learner.core.files.deciding import (
 )
 from services.learner.core.files.total_file import Statistics
 from services.learner.core.training.merge import as_shelved
-from services.learner.ports.files import ArmRecord, EntityRecord, Stored, Totals, Versions
+from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
 from services.learner.ports.outcomes import Shelved
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
@@ -45,8 +45,8 @@ def _stored(
     facts: Sequence[tuple[str, KnownFact]] = (),
     entities: Mapping[str, KnownEntity] | None = None,
     accuracy: Mapping[str, Accuracy] | None = None,
-) -> Stored:
-    return Stored(Versions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {})
+) -> StoredFile:
+    return StoredFile(Versions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {})
 
 
 def _entity(name: str, seen: int) -> EntityRecord:
@@ -61,7 +61,7 @@ def _fact(subject: str, attribute: str, value: int, hours: int) -> KnownFact:
     )
 
 
-def _after_facts(stored: Stored, done: Decision) -> Stored:
+def _after_facts(stored: StoredFile, done: FileDecision) -> StoredFile:
     rows = done.brought.facts
     return stored if rows is None else _stored(facts=[(row, KnownFact.model_validate_json(row)) for row in rows])
 
@@ -118,7 +118,7 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
         entities={record.field: record.entity for record in records.values()}, accuracy=held, events=events
     )
     things = with_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
-    totals = with_statistics(stored, Statistics(Totals({"events": others}), brought))
+    totals = with_statistics(stored, Statistics(FileTotals({"events": others}), brought))
     assert {record.entity.value for record in things.brought.entities} == {
         name for name, seen in new.items() if seen > here.get(name, 0)
     }

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from services.executor.settings import Settings as ExecutorSettings
-from services.gateway.settings import Settings as GatewaySettings
+from services.executor.settings import ExecutorSettings as ExecutorSettings
+from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain.outgoing import Reach
 
 WRITTEN = " erp.Acme.example, tools.acme.example:8443,10.2.0.0/16 ,[fd00::7]:8443, "

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
+from cli.demo.books import BookChange
 from cli.demo.books import Books as Picture
-from cli.demo.books import Change
 from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.drift import as_shown
@@ -59,7 +59,7 @@ class Company:
         except ValidationError as error:
             return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()), True
 
-    def close(self) -> "tuple[frozenset[Change], tuple[str, ...]]":
+    def close(self) -> "tuple[frozenset[BookChange], tuple[str, ...]]":
         """What changed, and the writes that were counted."""
         self._books.close()
         after = Picture.read(self.file)

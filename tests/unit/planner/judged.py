@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.demo.books import Change
+from cli.demo.books import BookChange
 from shared.domain.exact_json import loads
 from tests.planner_tasks.task import PlainTask
 from tests.unit.planner.flat_loop import Company, Run
@@ -22,8 +22,8 @@ class Verdict(StrEnum):
 class Judged(NamedTuple):
     verdict: Verdict
     run: Run
-    changes: frozenset[Change]
-    expected: frozenset[Change]
+    changes: frozenset[BookChange]
+    expected: frozenset[BookChange]
 
 
 def judged(task: PlainTask, folder: Path, loop: Callable[[str, Company], Run]) -> Judged:
@@ -38,12 +38,12 @@ def judged(task: PlainTask, folder: Path, loop: Callable[[str, Company], Run]) -
     return Judged(Verdict.REFUSED if admits and _is_part(changes, expected) else Verdict.WRONG, run, changes, expected)
 
 
-def _is_part(changes: frozenset[Change], expected: frozenset[Change]) -> bool:
+def _is_part(changes: frozenset[BookChange], expected: frozenset[BookChange]) -> bool:
     """Whether every row that was changed is one that should be; a counter may stand between."""
     return {(one.table, one.row) for one in changes} <= {(one.table, one.row) for one in expected}
 
 
-def _model(task: PlainTask, folder: Path) -> tuple[frozenset[Change], tuple[str, ...]]:
+def _model(task: PlainTask, folder: Path) -> tuple[frozenset[BookChange], tuple[str, ...]]:
     company = Company(folder)
     for name, arguments in task.writes:
         result, failed = company.call(name, arguments)

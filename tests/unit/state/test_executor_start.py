@@ -5,7 +5,7 @@ import pytest
 from services.executor.__main__ import main
 from services.executor.bootstrap import fallbacks
 from services.executor.ports.models import Tier
-from services.executor.settings import Settings
+from services.executor.settings import ExecutorSettings
 from shared.infra.archive_open import new_key
 from tests.refusals import Refusal, refusal_of, refusal_of_process
 
@@ -73,5 +73,5 @@ def test_no_plan_of_writes_is_made_by_the_lower_tiers_model_for_want_of_its_own(
 ) -> None:
     """A ``FALLBACK_MODEL`` that is the lower tier's own serves that tier alone."""
     given = {name.lower(): value for name, value in NEEDED.items()}
-    settings = Settings.model_validate({**given, "haiku_model": "small", "fallback_model": fallback})
+    settings = ExecutorSettings.model_validate({**given, "haiku_model": "small", "fallback_model": fallback})
     assert set(fallbacks(settings)) == tiers

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import services
-from cli.stack.plan import Ports, StackOptions, plan_stack
+from cli.stack.plan import StackOptions, StackPorts, plan_stack
 from shared.infra.tracing_settings import TracingSettings
 from tests.deployment.dockerfile import settings_of
 
@@ -24,6 +24,6 @@ def test_the_launcher_lets_its_own_planner_take_part_and_no_other_model(
     environ: dict[str, str], told: str | None, tmp_path: Path
 ) -> None:
     options = StackOptions(tmp_path, environ)
-    specs = plan_stack(options, Ports.of(tuple(range(1, 1 + Ports.needed(1)))), "redis://x")
+    specs = plan_stack(options, StackPorts.of(tuple(range(1, 1 + StackPorts.needed(1)))), "redis://x")
     (executor,) = (spec for spec in specs if spec.name == "executor-1")
     assert executor.environ.get("TRACEPARENT_TO_MODEL") == told

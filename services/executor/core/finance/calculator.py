@@ -19,7 +19,7 @@ class CannotCalculate(ValueError):
     """The operation does not fit its operands; the message says why."""
 
 
-class Result(StrEnum):
+class CalculatorResult(StrEnum):
     MONEY = "money"  # rounded half up to the currency's minor unit
     RATIO = "ratio"  # rounded half up to six places
 
@@ -29,7 +29,7 @@ class Calculator:
     """``arguments``: names by comma; the last ends in ``...`` where it may repeat. ``dates``: its figures are days."""
 
     arguments: str
-    result: Result
+    result: CalculatorResult
     function: _Formula
     dates: bool
     rounds_parts: bool  # takes the places of the minor unit, so that rounded parts sum to the whole
@@ -46,15 +46,15 @@ class Calculator:
 
 def money(arguments: str) -> Callable[[_Formula], Calculator]:
     """Makes a formula a calculator of money."""
-    return _calculator(arguments, Result.MONEY)
+    return _calculator(arguments, CalculatorResult.MONEY)
 
 
 def ratio(arguments: str, *, dates: bool = False) -> Callable[[_Formula], Calculator]:
     """Makes a formula a calculator of a ratio, a count or a length of time."""
-    return _calculator(arguments, Result.RATIO, dates)
+    return _calculator(arguments, CalculatorResult.RATIO, dates)
 
 
-def _calculator(arguments: str, result: Result, dates: bool = False) -> Callable[[_Formula], Calculator]:
+def _calculator(arguments: str, result: CalculatorResult, dates: bool = False) -> Callable[[_Formula], Calculator]:
     return lambda formula: Calculator(arguments, result, formula, dates, "places" in signature(formula).parameters)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 
 from services.executor.core.finance import business, contracts, schedules, valuation
-from services.executor.core.finance.calculator import Calculator, CannotCalculate, Result, to_minor_unit
+from services.executor.core.finance.calculator import Calculator, CalculatorResult, CannotCalculate, to_minor_unit
 
 RATIO_PLACES = 6
 _ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
@@ -38,7 +38,7 @@ def calculate(operation: str, operands: Sequence[Decimal], places: int = 2) -> D
     try:
         with localcontext(_ROUNDING):
             result = calculator(*operands, places=places)
-            return to_minor_unit(result, places if calculator.result is Result.MONEY else RATIO_PLACES)
+            return to_minor_unit(result, places if calculator.result is CalculatorResult.MONEY else RATIO_PLACES)
     except ArithmeticError as error:
         figures = ", ".join(map(decimal_text, operands))
         raise CannotCalculate(f"{operation} of {figures[:120]}: {type(error).__name__}") from None

@@ -45,13 +45,13 @@ class _Function(BaseModel):
     cannot: str = ""
 
 
-class _Case(BaseModel):
+class _MadeCase(BaseModel):
     inputs: tuple[str, ...]
     expected: str
 
 
 class _Cases(BaseModel):
-    cases: tuple[_Case, ...]
+    cases: tuple[_MadeCase, ...]
     cannot: str = ""
 
 

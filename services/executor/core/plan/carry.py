@@ -116,7 +116,7 @@ async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
         raise Failed(f"the tool {fact.tool} is gone, so the approved inputs cannot be read again; nothing was written")
     try:
         gate.check(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
-    except gate.Refused as error:
+    except gate.DispatchRefused as error:
         raise Failed(f"the approved inputs cannot be read again, so nothing was written: {error}") from error
     key, arguments = (
         f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}:{fact.ref}",

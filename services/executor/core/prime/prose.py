@@ -25,7 +25,7 @@ _REQUEST = "request"
 _VALUES = "condition"
 
 
-class Proposed(BaseModel):
+class ProposedRule(BaseModel):
     """One rule as the model writes it; what a kind does not use is empty."""
 
     quote: str
@@ -40,7 +40,7 @@ class Proposed(BaseModel):
 
 
 class Proposals(BaseModel):
-    rules: tuple[Proposed, ...]
+    rules: tuple[ProposedRule, ...]
 
 
 class Translated(NamedTuple):
@@ -157,7 +157,7 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
     )
 
 
-def _candidate(number: int, said: Proposed) -> Candidate:
+def _candidate(number: int, said: ProposedRule) -> Candidate:
     """The proposal as a rule; whether it can be meant is for the policy service to say."""
     rule_id, reason = f"P{number}", said.reason or said.quote
     if said.kind == _VALUES:

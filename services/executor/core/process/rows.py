@@ -11,7 +11,7 @@ from services.executor.core.figures.money import is_currency
 from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.process.links import Links, denies
 from services.executor.core.records.called_records import Seen, stands_in, words
-from services.executor.core.states.template import OWN, Choice, Pattern
+from services.executor.core.states.template import OWN, Pattern, RouteChoice
 from shared.domain.exact_json import Json, dumps
 
 COUNTS = frozenset({"count"})
@@ -200,7 +200,7 @@ def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
     return anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path)
 
 
-def _choice_conditions(choice: Choice, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
+def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
     """What a condition of the pattern comes to: alternatives, each of them conditions that hold together."""
     field = next((name for record in records if (name := record.field(choice.fields)) is not None), None)
     if choice.sign == "~":
@@ -217,7 +217,7 @@ def _choice_conditions(choice: Choice, records: Sequence[Seen], around: Around) 
     return [(written(field, "=", value),) for value in _as_written(field, choice, records)]
 
 
-def _as_written(field: str, choice: Choice, records: Sequence[Seen]) -> list[Json]:
+def _as_written(field: str, choice: RouteChoice, records: Sequence[Seen]) -> list[Json]:
     """The values as the rows have them, whatever the case; as the pattern has them where no row does."""
     present = {_plain(record.record.get(field)): record.record.get(field) for record in records}
     wanted = [value.replace("_", " ") for value in choice.values]
@@ -225,7 +225,7 @@ def _as_written(field: str, choice: Choice, records: Sequence[Seen]) -> list[Jso
     return found or [choice.values[0]]
 
 
-def _own_value(choice: Choice, around: Around) -> Json:
+def _own_value(choice: RouteChoice, around: Around) -> Json:
     for anchor in around.anchors:
         field = anchor.field(choice.fields)
         if field is not None:

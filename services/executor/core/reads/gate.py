@@ -5,7 +5,7 @@ from services.executor.ports.tools import Tool
 from shared.domain.words import FsmState
 
 
-class Refused(Exception):
+class DispatchRefused(Exception):
     """A call that must not be made. The message is told to whoever asked for it."""
 
 
@@ -14,7 +14,7 @@ def check(state: FsmState, tool: Tool) -> None:
     if permits(state, tool.tool_class):
         return
     permitted = ", ".join(sorted(RULES[state].permits)) or "no server's tools"
-    raise Refused(
+    raise DispatchRefused(
         f"{tool.name} is a tool of class {tool.tool_class} ({tool.why_class}); {state} permits {permitted}. "
         "It was not called."
     )

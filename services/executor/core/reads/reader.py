@@ -152,7 +152,7 @@ class TaskReader:
     def _refuse_forbidden(self, use: ToolUse, tool: Tool) -> None:
         try:
             gate.check(FsmState.ASSESS, tool)
-        except gate.Refused as refusal:
+        except gate.DispatchRefused as refusal:
             self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=str(refusal))
             raise CallRefused(str(refusal)) from refusal
         if problems := problems_with(use.input, tool):

@@ -32,7 +32,7 @@ _ERROR = re.compile(
 )
 
 
-class Run(NamedTuple):
+class ReflectedRun(NamedTuple):
     """A run at its end, or before its answer is improved. ``progress`` is None where it ended before it began."""
 
     state: TaskState
@@ -78,12 +78,12 @@ class Run(NamedTuple):
         return tuple(call for plan in plans for call in plan.calls)
 
 
-_found = IdentityCache[Run, FoundSources](
+_found = IdentityCache[ReflectedRun, FoundSources](
     lambda run: collect_found(run.task, run.progress.dossier if run.progress else Dossier(), run.writes), 32
 )
 
 
-def evidence(run: Run) -> Evidence:
+def evidence(run: ReflectedRun) -> Evidence:
     """Verified facts and penalties. Where a run had nothing to prove, nothing is earned for it."""
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()
@@ -124,7 +124,7 @@ def is_grounded(text: str, known: FoundSources) -> bool:
     return says_something(text, known) and not untraced_tokens(text, known)
 
 
-def _policy_kept(run: Run, dossier: Dossier) -> bool | None:
+def _policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
     """Whether the verdict let the plan pass, or its rules were followed: a person decided, or the case went further.
 
     None where nothing was done that could keep or break them: no verdict was needed, or the task was refused.

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import describe_doubt, open_doubts, operator_words
 from services.executor.core.dossier.dry_run import is_dry_run
-from services.executor.core.reflect.evidence import Run, evidence
+from services.executor.core.reflect.evidence import ReflectedRun, evidence
 from services.executor.core.reflect.thresholds import threshold_outcomes
 from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.ports.turns import Timer
@@ -202,9 +202,9 @@ def _tools(ended: Ended, *, worked: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
 
 
-def run_of(ended: Ended, record: TaskRecord) -> Run:
+def run_of(ended: Ended, record: TaskRecord) -> ReflectedRun:
     """The run as its score looks at it."""
-    return Run(
+    return ReflectedRun(
         state=ended.state,
         answer=ended.answer,
         progress=ended.progress,
@@ -215,7 +215,7 @@ def run_of(ended: Ended, record: TaskRecord) -> Run:
     )
 
 
-def score(run: Run, rules: AnswerRules = _RULES) -> Score:
+def score(run: ReflectedRun, rules: AnswerRules = _RULES) -> Score:
     """The quality of a run: by the signals from verified facts alone, or by the formula that the operator set."""
     return quality(evidence(run), rules.formula)
 

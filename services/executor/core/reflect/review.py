@@ -22,7 +22,7 @@ from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.reflect.document_material import Material
-from services.executor.core.reflect.evidence import Run, evidence, says_failure
+from services.executor.core.reflect.evidence import ReflectedRun, evidence, says_failure
 from services.executor.core.reflect.fill_document import (
     DocumentAbout,
     Section,
@@ -44,7 +44,7 @@ from shared.domain.quality import WEAK, Evidence, Formula, quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
 
 
-class Wanted(NamedTuple):
+class WantedImprovement(NamedTuple):
     """What an improvement is asked for: required outputs, and sentences about the rest."""
 
     outputs: tuple[str, ...]
@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
         return (*(f"say the {output.replace('_', ' ')}" for output in self.outputs), *self.faults)
 
 
-def find_improvement(run: Run, formula: Formula = Formula.SIGNALS) -> Wanted | None:
+def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement | None:
     """What a better text would mend; None where the answer is good enough, or nothing that is known makes it better.
 
     An exact-match answer, a dry run's plan and a task that did not complete are never touched.
@@ -66,10 +66,10 @@ def find_improvement(run: Run, formula: Formula = Formula.SIGNALS) -> Wanted | N
         return None
     missing = () if run.idle else sayable(run.missing, run.known)
     faults = _faults(run)
-    return Wanted(missing, faults) if missing or faults else None
+    return WantedImprovement(missing, faults) if missing or faults else None
 
 
-def refusal(run: Run, text: str) -> str | None:
+def refusal(run: ReflectedRun, text: str) -> str | None:
     """Why a text may not take the answer's place; None if it may.
 
     It keeps to what is known, drops nothing that the answer has said, and makes it better.
@@ -95,16 +95,16 @@ def refusal(run: Run, text: str) -> str | None:
     return None if fewer or _score(better) > _score(run) else "it is no better"
 
 
-def _strangers(run: Run) -> int:
+def _strangers(run: ReflectedRun) -> int:
     return len(untraced_tokens(run.answer, run.known))
 
 
-def _score(run: Run) -> float:
+def _score(run: ReflectedRun) -> float:
     """By the signals whatever the formula: no text is better for being longer."""
     return quality(evidence(run)).value
 
 
-def _faults(run: Run) -> tuple[str, ...]:
+def _faults(run: ReflectedRun) -> tuple[str, ...]:
     seen = evidence(run)
     strange = untraced_tokens(run.answer, run.known)
     return tuple(
@@ -123,13 +123,13 @@ def _says_too_little(seen: Evidence) -> bool:
     return seen.needs_met and not seen.grounded and not seen.idle
 
 
-def _traced_tokens(run: Run) -> tuple[str, ...]:
+def _traced_tokens(run: ReflectedRun) -> tuple[str, ...]:
     """The figures of the answer that are true to what was found."""
     strange = set(untraced_tokens(run.answer, run.known))
     return tuple(token for token in dict.fromkeys(number_bearing_tokens(run.answer)) if token not in strange)
 
 
-def _claims_too_much(run: Run, text: str) -> bool:
+def _claims_too_much(run: ReflectedRun, text: str) -> bool:
     """Whether a text speaks of proof where a write has none, and the answer before it did not."""
     unproven = any(entry.status is not WriteStatus.VERIFIED for entry in run.writes)
     return unproven and "verified" in _words(text) and "verified" not in _words(run.answer)
@@ -190,14 +190,14 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     return answer[:at], answer[at:]
 
 
-async def _run(ctx: TurnContext, progress: Progress, answer: str) -> Run:
+async def _run(ctx: TurnContext, progress: Progress, answer: str) -> ReflectedRun:
     """The run as it would end now."""
     writes = tuple((await ctx.store.ledger()).values())
     escalated = progress.state is FsmState.ESCALATE
-    return Run(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)
+    return ReflectedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)
 
 
-async def _improve_answer(ctx: TurnContext, run: Run) -> tuple[str | None, dict[str, JsonValue]]:
+async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
     """A better text, if there is one; and what came of asking, if it was asked for."""
     wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None:
@@ -223,7 +223,7 @@ async def _improve_answer(ctx: TurnContext, run: Run) -> tuple[str | None, dict[
 
 
 async def _documents(
-    ctx: TurnContext, progress: Progress, run: Run
+    ctx: TurnContext, progress: Progress, run: ReflectedRun
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
     """The documents that are asked for in words, and those that the process leaves by itself."""
     answer = progress.dossier.answer or ""
@@ -239,7 +239,7 @@ async def _documents(
 
 
 async def _draft_sections(
-    ctx: TurnContext, progress: Progress, run: Run, wanted_sections: Mapping[str, tuple[Section, ...]]
+    ctx: TurnContext, progress: Progress, run: ReflectedRun, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
     """The texts of the sections that no data fills, all documents in one question, untraced figures marked."""
     asked: list[Json] = [
@@ -269,7 +269,7 @@ async def _draft_sections(
 
 
 def _mark_untraced(
-    given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: Run
+    given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
 ) -> dict[str, dict[str, str]]:
     """Of what was drafted the sections that were asked for; a figure that stands in nothing that is known is marked."""
     known = run.known
@@ -283,7 +283,7 @@ def _mark_untraced(
     }
 
 
-def _known_material(ctx: TurnContext, run: Run) -> dict[str, Json]:
+def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
     dossier = run.progress.dossier if run.progress else None
     return {
         "task": ctx.task,

@@ -25,7 +25,7 @@ class Governed(NamedTuple):
     argument: str
 
 
-class Choice(NamedTuple):
+class RouteChoice(NamedTuple):
     """A condition on rows: the names of its field, ``=``, ``!=`` or ``~``, and the values of which one is to match."""
 
     fields: tuple[str, ...]
@@ -39,7 +39,7 @@ class Pattern(NamedTuple):
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
     rows: bool = False
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[RouteChoice, ...] = ()
 
 
 def is_figure(text: str) -> bool:
@@ -73,11 +73,11 @@ def kinds(text: str) -> tuple[str, ...]:
     return _names(text)
 
 
-def _choice(inner: str, text: str) -> Choice:
+def _choice(inner: str, text: str) -> RouteChoice:
     match = _CONDITION.fullmatch(inner)
     if match is None:
         raise BadPattern(f"{text!r}: [{inner}] is no condition such as [status=open|held]")
-    return Choice(_names(match[1]), match[2], _names(match[3]))
+    return RouteChoice(_names(match[1]), match[2], _names(match[3]))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from shared.domain.words import WriteStatus
 SHORTEST, USUAL, LONGEST = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-class Proposed(BaseModel):
+class ProposedTurn(BaseModel):
     finished: bool
     time_step: str = ""
     reason: str = ""
@@ -45,14 +45,14 @@ async def with_next(ctx: TurnContext, told: Reviewed) -> Reviewed:
         stored = dumps(await _ask_model(ctx, progress, writes))
         ctx.journal.add(key, "note", stored)
     said = loads_object(stored)
-    proposed = Proposed.model_validate({name: value for name, value in said.items() if value is not None})
+    proposed = ProposedTurn.model_validate({name: value for name, value in said.items() if value is not None})
     note = limit_proposal(proposed, writes)
     calls = progress.model_calls + int("problem" not in said)
     noted = progress.model_copy(update={"notes": {**progress.notes, NOTE: note}, "model_calls": calls})
     return told._replace(progress=noted)
 
 
-def limit_proposal(proposed: Proposed, writes: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
+def limit_proposal(proposed: ProposedTurn, writes: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """A step within bounds; an end only where every write of the turn was verified."""
     finished = proposed.finished and all(entry.status is WriteStatus.VERIFIED for entry in writes)
     said: dict[str, JsonValue] = {"finished": finished, "time_step": written_duration(_step(proposed.time_step))}
@@ -86,7 +86,7 @@ async def _ask_model(ctx: TurnContext, progress: Progress, writes: Sequence[Ledg
         purse=BudgetShare.WHOLE,
     )
     try:
-        done = await ask_structured(ctx, question, Proposed)
+        done = await ask_structured(ctx, question, ProposedTurn)
     except RunEnds as error:
         ctx.journal.stopped_at = None  # the turn ends without it
         return {"finished": False, "problem": error.reason}

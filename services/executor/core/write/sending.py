@@ -51,7 +51,7 @@ async def prepare(
     try:
         gate.check(state, tool)
         arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx, plan)))
-    except (gate.Refused, NoSuchPath) as error:
+    except (gate.DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     problems = problems_with(arguments, tool)
     if problems:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from babel.numbers import list_currencies
 
-from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.kinds import EntityKind, FoundEntity
 from services.learner.core.entities.numbers import NUMBER, plain, read_number
 
 _CODES = frozenset(list_currencies())
@@ -57,7 +57,7 @@ _PERCENT = re.compile(
 )
 
 
-def amounts(text: str) -> Iterator[Found]:
+def amounts(text: str) -> Iterator[FoundEntity]:
     """Amounts with a currency; a number without one is none."""
     for pattern in (_BEFORE, _AFTER):
         for match in pattern.finditer(text):
@@ -66,15 +66,15 @@ def amounts(text: str) -> Iterator[Found]:
             if currency and number is not None:
                 times = _TIMES.get((match["times"] or "").lower(), 1)
                 same = f"{plain(number * times)} {currency}".casefold()
-                yield Found(EntityKind.AMOUNT, match[0], same, match.start(), match.end())
+                yield FoundEntity(EntityKind.AMOUNT, match[0], same, match.start(), match.end())
 
 
-def percentages(text: str) -> Iterator[Found]:
+def percentages(text: str) -> Iterator[FoundEntity]:
     for match in _PERCENT.finditer(text):
         number = read_number(match["number"])
         if number is not None:
             said = f"{plain(number)}%"
-            yield Found(EntityKind.PERCENTAGE, said, said, match.start(), match.end())
+            yield FoundEntity(EntityKind.PERCENTAGE, said, said, match.start(), match.end())
 
 
 def _currency(sign: str, *, alone: bool) -> str:

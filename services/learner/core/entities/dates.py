@@ -7,7 +7,7 @@ from functools import cache
 
 from babel import Locale
 
-from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.kinds import EntityKind, FoundEntity
 
 _LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "nb", "fi", "cs", "tr")
 _MONTH = r"(?P<month>[^\W\d_]{3,12})\.?"
@@ -27,7 +27,7 @@ _SLASHED = re.compile(r"(?<![\w/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<year>\d{4})(
 _TWELVE = 12
 
 
-def dates(text: str) -> Iterator[Found]:
+def dates(text: str) -> Iterator[FoundEntity]:
     """Days, as ISO 8601; one that could be two days (``03/04/2026``) stays as it is written."""
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
@@ -38,20 +38,20 @@ def dates(text: str) -> Iterator[Found]:
         yield from _read_slashed(match)
 
 
-def _read_slashed(match: re.Match[str]) -> Iterator[Found]:
+def _read_slashed(match: re.Match[str]) -> Iterator[FoundEntity]:
     first, second, year = int(match["a"]), int(match["b"]), int(match["year"])
     if first > _TWELVE or first == second:
         yield from _find_date(match, year, second, first)
     elif second > _TWELVE:
         yield from _find_date(match, year, first, second)
     elif _is_date(year, first, second):
-        yield Found(EntityKind.DATE, match[0], match[0], match.start(), match.end())
+        yield FoundEntity(EntityKind.DATE, match[0], match[0], match.start(), match.end())
 
 
-def _find_date(match: re.Match[str], year: int, month: int, day: int) -> Iterator[Found]:
+def _find_date(match: re.Match[str], year: int, month: int, day: int) -> Iterator[FoundEntity]:
     if _is_date(year, month, day):
         said = date(year, month, day).isoformat()
-        yield Found(EntityKind.DATE, said, said, match.start(), match.end())
+        yield FoundEntity(EntityKind.DATE, said, said, match.start(), match.end())
 
 
 def _is_date(year: int, month: int, day: int) -> bool:

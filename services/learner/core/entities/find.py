@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from services.learner.core.entities.amounts import amounts, percentages
 from services.learner.core.entities.dates import dates
-from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.kinds import EntityKind, FoundEntity
 from services.learner.core.entities.names import names, short_name
 
 TEXT_LOOKED_AT = 4_000
@@ -17,10 +17,10 @@ _REFERENCE = re.compile(
 _ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 
-def find_entities(text: str) -> tuple[Found, ...]:
+def find_entities(text: str) -> tuple[FoundEntity, ...]:
     """Each once, in the order of appearance; no two of them of the same words."""
     shown = text[:TEXT_LOOKED_AT]
-    kept: list[Found] = []
+    kept: list[FoundEntity] = []
     for found in sorted(_all(shown), key=lambda one: (_ORDER[one.kind], one.start - one.end, one.start)):
         if not any(found.start < other.end and other.start < found.end for other in kept):
             kept.append(found)
@@ -28,27 +28,27 @@ def find_entities(text: str) -> tuple[Found, ...]:
     return tuple(_merge(kept))[:MOST]
 
 
-def names_of(found: Found) -> tuple[str, ...]:
+def names_of(found: FoundEntity) -> tuple[str, ...]:
     """The ways in which a later task may write it."""
     short = short_name(found.value)
     return (found.value, short) if short != found.value else (found.value,)
 
 
-def _all(text: str) -> Iterator[Found]:
+def _all(text: str) -> Iterator[FoundEntity]:
     for match in _EMAIL.finditer(text):
         address = match[0].rstrip(".").lower()
-        yield Found(EntityKind.EMAIL, address, address, match.start(), match.end())
+        yield FoundEntity(EntityKind.EMAIL, address, address, match.start(), match.end())
     yield from dates(text)
     yield from amounts(text)
     yield from percentages(text)
     for match in _REFERENCE.finditer(text):
-        yield Found(EntityKind.REFERENCE, match[0], match[0].casefold(), match.start(), match.end())
+        yield FoundEntity(EntityKind.REFERENCE, match[0], match[0].casefold(), match.start(), match.end())
     yield from names(text)
 
 
-def _merge(found: Iterable[Found]) -> Iterator[Found]:
+def _merge(found: Iterable[FoundEntity]) -> Iterator[FoundEntity]:
     """One of each, in its longest writing; a name that is the same as a company's is that company."""
-    by_field: dict[str, Found] = {}
+    by_field: dict[str, FoundEntity] = {}
     for one in found:
         known = by_field.get(one.field)
         by_field[one.field] = one if known is None or len(one.value) > len(known.value) else known

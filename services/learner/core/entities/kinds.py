@@ -17,7 +17,7 @@ class EntityKind(StrEnum):
     PERSON = "person"
 
 
-class Found(NamedTuple):
+class FoundEntity(NamedTuple):
     """Something that stands in a text from ``start`` to ``end``.
 
     ``same`` is what all writings of the same thing share; ``value`` how people read it.

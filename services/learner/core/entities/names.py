@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from services.learner.core.entities.dates import months
-from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.kinds import EntityKind, FoundEntity
 
 _CAPITAL = r"(?:[A-ZÀ-ÖØ-ÞŁŚŽČĆŠĐŻ][\w&'’-]*|\d[A-Za-z]\w*)"
 _NAME = rf"{_CAPITAL}(?:[ ](?:&[ ]|and[ ]|de[ ]|van[ ]|von[ ])?{_CAPITAL})"  # a count of further words follows it
@@ -56,7 +56,7 @@ _LONGEST = 60
 _REFERENCE = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
 
 
-def names(text: str) -> Iterator[Found]:
+def names(text: str) -> Iterator[FoundEntity]:
     for match in _PRODUCT.finditer(text):
         yield from _find_name(EntityKind.PRODUCT, match.start("name"), match["name"])
     for match in _COMPANY.finditer(text):
@@ -77,13 +77,13 @@ def short_name(value: str) -> str:
     return found["name"] if found else value
 
 
-def _company(match: re.Match[str]) -> Iterator[Found]:
+def _company(match: re.Match[str]) -> Iterator[FoundEntity]:
     for found in _find_name(EntityKind.VENDOR, match.start("name"), match["name"]):
         legal = match["legal"]
         yield found._replace(value=f"{found.value} {legal}", end=match.end())
 
 
-def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[Found]:
+def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEntity]:
     """The name without words at its ends that belong to the sentence; nothing where nothing is left."""
     words = written.split(" ")
     while words and _is_no_name(words[0]):
@@ -93,7 +93,7 @@ def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[Found]:
     name = " ".join(words).rstrip("'’-&")
     if name and len(name) <= _LONGEST and not _REFERENCE.fullmatch(name) and any(map(str.isalpha, name)):
         bare = name.removesuffix("'s").removesuffix("’s")
-        yield Found(kind, bare, " ".join(bare.casefold().split()), start, start + len(bare))
+        yield FoundEntity(kind, bare, " ".join(bare.casefold().split()), start, start + len(bare))
 
 
 def _is_no_name(word: str) -> bool:

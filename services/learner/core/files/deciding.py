@@ -11,7 +11,7 @@ from typing import NamedTuple
 from services.learner.core.files.total_file import Statistics
 from services.learner.core.memory.facts import is_same, with_facts
 from services.learner.core.training.merge import merge_cases
-from services.learner.ports.files import ArmRecord, Brought, EntityRecord, Stored
+from services.learner.ports.files import ArmRecord, Brought, EntityRecord, StoredFile
 from services.learner.ports.memory import KnownFacts
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownFact
@@ -19,7 +19,7 @@ from shared.domain.bandit import Arm
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 
 
-class Decision(NamedTuple):
+class FileDecision(NamedTuple):
     """What is to be stored, and how many entries are taken and left out; the rest is known."""
 
     brought: Brought
@@ -27,26 +27,26 @@ class Decision(NamedTuple):
     left_out: int = 0
 
 
-def with_cases(stored: Stored, new: Sequence[CaseEntry]) -> Decision:
+def with_cases(stored: StoredFile, new: Sequence[CaseEntry]) -> FileDecision:
     log = merge_cases(stored.cases, new)
     before = {entry.text for entry in stored.cases}
     ids = {case.case_id for case in new}
     standing = {entry.case.case_id for entry in log if entry.case}
     taken = sum(entry.text not in before for entry in log)
-    return Decision(Brought(cases=[entry.text for entry in log] if taken else None), taken, len(ids - standing))
+    return FileDecision(Brought(cases=[entry.text for entry in log] if taken else None), taken, len(ids - standing))
 
 
-def with_arms(stored: Stored, new: Sequence[ArmRecord]) -> Decision:
+def with_arms(stored: StoredFile, new: Sequence[ArmRecord]) -> FileDecision:
     arms = [record for record in new if record.arm.n > stored.arms.get(record.name, Arm()).n]
-    return Decision(Brought(arms=arms), len(arms))
+    return FileDecision(Brought(arms=arms), len(arms))
 
 
-def with_known_facts(stored: Stored, new: Sequence[KnownFact]) -> Decision:
+def with_known_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecision:
     """A tenant without facts takes them as they are, also those that hold no more."""
     if not stored.facts:
         kept = new[:FACTS_KEPT]
         texts = [fact.model_dump_json() for fact in kept]
-        return Decision(Brought(facts=texts if texts else None), len(texts), len(new) - len(kept))
+        return FileDecision(Brought(facts=texts if texts else None), len(texts), len(new) - len(kept))
     known = tuple((text, fact) for text, fact in stored.facts if fact is not None)
     latest = {fact.text: fact.at for _, fact in sorted(known, key=lambda row: row[1].at)}
     others = [fact for fact in new if fact.text not in latest or latest[fact.text] < fact.at]
@@ -55,23 +55,23 @@ def with_known_facts(stored: Stored, new: Sequence[KnownFact]) -> Decision:
     gone = set(change.gone)
     texts = [fact.model_dump_json() for fact in reversed(change.come)]
     rows = [*texts, *(text for text, _ in stored.facts if text not in gone)][:FACTS_KEPT]
-    return Decision(Brought(facts=rows if fresh else None), len(fresh))
+    return FileDecision(Brought(facts=rows if fresh else None), len(fresh))
 
 
-def with_entities(stored: Stored, new: Sequence[EntityRecord], now: datetime) -> Decision:
+def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime) -> FileDecision:
     lasting = [record for record in new if now - record.entity.last_seen <= ENTITY_LASTS]
     better = [record for record in lasting if _sees_more(stored, record)]
     replaced = [record for record in better if record.field in stored.entities]
     fresh = sorted((record for record in better if record.field not in stored.entities), key=_last_seen, reverse=True)
     room = max(0, ENTITIES_KEPT - len(stored.entities))
     taken = [*replaced, *fresh[:room]]
-    return Decision(Brought(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[room:]))
+    return FileDecision(Brought(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[room:]))
 
 
-def with_statistics(stored: Stored, new: Statistics) -> Decision:
+def with_statistics(stored: StoredFile, new: Statistics) -> FileDecision:
     more = new.totals.counts.get("events", 0) > stored.events
     accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > _attempts(stored, name)}
-    return Decision(Brought(totals=new.totals if more else None, accuracy=accuracy), more + len(accuracy))
+    return FileDecision(Brought(totals=new.totals if more else None, accuracy=accuracy), more + len(accuracy))
 
 
 def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
@@ -79,7 +79,7 @@ def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
     return not fact.holds or any(is_same(one, fact) and one.at >= fact.at for one in known)
 
 
-def _sees_more(stored: Stored, record: EntityRecord) -> bool:
+def _sees_more(stored: StoredFile, record: EntityRecord) -> bool:
     known = stored.entities.get(record.field)
     return known is None or record.entity.seen > known.seen
 
@@ -88,6 +88,6 @@ def _last_seen(record: EntityRecord) -> datetime:
     return record.entity.last_seen
 
 
-def _attempts(stored: Stored, name: str) -> int:
+def _attempts(stored: StoredFile, name: str) -> int:
     known = stored.accuracy.get(name)
     return known.attempts if known else 0

@@ -14,7 +14,7 @@ _FIELD = 300
 _MOST_SEEN = 10**9
 
 
-class _Fact(BaseModel):
+class _FileFact(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
     text: str = Field(min_length=1, max_length=_TEXT, validation_alias=AliasChoices("text", "fact", "content"))
@@ -52,7 +52,7 @@ def read_entities(content: JsonValue) -> list[EntityRecord]:
 
 
 def _fact(entry: JsonValue) -> KnownFact:
-    fact = _Fact.model_validate(entry)
+    fact = _FileFact.model_validate(entry)
     told = fact.model_dump()
     told["keywords"] = told.get("keywords") or keywords(fact.text)
     read = KnownFact.model_validate(told)

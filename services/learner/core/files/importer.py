@@ -8,7 +8,7 @@ from typing import TypeAlias
 from services.learner.core.files.arm_file import read_arms
 from services.learner.core.files.case_file import read_cases
 from services.learner.core.files.deciding import (
-    Decision,
+    FileDecision,
     with_arms,
     with_cases,
     with_entities,
@@ -18,12 +18,12 @@ from services.learner.core.files.deciding import (
 from services.learner.core.files.fact_file import read_entities, read_facts
 from services.learner.core.files.reading import BadFile
 from services.learner.core.files.total_file import read_statistics
-from services.learner.ports.files import ImportShelf, Stored
+from services.learner.ports.files import ImportShelf, StoredFile
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.ports.store import StoreUnavailable
 
 _TRIES = 100  # every event that is learned meanwhile changes what is stored
-Decides: TypeAlias = Callable[[Stored], Decision]
+Decides: TypeAlias = Callable[[StoredFile], FileDecision]
 
 
 class Importer:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.learner.core.files.arm_file import checked_trend
 from services.learner.core.files.reading import BadEntry, BadFile, entries_of_object, read_all
-from services.learner.ports.files import Totals
+from services.learner.ports.files import FileTotals
 from shared.contracts.accuracy import Accuracy
 from shared.domain.accuracy import WINDOW_KEPT
 from shared.domain.bandit import REWARD_UNITS
@@ -23,7 +23,7 @@ _MOST = 10**12
 
 
 class Statistics(NamedTuple):
-    totals: Totals
+    totals: FileTotals
     accuracy: Mapping[str, Accuracy]
 
 
@@ -48,7 +48,7 @@ def read_statistics(content: JsonValue) -> Statistics:
     if unknown:
         raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
     rows = read_all(((f"accuracy {name}", row) for name, row in accuracy.items()), _accuracy)
-    return Statistics(Totals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
+    return Statistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
 
 
 def _numbers(content: JsonValue, part: str) -> dict[str, int]:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from services.learner.core.entities.find import names_of
-from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.kinds import EntityKind, FoundEntity
 from services.learner.core.memory.memo import Memo
-from services.learner.ports.memory import Change, Known, Prediction
+from services.learner.ports.memory import Known, MemoryChange, Prediction
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, TaskSource
 from shared.domain.accuracy import WINDOW_KEPT, drifts
@@ -16,7 +16,7 @@ _TASKS = 5
 _NAMES = 4
 
 
-def change_of(known: Known, memos: Sequence[Memo]) -> Change:
+def change_of(known: Known, memos: Sequence[Memo]) -> MemoryChange:
     """What new memos of one tenant make of it, in order: for each, entities seen and predictions tried once more."""
     entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
     for memo in memos:
@@ -28,7 +28,7 @@ def change_of(known: Known, memos: Sequence[Memo]) -> Change:
             accuracy[prediction] = _count_try(accuracy.get(prediction, Accuracy()), held, memo.source.at)
     named = {one.field for memo in memos for one in memo.entities}
     tried = {prediction for memo in memos for prediction in predictions(memo)}
-    return Change(
+    return MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
         entities={field: entities[field] for field in sorted(named)},
@@ -42,7 +42,7 @@ def predictions(memo: Memo) -> Mapping[Prediction, bool]:
     return {(memo.process_type, kind.value): held for kind, held in memo.held.items()}
 
 
-def _count_sight(before: KnownEntity | None, found: Found, at: datetime) -> KnownEntity:
+def _count_sight(before: KnownEntity | None, found: FoundEntity, at: datetime) -> KnownEntity:
     names = names_of(found)
     if before is None:
         return KnownEntity(kind=found.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 @dataclass
-class Found:
+class FactCounts:
     """What this process has done since it started."""
 
     tasks: int = 0
@@ -43,7 +43,7 @@ class FactWorker:
         self._book = book
         self._finder = finder
         self._purse = purse
-        self.counts = Found()
+        self.counts = FactCounts()
 
     async def round(self, now: datetime) -> int:
         """Find the facts of the next task, if one waits; how many were in hand."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from services.learner.core.entities.find import find_entities, names_of
-from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.kinds import EntityKind, FoundEntity
 from services.learner.ports.memory import FactTodo
 from shared.contracts.knowledge import TaskSource
 from shared.contracts.outcome import Said, TaskOutcome
@@ -23,7 +23,7 @@ class Memo(NamedTuple):
     event_id: str
     process_type: str
     source: TaskSource
-    entities: tuple[Found, ...]
+    entities: tuple[FoundEntity, ...]
     held: Mapping[ThresholdKind, bool]
     todo: FactTodo | None
 
@@ -52,7 +52,7 @@ def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bo
             yield kind, all(proved)
 
 
-def _todo(outcome: TaskOutcome, said: Said, found: tuple[Found, ...]) -> FactTodo:
+def _todo(outcome: TaskOutcome, said: Said, found: tuple[FoundEntity, ...]) -> FactTodo:
     return FactTodo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
@@ -68,7 +68,7 @@ def _todo(outcome: TaskOutcome, said: Said, found: tuple[Found, ...]) -> FactTod
     )
 
 
-def _entity_names(found: tuple[Found, ...]) -> tuple[str, ...]:
+def _entity_names(found: tuple[FoundEntity, ...]) -> tuple[str, ...]:
     """Those first that facts are about: whom and what tasks deal with, before the numbers that stand in them."""
     first = sorted(found, key=lambda one: one.kind not in _SUBJECTS)
     return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from services.learner.core.report.report import Report
-from services.learner.core.report.shapes import Entry, Scores, entries
+from services.learner.core.report.shapes import Entry, ReportScores, entries
 from services.learner.core.training.rows import TrainingRow, TrainingType, why
 
 _SIGNALS, _FAILURES, _RANKING = "brainos_training_signals", "top_failures", "scenario_difficulty_ranking"
@@ -53,7 +53,7 @@ def _failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     told = [one for one in _signals(report.told.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
     signals = [(_SIGNALS, entry, _type_of(entry)) for entry in entries(told)]
-    scores = Scores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
+    scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
     for part, entry, kind in (*failures, *signals):
         ranked = ranking.get(entry.name) or ranking.get(_scenario(entry))
         yield _row(report, part, entry, ranked, kind, scores)
@@ -67,7 +67,7 @@ def _type_of(entry: Entry) -> TrainingType | None:
 
 
 def _row(
-    report: Report, part: str, entry: Entry, ranked: Entry | None, kind: TrainingType | None, scores: Scores
+    report: Report, part: str, entry: Entry, ranked: Entry | None, kind: TrainingType | None, scores: ReportScores
 ) -> dict[str, JsonValue] | str:
     """A row, or why there is none."""
     name = entry.name or _scenario(entry)

@@ -51,7 +51,7 @@ def columns(found: Iterable[Entry]) -> list[str]:
     return list(dict.fromkeys(name for entry in found for name in entry.said))
 
 
-class Scores:
+class ReportScores:
     """Scores from 0 to 1, whichever scale a report has: under a name with one that is over 1, all are out of 100."""
 
     def __init__(self, found: Iterable[Entry]) -> None:

@@ -32,11 +32,11 @@ def _text(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_text)]
 
 
-class _Part(BaseModel):
+class _RowPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class Metadata(_Part):
+class Metadata(_RowPart):
     """``overall_score`` is from 0 to 1 or from 0 to 100: see ``Rows.scale``."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
@@ -47,7 +47,7 @@ class Metadata(_Part):
     tool_count: int | None = Field(default=None, ge=0)
 
 
-class TrainingMessage(_Part):
+class TrainingMessage(_RowPart):
     """``content`` is a text, or blocks as in the Messages API."""
 
     role: str
@@ -66,7 +66,7 @@ class TrainingMessage(_Part):
         return tuple(str(block.get("name")) for block in blocks if block.get("type") == "tool_use")
 
 
-class TrainingRow(_Part):
+class TrainingRow(_RowPart):
     messages: tuple[TrainingMessage, ...]
     metadata: Metadata
 

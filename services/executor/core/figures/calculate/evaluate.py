@@ -23,8 +23,8 @@ from services.executor.core.figures.calculate.operations import (
     OPERATIONS,
     SOUGHT,
     WORDS_ALLOWED,
-    Answer,
     CalculationCall,
+    OperationResult,
     count_places,
     free_numbers,
     perform,
@@ -246,7 +246,7 @@ def _check_order(values: list[Json], against: list[Json], condition: RowConditio
         raise CannotCalculate(f"{condition.field} is compared with an amount of another currency")
 
 
-def _compute_groups(call: CalculationCall, by: str, made: Made) -> Answer:
+def _compute_groups(call: CalculationCall, by: str, made: Made) -> OperationResult:
     """The operation over the rows of each group; of a sought row, the group that has the most or the least in sum."""
     if call.operation not in (*AGGREGATES, *SOUGHT):
         raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")
@@ -265,7 +265,7 @@ def _compute_groups(call: CalculationCall, by: str, made: Made) -> Answer:
     if call.operation in AGGREGATES:
         if len(figures) > _MOST_GROUPS:
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
-        return Answer(dumps(figures), currency, unit, is_groups=True)
+        return OperationResult(dumps(figures), currency, unit, is_groups=True)
     cells = [Cell(one, ({"group": name},), inner.operation, answers[name].currency) for name, one in figures.items()]
     return perform(call._replace(columns=[column._replace(cells=cells)], give=""), made)
 
@@ -287,7 +287,7 @@ def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
     return groups
 
 
-def _write_figure(answer: Answer) -> Json:
+def _write_figure(answer: OperationResult) -> Json:
     if isinstance(answer.value, date):
         raise CannotCalculate("dates are not grouped: filter the rows by a condition")
     return decimal_text(answer.value) if isinstance(answer.value, Decimal) else str(answer.value)
@@ -303,7 +303,7 @@ def _note_left_out(columns: Sequence[ListColumn], asked: NamedValue, known: Know
     return notes
 
 
-def _write_value(answer: Answer, columns: Sequence[ListColumn]) -> tuple[str, str]:
+def _write_value(answer: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
     """A value as text, and its kind. A decimal keeps as many places as its operands have, and no more than it needs."""
     value = answer.value
     if isinstance(value, bool):

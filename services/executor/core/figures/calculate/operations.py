@@ -28,7 +28,7 @@ from services.executor.core.figures.date_values import DateOrder, has_time, read
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.figures.money import UNITS, is_currency, places
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
-from services.executor.core.finance.calculator import CannotCalculate, Result
+from services.executor.core.finance.calculator import CalculatorResult, CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS, RATIO_PLACES, calculate, decimal_text
 from shared.domain.exact_json import Json, dumps
 
@@ -41,7 +41,7 @@ _MOST_DAYS, _MOST_MONTHS = 40_000, 1_200
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
-class Answer(NamedTuple):
+class OperationResult(NamedTuple):
     """What an operation comes to, in what, and what is to be said of it."""
 
     value: Value
@@ -85,7 +85,7 @@ class CalculationOperation(NamedTuple):
     """``arguments``: what its operands are, in order; the last ends in ``...`` where it may repeat."""
 
     arguments: str
-    act: Callable[[CalculationCall], Answer]
+    act: Callable[[CalculationCall], OperationResult]
     takes_lists: bool = False  # empty cells and rows without the field are left out
     takes_currency: bool = False  # as an operand of its own
 
@@ -96,7 +96,7 @@ class CalculationOperation(NamedTuple):
 
 
 OPERATIONS: dict[str, CalculationOperation] = {}
-_Act = Callable[[CalculationCall], Answer]
+_Act = Callable[[CalculationCall], OperationResult]
 
 
 def _operation(
@@ -129,12 +129,12 @@ _CONVERSIONS = (
 _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
-def perform(call: CalculationCall, made: Made) -> Answer:
+def perform(call: CalculationCall, made: Made) -> OperationResult:
     """The answer; ``CannotCalculate`` names what does not fit, ``NotRun`` a made tool that was not run yet."""
     if call.operation in made.tools:
         currency = call.currency()
         figures = [to_decimal(amount.number) for amount in call.amounts()]
-        return Answer(made.calculate(call.operation, figures, places(currency)), currency, keeps_places=True)
+        return OperationResult(made.calculate(call.operation, figures, places(currency)), currency, keeps_places=True)
     if call.operation in CALCULATORS:
         return _perform_calculator(call)
     operation = OPERATIONS.get(call.operation)
@@ -146,13 +146,13 @@ def perform(call: CalculationCall, made: Made) -> Answer:
     return operation.act(call)
 
 
-def _perform_calculator(call: CalculationCall) -> Answer:
+def _perform_calculator(call: CalculationCall) -> OperationResult:
     calculator, currency = CALCULATORS[call.operation], call.currency()
     if "..." not in calculator.arguments:
         call.singles()
     if calculator.dates:
         days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.cells()]
-        return Answer(calculate(call.operation, list(map(Decimal, days))), unit=_unit_of_days(call.operation))
+        return OperationResult(calculate(call.operation, list(map(Decimal, days))), unit=_unit_of_days(call.operation))
     amounts = call.amounts()
     if any(amount.unit == "cents" for amount in amounts):
         raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
@@ -161,7 +161,9 @@ def _perform_calculator(call: CalculationCall) -> Answer:
     except CannotCalculate as error:
         raise CannotCalculate(f"{error} (operands in this order: {calculator.arguments})") from None
     note = f"taken as {_describe_arguments(calculator.arguments, amounts)}" if len(amounts) <= 8 else ""
-    return Answer(value, currency if calculator.result is Result.MONEY else "", "", note, keeps_places=True)
+    return OperationResult(
+        value, currency if calculator.result is CalculatorResult.MONEY else "", "", note, keeps_places=True
+    )
 
 
 def _unit_of_days(operation: str) -> str:
@@ -238,12 +240,12 @@ def round_ratio(number: Fraction) -> Decimal:
 @_operation("product", "factor...")
 @_operation("quotient", "dividend, divisor")
 @_operation("percentage", "base, percent")
-def _compute_arithmetic(call: CalculationCall) -> Answer:
+def _compute_arithmetic(call: CalculationCall) -> OperationResult:
     columns = find_figure_columns(call.columns)
     if call.operation in ("minimum", "maximum") and are_dates(call.cells()):
         pick = min if call.operation == "minimum" else max
         found = pick(call.cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
-        return Answer(read_cell_date(found, call.operation, call.order))
+        return OperationResult(read_cell_date(found, call.operation, call.order))
     if call.operation in ("difference", "quotient", "percentage") and len(columns) > 1:
         for column in columns[: 1 if call.operation == "difference" else None]:
             take_single_cell(column, call.operation)
@@ -253,7 +255,7 @@ def _compute_arithmetic(call: CalculationCall) -> Answer:
     value = compute_exactly(call.operation, [Fraction(number) for number in numbers])
     if call.operation in ("minimum", "maximum"):
         value = to_decimal(next(number for number in numbers if number == value))
-    return Answer(value if isinstance(value, Decimal) else _settle_like(value, numbers), currency, unit)
+    return OperationResult(value if isinstance(value, Decimal) else _settle_like(value, numbers), currency, unit)
 
 
 def _settle_like(value: Fraction, numbers: Sequence[Number]) -> Decimal:
@@ -345,17 +347,17 @@ def _divide(dividend: Fraction, divisor: Fraction, operation: str) -> Fraction:
 
 
 @_operation("count", "rows...", takes_lists=True)
-def _count_cells(call: CalculationCall) -> Answer:
-    return Answer(Decimal(sum(len(column.cells) for column in call.columns)))
+def _count_cells(call: CalculationCall) -> OperationResult:
+    return OperationResult(Decimal(sum(len(column.cells) for column in call.columns)))
 
 
 @_operation("count_distinct", "field of rows...", takes_lists=True)
-def _count_distinct_cells(call: CalculationCall) -> Answer:
-    return Answer(Decimal(len({identity(cell.value) for column in call.columns for cell in column.cells})))
+def _count_distinct_cells(call: CalculationCall) -> OperationResult:
+    return OperationResult(Decimal(len({identity(cell.value) for column in call.columns for cell in column.cells})))
 
 
 @_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
-def _find_extreme_row(call: CalculationCall) -> Answer:
+def _find_extreme_row(call: CalculationCall) -> OperationResult:
     """What the row with the least or the most is called; rows that tie are named in the note."""
     cells = call.cells()
     if not cells:
@@ -387,12 +389,12 @@ def _name_row(cell: Cell, call: CalculationCall) -> Json:
     return cell.row[ranked[0][1]]
 
 
-def _answer_field(value: Json, note: str, order: DateOrder) -> Answer:
+def _answer_field(value: Json, note: str, order: DateOrder) -> OperationResult:
     """A field of a row as the value that it is."""
     if isinstance(value, bool | int | Decimal):
-        return Answer(value if isinstance(value, bool) else Decimal(value), note=note)
+        return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
     days = read_possible_dates(value)
-    return Answer(days[0] if len(days) == 1 and not order else _write_text(value), note=note)
+    return OperationResult(days[0] if len(days) == 1 and not order else _write_text(value), note=note)
 
 
 def _write_text(value: Json) -> str:
@@ -400,58 +402,58 @@ def _write_text(value: Json) -> str:
 
 
 @_operation("increase_by_percent decrease_by_percent", "base, percent")
-def _change_by_percent(call: CalculationCall) -> Answer:
+def _change_by_percent(call: CalculationCall) -> OperationResult:
     base, percent = call.single_amounts()
     part = Fraction(_to_factor(percent, "percentage")) / 100
     factor = 1 + part if call.operation == "increase_by_percent" else 1 - part
-    return Answer(settle(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit)
+    return OperationResult(settle(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit)
 
 
 @_operation("percent_share", "part, whole")
 @_operation("percent_change", "old, new")
-def _compute_share(call: CalculationCall) -> Answer:
+def _compute_share(call: CalculationCall) -> OperationResult:
     """Ratios in percent: exact until the one rounding to six places."""
     find_currency(call.columns, "comparison")
     find_unit(call.single_amounts(), call.operation)
     one, other = (Fraction(amount.number) for amount in call.single_amounts())
     if call.operation == "percent_change":
         one, other = other - one, one
-    return Answer(settle(_divide(one * 100, other, call.operation)))
+    return OperationResult(settle(_divide(one * 100, other, call.operation)))
 
 
 @_operation("sum_of_products", "list, list...")
-def _sum_products(call: CalculationCall) -> Answer:
+def _sum_products(call: CalculationCall) -> OperationResult:
     if len({len(column.cells) for column in call.columns}) != 1:
         raise CannotCalculate("sum_of_products needs lists of equal length")
     rows = zip(*(column.cells for column in call.columns), strict=True)
     factors = [[_to_factor(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
     total = sum((_multiply(Fraction(factor) for factor in row) for row in factors), Fraction(0))
     unit = "cents" if any(amount.unit == "cents" for amount in call.amounts()) else ""
-    return Answer(settle(total), call.currency(), unit)
+    return OperationResult(settle(total), call.currency(), unit)
 
 
 @_operation("round_up round_down", "figure")
-def _round_to_whole(call: CalculationCall) -> Answer:
+def _round_to_whole(call: CalculationCall) -> OperationResult:
     [amount] = call.single_amounts()
     number = Fraction(amount.number)
     whole = number.__ceil__() if call.operation == "round_up" else number.__floor__()
-    return Answer(Decimal(whole), call.currency(), amount.unit)
+    return OperationResult(Decimal(whole), call.currency(), amount.unit)
 
 
 @_operation("convert_currency", "amount, rate, currency that comes out", takes_currency=True)
-def _convert_currency(call: CalculationCall) -> Answer:
+def _convert_currency(call: CalculationCall) -> OperationResult:
     cells = [take_single_cell(column, call.operation) for column in call.columns]
     amount, rate = (read_cell_amount(cell, call.operation) for cell in cells[:2])
     code = cells[2].value
     if not isinstance(code, str) or not is_currency(code):
         raise CannotCalculate("convert_currency needs amount, rate, and the code of the currency that comes out")
-    return Answer(settle(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit)
+    return OperationResult(settle(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit)
 
 
 @_operation("cents_to_units", "cents, [currency]", takes_currency=True)
 @_operation("units_to_cents", "amount, [currency]", takes_currency=True)
 @_operation(_CONVERSIONS, "figure")
-def _convert_unit(call: CalculationCall) -> Answer:
+def _convert_unit(call: CalculationCall) -> OperationResult:
     source, target = call.operation.split("_to_")
     column = call.columns[0]
     amount = read_cell_amount(take_single_cell(column, call.operation), call.operation)
@@ -461,22 +463,22 @@ def _convert_unit(call: CalculationCall) -> Answer:
         raise CannotCalculate(f"{column.written} is in {amount.unit}, not in {source}")
     currency = call.currency()
     sizes = {name: unit.size for name, unit in UNITS.items()} | {"cents": Fraction(1), "units": 10 ** places(currency)}
-    return Answer(
+    return OperationResult(
         settle(Fraction(amount.number) * sizes[source] / sizes[target]), currency, "" if target == "units" else target
     )
 
 
 @_operation("is_less is_at_most is_more is_at_least is_equal is_not_equal", "one, other")
-def _compare_cells(call: CalculationCall) -> Answer:
+def _compare_cells(call: CalculationCall) -> OperationResult:
     one, other = call.singles()
     if read_amount(one.value) and read_amount(other.value):  # amounts of two currencies or units are never compared
         call.currency()
         find_unit(call.single_amounts(), call.operation)
     if call.operation in WORDS_ALLOWED:
-        return Answer(are_same(one.value, other.value, call.order) is (call.operation == "is_equal"))
+        return OperationResult(are_same(one.value, other.value, call.order) is (call.operation == "is_equal"))
     order = compare(one.value, other.value, call.order)
     if order is not None:
-        return Answer(_ORDERS[call.operation](order))
+        return OperationResult(_ORDERS[call.operation](order))
     both = next((cell for cell in (one, other) if len(read_possible_dates(cell.value)) == 2), None)
     if both is not None:
         read_cell_date(both, call.operation, call.order)
@@ -485,22 +487,22 @@ def _compare_cells(call: CalculationCall) -> Answer:
 
 
 @_operation("all_of any_of none_of", "condition...")
-def _combine_truths(call: CalculationCall) -> Answer:
+def _combine_truths(call: CalculationCall) -> OperationResult:
     truths = [read_cell_truth(cell, call.operation) for cell in call.cells()]
     if not truths:
         raise CannotCalculate(f"{call.operation} has nothing to look at")
-    return Answer(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
+    return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
 
 
 @_operation("is_empty", "field")
-def _are_cells_empty(call: CalculationCall) -> Answer:
-    return Answer(all(is_empty(cell.value) for cell in call.cells()))
+def _are_cells_empty(call: CalculationCall) -> OperationResult:
+    return OperationResult(all(is_empty(cell.value) for cell in call.cells()))
 
 
 @_operation("is_overdue", "due date of a record")
-def _is_record_overdue(call: CalculationCall) -> Answer:
+def _is_record_overdue(call: CalculationCall) -> OperationResult:
     [day] = call.single_dates()
-    return Answer(day < call.today and not is_paid(call.singles()[0].row))
+    return OperationResult(day < call.today and not is_paid(call.singles()[0].row))
 
 
 @_operation(_SHIFTS.format("days"), "date, days")
@@ -508,7 +510,7 @@ def _is_record_overdue(call: CalculationCall) -> Answer:
 @_operation(_SHIFTS.format("months"), "date, months")
 @_operation(_SHIFTS.format("years"), "date, years")
 @_operation(_SHIFTS.format("working_days"), "date, days, [holiday...]")
-def _shift_date(call: CalculationCall) -> Answer:
+def _shift_date(call: CalculationCall) -> OperationResult:
     start, step = (take_single_cell(column, call.operation) for column in call.columns[:2])
     verb, _, unit = call.operation.partition("_")
     most = _MOST_MONTHS if unit in ("months", "years") else _MOST_DAYS
@@ -518,7 +520,7 @@ def _shift_date(call: CalculationCall) -> Answer:
     count = int(number) * (-1 if verb == "subtract" else 1)
     free = {read_cell_date(cell, call.operation, call.order) for cell in flatten_columns(call.columns[2:])}
     try:
-        return Answer(_shift_by(read_cell_date(start, call.operation, call.order), count, unit, free))
+        return OperationResult(_shift_by(read_cell_date(start, call.operation, call.order), count, unit, free))
     except (ValueError, OverflowError):
         raise CannotCalculate(f"{call.operation}: that is beyond the calendar") from None
 
@@ -539,21 +541,21 @@ def _shift_by(day: date, count: int, unit: str, holidays: set[date]) -> date:
 
 
 @_operation("start_of_month end_of_month weekday", "date")
-def _find_calendar_day(call: CalculationCall) -> Answer:
+def _find_calendar_day(call: CalculationCall) -> OperationResult:
     [day] = call.single_dates()
     if call.operation == "weekday":
-        return Answer(calendar.day_name[day.weekday()])
-    return Answer(day.replace(day=1) if call.operation == "start_of_month" else _end_of_month(day))
+        return OperationResult(calendar.day_name[day.weekday()])
+    return OperationResult(day.replace(day=1) if call.operation == "start_of_month" else _end_of_month(day))
 
 
 @_operation("age_in_days age_in_years months_between", "date, [at]")
-def _compute_age(call: CalculationCall) -> Answer:
+def _compute_age(call: CalculationCall) -> OperationResult:
     first, last = (*call.single_dates(), call.today)[:2]
     if call.operation == "age_in_days":
-        return Answer(Decimal((last - first).days), unit="days")
+        return OperationResult(Decimal((last - first).days), unit="days")
     months = (last.year - first.year) * 12 + last.month - first.month
     months -= last.day < first.day and last != _end_of_month(last)
-    return Answer(Decimal(months if call.operation == "months_between" else months // 12))
+    return OperationResult(Decimal(months if call.operation == "months_between" else months // 12))
 
 
 def _end_of_month(day: date) -> date:
@@ -561,11 +563,11 @@ def _end_of_month(day: date) -> date:
 
 
 @_operation("hours_between minutes_between", "from, to")
-def _measure_time(call: CalculationCall) -> Answer:
+def _measure_time(call: CalculationCall) -> OperationResult:
     cells = call.singles()
     if not all(has_time(cell.value) for cell in cells):
         raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
     first, last = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
     seconds = Fraction((last - first) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
-    return Answer(settle(seconds / UNITS[unit].size), unit=unit)
+    return OperationResult(settle(seconds / UNITS[unit].size), unit=unit)
