@@ -85,11 +85,12 @@ async def test_a_part_left_for_its_own_condition_is_said_in_the_answer_and_count
     assert "it is not overdue" in str(record.answer)
 
 
-async def test_a_reason_that_the_answer_tells_by_itself_is_not_told_a_second_time() -> None:
-    stage = Stage(f"{TASK} if it is overdue")
-    left: JsonObject = {"part": 1, "because": "it is not overdue", "ref": "r1"}
-    stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "C-1 stays open, as it is not overdue."
-    assert (await stage.run()).answer == "C-1 stays open, as it is not overdue."
+@pytest.mark.parametrize("because", ["120.50 is less than 500", "it is over 500: 120.50 is less than 500"])
+async def test_a_reason_that_the_answer_tells_by_itself_is_not_told_a_second_time(because: str) -> None:
+    stage = Stage(f"{TASK} if it is over 500")
+    left: JsonObject = {"part": 1, "because": because, "ref": "r1"}
+    stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "C-1 stays open: 120.50 is less than 500."
+    assert (await stage.run()).answer == "C-1 stays open: 120.50 is less than 500."
 
 
 @pytest.mark.promise("coverage.left_without_condition")

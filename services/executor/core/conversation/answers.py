@@ -142,6 +142,7 @@ def _texts(name: str, value: Json) -> Iterator[tuple[str, str]]:
 
 
 _NAMED = 6  # figures that a sentence names
+_CLAUSE_WORDS = 4  # fewer may stand in an answer by chance
 _UNCALLED = (
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
     "asks, and needs no tool, call `understand` alone and then answer."
@@ -280,9 +281,14 @@ class AnswerChecks:
 
 
 def _tells(text: str, because: str) -> bool:
-    """Whether the answer says by itself why a part was left; the result that shows it is named for the model alone."""
-    reason = spaced_words(because.rpartition(" (")[0] or because)
-    return bool(reason.strip()) and reason in spaced_words(text)
+    """Whether the answer says by itself why a part was left, or at least what was found: the last clause of it.
+
+    The result that shows it is named for the model alone.
+    """
+    reason = because.rpartition(" (")[0] or because
+    found = reason.rpartition(": ")[2]
+    said = spaced_words(text)
+    return spaced_words(reason) in said or (len(found.split()) >= _CLAUSE_WORDS and spaced_words(found) in said)
 
 
 def _ask_for_calls(reply: ModelReply) -> str:
