@@ -39,7 +39,8 @@ from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import Bounds
-from services.executor.core.tools.paginate_walk import ListBounds
+from services.executor.core.states.validity import refuse_bad_files
+from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.worker import Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
@@ -86,6 +87,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
         ceilings=_ceilings(settings),
         file_characters=settings.file_characters,
     )
+    refuse_bad_files()
     policy = HttpPolicy(settings.policy_url, tracer=tracer)
     model, brainos = _model(settings, tracer), _brainos(settings)
     metrics = Metrics("executor")

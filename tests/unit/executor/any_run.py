@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord

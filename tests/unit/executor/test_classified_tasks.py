@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
-from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.states.template import GENERAL, TEMPLATES
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.learned import Experience
 from services.executor.ports.models import Tier

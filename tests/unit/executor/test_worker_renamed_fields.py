@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.session.checkpoints import latest
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.figures.calculate.paths import NoSuchPath, one, select
+from services.executor.core.figures.calculate.conditions import NoSuchPath, one, select
 from services.executor.core.records.refs import literal_parts, references, resolve
 from shared.domain.exact_json import Json, JsonObject
 

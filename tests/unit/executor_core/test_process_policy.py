@@ -3,8 +3,7 @@
 import pytest
 
 from services.executor.core.process.rules import not_known, process_policy
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.states.template import GENERAL, TEMPLATES, Template
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from services.executor.core.dossier.parts import PartOfTask
+from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder

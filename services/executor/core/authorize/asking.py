@@ -2,9 +2,8 @@
 
 from fnmatch import fnmatchcase
 
-from services.executor.core.authorize.escalation import ends_escalated
-from services.executor.core.authorize.policy_check import reasons
 from services.executor.core.authorize.two_persons import concern, unanswered_matter
+from services.executor.core.authorize.verdicts import ends_escalated, reasons
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.process.rules import find_unruled

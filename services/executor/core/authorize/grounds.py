@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.authorize.two_persons import unanswered_matter
-from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Operand, Progress
-from services.executor.core.figures.calculate.paths import NoSuchPath, select
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.values import Fact, NamedValue, Operand
+from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.process.rules import not_known
 from services.executor.core.records.refs import references

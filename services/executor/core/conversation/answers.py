@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.parts import PartOfTask, fold_words
+from services.executor.core.dossier.parts import fold_words
+from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.figures.identifiers import (
     IdentifierForm,
     find_codes,

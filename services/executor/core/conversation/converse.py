@@ -22,9 +22,10 @@ from services.executor.core.conversation.understood import (
     with_parts,
     with_process,
 )
-from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.parts import UNDERSTAND, parts_to_do, whole_task
+from services.executor.core.dossier.values import Fact
 from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.model.opening import opening_sections

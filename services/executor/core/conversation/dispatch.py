@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from services.executor.core.conversation.answers import opened_addresses
 from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
-from services.executor.core.dossier.dossier import Fact
 from services.executor.core.dossier.parts import UNDERSTAND
+from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.calculate.shorten import shorten_result
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder

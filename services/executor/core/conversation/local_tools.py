@@ -8,19 +8,20 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.authorize.policy_check import format_refusal, reasons, verdict_on
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import format_refusal, reasons
 from services.executor.core.conversation.answers import problems_of, sentences_not_taken_up
-from services.executor.core.dossier.dossier import Fact, NamedValue, Operand, Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.parts import (
     UNDERSTAND,
     CannotUnderstand,
-    PartOfTask,
     Understanding,
     read_understanding,
     understand_tool,
 )
+from services.executor.core.dossier.values import Fact, NamedValue, Operand, PartOfTask
+from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.figures.calculate.look import LOOK, look
-from services.executor.core.figures.calculate.paths import NoSuchPath, select
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate

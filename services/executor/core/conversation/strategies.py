@@ -4,8 +4,9 @@ import re
 from typing import NamedTuple, Protocol
 
 from services.executor.core.budget.budget import BudgetShare, BudgetSpent
-from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.calculate.shorten import shorten_result
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.model.affordable import affords_all

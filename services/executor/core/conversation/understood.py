@@ -26,9 +26,7 @@ from services.executor.core.states.synthesis import (
     may_ask_a_person,
     read_kept,
 )
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL, READ_ONLY, UNDECIDED
-from services.executor.core.states.validity import BadTemplate
+from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template
 from services.executor.ports.models import ModelRequest, Tier
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.base import Contract

@@ -7,13 +7,11 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from services.executor.core.dossier.values import DO, FIND_OUT, PartOfTask
 from services.executor.ports.models import ToolDefinition
-from shared.contracts.base import Contract
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import JsonObject, dumps
 
 UNDERSTAND = "understand"
-FIND_OUT: Literal["find out"] = "find out"
-DO: Literal["do"] = "do"
 _MOST_PARTS = 40
 _BLANKS = re.compile(r"[\s\u00a0]+")
 
@@ -38,27 +36,6 @@ _SCHEMA: dict[str, JsonValue] = {
     "required": ["parts", "process", "answer_form"],
     "additionalProperties": False,
 }
-
-
-class PartOfTask(Contract):
-    """One part of a task, numbered from 1, in the task's own words.
-
-    ``unmet`` says which condition of the task itself was calculated and does not hold: the part then has nothing to do.
-    ``is_excused``: whether the task's words have such a condition; what was left without one is not done.
-    """
-
-    number: int
-    quote: str
-    kind: Literal["find out", "do"]
-    unmet: str = ""
-    is_excused: bool = True
-
-    @property
-    def is_to_do(self) -> bool:
-        return self.kind == DO
-
-    def as_json(self) -> Json:
-        return {"part": self.number, "kind": self.kind, "quote": self.quote}
 
 
 class Understanding(NamedTuple):

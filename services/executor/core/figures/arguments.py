@@ -6,10 +6,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.figures.date_values import read_possible_dates
+from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import split_name
-from services.executor.core.figures.money import CURRENCIES, UNITS, Unit
+from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
 from shared.domain.exact_json import Json, JsonObject
 
 

@@ -26,8 +26,7 @@ from services.executor.core.figures.numbers import (
     read_implied_word,
 )
 from services.executor.core.figures.times import IsoMoment, TimeMention, find_iso_moments, find_times
-from services.executor.core.figures.tokens import read_spelled_numbers, split_words
-from services.executor.core.figures.vocabulary import fold, likely_languages
+from services.executor.core.figures.vocabulary import fold, likely_languages, read_spelled_numbers, split_words
 
 _QUOTED = re.compile(
     r'"([^"\n]+)"|“([^”\n]+)”|„([^“”\n]+)[“”]|«\s*([^»\n]+?)\s*»|(?<!\w)[\'‘]([^\'’\n]+)[\'’](?!\w)|`([^`\n]+)`'

@@ -8,12 +8,13 @@ from pydantic import JsonValue
 
 from services.executor.core.authorize.asking import asks_now, needs_person, persons_needed
 from services.executor.core.authorize.consent import is_let_through, let_through
-from services.executor.core.authorize.escalation import ends_escalated
-from services.executor.core.authorize.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
-from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import binding_hash, ends_escalated, refuse_if_blocked, refuse_if_refused
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.values import Fact
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import recompute
-from services.executor.core.figures.calculate.paths import NoSuchPath
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import compute_with_tools

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.policy_check import refuse_if_blocked, verdict_as_event, verdict_on
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import refuse_if_blocked, verdict_as_event
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.figures.calculate.evaluate import audit

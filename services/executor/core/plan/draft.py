@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.parts import PartOfTask, parts_to_do
+from services.executor.core.dossier.parts import parts_to_do
+from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.plan.closing import ClosedPlan
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call

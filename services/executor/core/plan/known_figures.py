@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.executor.core.dossier.dossier import Fact, NamedValue
+from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.model.opening import local_now
 from services.executor.core.plan.sources import KnownSources

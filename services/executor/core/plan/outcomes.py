@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.dossier.parts import PartOfTask
+from services.executor.core.dossier.values import Fact, PartOfTask
 from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries

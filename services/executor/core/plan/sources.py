@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, NamedValue
+from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind
-from services.executor.core.figures.date_values import read_machine_moment
+from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin as Place
 from services.executor.core.figures.facts import index_facts
 from services.executor.core.figures.fields import FieldStanding, read_fields

@@ -11,14 +11,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, NamedValue, Operand
+from services.executor.core.dossier.values import Fact, NamedValue, Operand
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import evaluate
 from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.calculate.paths import NoSuchPath
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import decimal_text
+from services.executor.core.finance.calculator import CannotCalculate, decimal_text
 from services.executor.core.process.links import Links, denies
 from services.executor.core.process.rows import (
     Ambiguous,

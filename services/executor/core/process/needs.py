@@ -5,8 +5,8 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, NamedValue
-from services.executor.core.finance.catalogue import decimal_text
+from services.executor.core.dossier.values import Fact, NamedValue
+from services.executor.core.finance.calculator import decimal_text
 from services.executor.core.process.figures import Figured, Shared, figures_about, figures_seen
 from services.executor.core.records.binding import bind, view_of
 from services.executor.core.records.called_records import Seen, find_records, words

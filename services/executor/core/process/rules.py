@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
-from services.executor.core.dossier.dossier import Dossier, NamedValue
+from services.executor.core.dossier.dossier import Dossier
+from services.executor.core.dossier.values import PARTIAL, NamedValue
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
-from services.executor.core.finance.catalogue import decimal_text
+from services.executor.core.finance.calculator import decimal_text
 from services.executor.core.process.figures import Figured, compute_figures, figures_about
 from services.executor.core.process.needs import needs
 from services.executor.core.records.called_records import aliases, words
 from services.executor.core.records.refs import literal_parts
 from services.executor.core.states.template import Figure, Governed, Template, parse_governed
-from services.executor.core.tools.paginate_walk import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule, Verdict
 from shared.domain.exact_json import Json, dumps

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from services.executor.core.dossier.dossier import Fact
 from services.executor.core.dossier.past_calls import read_outcome, sayable
+from services.executor.core.dossier.values import Fact
 from services.executor.core.reads import gate
 from services.executor.core.reads.read_rules import ReadRules
 from services.executor.core.reads.recovering import read

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.numbers import figure
 from services.executor.core.reads.one_call import AnsweredCall, send_call
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, cast
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.records.called_records import makes_something, noun_of_tool, words
 from services.executor.core.records.identifiers import (
     Noun,

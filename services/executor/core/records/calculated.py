@@ -5,7 +5,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import NamedValue, Operand
+from services.executor.core.dossier.values import NamedValue, Operand
 from services.executor.core.records.binding import CallView
 from services.executor.core.records.called_records import aliases, words
 from services.executor.core.records.record_graph import GraphNode

@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.figures.calculate.conditions import written
+from services.executor.core.dossier.values import PARTIAL, Fact
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
-from services.executor.core.figures.record_tree import is_keyed, own_id
-from services.executor.core.figures.sameness import names_a_record
-from services.executor.core.tools.paginate_walk import PARTIAL
+from services.executor.core.figures.record_tree import is_keyed, names_a_record, own_id, written
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from services.executor.core.figures.numbers import figure
-from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.figures.record_tree import names_a_record
 from services.executor.core.records.called_records import words
 from shared.domain.exact_json import Json
 

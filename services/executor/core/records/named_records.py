@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.records.binding import view_of
 from services.executor.core.records.called_records import find_records, noun_of_tool, words
 from services.executor.core.records.identifiers import RecordReference, agree, reference_of

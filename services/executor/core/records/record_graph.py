@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.figures.calculate.paths import NoSuchPath, select
+from services.executor.core.dossier.values import Fact
+from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.records.called_records import Seen, find_records, noun_of_tool
 from services.executor.core.records.identifiers import (
     Noun,

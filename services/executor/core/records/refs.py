@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from services.executor.core.figures.calculate.paths import NoSuchPath, one
+from services.executor.core.figures.calculate.conditions import NoSuchPath, one
 from services.executor.core.records.made_id import find_made_id, find_named_id, made_name
 from shared.domain.exact_json import Json, JsonObject
 

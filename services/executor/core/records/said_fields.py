@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
+from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import figure
-from services.executor.core.figures.sameness import same
 from services.executor.core.records.called_records import aliases, words
 from services.executor.core.records.identifiers import Noun, agree
 from services.executor.core.records.refs import references

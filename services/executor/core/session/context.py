@@ -13,8 +13,8 @@ from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.core.session.checkpoints import Checkpoints
 from services.executor.core.session.journal import Bounds, Journal
-from services.executor.core.states.templates import TEMPLATES, UNDECIDED, Chosen, Processes
-from services.executor.core.tools.paginate_walk import ListBounds
+from services.executor.core.states.template import TEMPLATES, UNDECIDED, Chosen, Processes
+from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned

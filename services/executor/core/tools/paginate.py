@@ -195,3 +195,11 @@ def _whole(value: Json) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+class ListBounds(NamedTuple):
+    """How much of one list is read by one call of the model; ``size`` is in characters."""
+
+    pages: int = 200
+    rows: int = 10_000
+    size: int = 1_000_000

@@ -11,7 +11,7 @@ import structlog
 from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.authorize.consent import apply_approval, ended_approval, is_let_through, waits_for
-from services.executor.core.authorize.escalation import answer_with_escalation
+from services.executor.core.authorize.verdicts import answer_with_escalation
 from services.executor.core.budget.budget import BudgetSpent, Settlement, ending, known_so_far, settlements_of_turn
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
@@ -31,7 +31,7 @@ from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
-from services.executor.core.states.templates import TEMPLATES, Processes
+from services.executor.core.states.template import TEMPLATES, Processes
 from services.executor.core.turn import decisions, resolutions
 from services.executor.core.turn.acceptance import acceptance_time
 from services.executor.core.turn.assessed_hearing import hear_user

@@ -5,7 +5,8 @@ from datetime import timedelta
 from functools import partial
 
 from services.executor.core.authorize.asking import asks_now, needs_person
-from services.executor.core.authorize.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful
 from services.executor.core.dossier.endings import Escalated, Failed, Rejected, RunEnds

@@ -1,6 +1,6 @@
 """Reading back: what the planned read shows before and after a write, as evidence for its proof (I4)."""
 
-from services.executor.core.figures.calculate.paths import NoSuchPath
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads.dispatched import dispatch_call
 from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.figures.calculate.paths import NoSuchPath
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads import gate
 from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.values import Fact
 from services.executor.core.records.identifiers import says
 from services.executor.core.records.refs import literal_parts, references
 from services.executor.core.records.tool_words import properties_of

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Operand
-from services.executor.core.figures.calculate.cells import Cell, find_currency_name, plain_name, unwrap_money
-from services.executor.core.figures.calculate.conditions import is_empty
-from services.executor.core.figures.date_values import DateOrder, read_date, read_moment, read_possible_dates
-from services.executor.core.figures.money import is_currency, one_currency
+from services.executor.core.dossier.values import Operand
+from services.executor.core.figures.calculate.cell import Cell, find_currency_name, is_empty, plain_name, unwrap_money
+from services.executor.core.figures.dates import DateOrder, read_date, read_moment, read_possible_dates
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
+from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
 from shared.domain.exact_json import dumps
 
