@@ -32,12 +32,10 @@ from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
-from services.executor.core.budget.budget import Ceilings
-from services.executor.core.budget.tariff import NANO, Tariff
+from services.executor.core.budget.budget import Ceilings, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.session.answer_rules import AnswerRules
-from services.executor.core.session.context import Limits, Ports
+from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Bounds
 from services.executor.core.states.validity import refuse_bad_files
 from services.executor.core.tools.paginate import ListBounds
@@ -52,6 +50,7 @@ from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
+from shared.domain.model_price import NANO
 from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
 from shared.infra.late_model import ClosableModel, LateModel

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.spend import DailySpend
+from services.executor.ports.spend import DailySpend, Unmetered
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest

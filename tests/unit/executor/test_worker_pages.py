@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from services.executor.core.dossier.values import Fact
-from services.executor.core.session.checkpoints import latest
+from services.executor.core.session.journal import latest
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.paginate_shown import MOST
 from services.executor.ports.tools import ToolAnswer, ToolSilent

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
+from services.executor.core.dossier.values import Fact, Figured, figures_about, with_figures
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.process.figures import Figured, compute_figures, figures_about, with_figures
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.states.template import TEMPLATES, Figure, Template
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState

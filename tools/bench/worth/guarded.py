@@ -7,12 +7,12 @@ from typing import NamedTuple, cast
 
 from typing_extensions import override
 
-from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import Prompts, load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.tools.classes import Annotations, classify
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
+from services.executor.ports.spend import Unmetered
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
 from services.executor.ports.turns import SessionState
 from shared.contracts.policy import Policy

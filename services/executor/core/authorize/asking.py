@@ -3,10 +3,9 @@
 from fnmatch import fnmatchcase
 
 from services.executor.core.authorize.two_persons import concern, unanswered_matter
-from services.executor.core.authorize.verdicts import ends_escalated, reasons
+from services.executor.core.authorize.verdicts import ends_escalated, find_unruled, reasons
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.process.rules import find_unruled
 from services.executor.core.session.context import TurnContext
 from shared.contracts.policy import Verdict
 from shared.domain.words import decider

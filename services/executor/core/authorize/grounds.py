@@ -8,7 +8,7 @@ from services.executor.core.dossier.values import Fact, NamedValue, Operand
 from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.process.rules import not_known
-from services.executor.core.records.refs import references
+from services.executor.core.records.made_id import references
 from services.executor.core.tools.paginate_shown import beginning
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound, RuleFound
 from shared.contracts.plan import Origin, PlannedCall

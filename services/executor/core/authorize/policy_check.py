@@ -10,16 +10,19 @@ from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, 
 from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import normal
-from services.executor.core.process.figures import compute_figures, figures_seen
-from services.executor.core.process.needs import Left, figures_left, joint_remainders
-from services.executor.core.process.rules import process_policy
-from services.executor.core.records.binding import BoundFields, CallView, bind, view_of
-from services.executor.core.records.calculated import (
+from services.executor.core.process.figures import compute_figures
+from services.executor.core.process.rules import Left, figures_left, joint_remainders, process_policy
+from services.executor.core.records.binding import (
+    BoundFields,
+    CallView,
     ProcessFigures,
+    bind,
     calculated_fields,
     field_of,
     figures_of_call,
+    figures_seen,
     speaks_about,
+    view_of,
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.template import Template

@@ -4,12 +4,12 @@ from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Rejected
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import POLICY_MARK, Template
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import CallRefusal, Verdict
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import digest, dumps
-from shared.domain.words import FsmState, RuleAction
+from shared.domain.words import FsmState, RuleAction, ToolClass
 
 _NAMED = 3  # calls that a refusal names
 
@@ -89,3 +89,17 @@ def answer_with_escalation(progress: Progress) -> str:
     escalating = [rule for rule in verdict.triggered_rules if rule.action is RuleAction.ESCALATE]
     why = "; ".join(reasons(verdict.model_copy(update={"triggered_rules": tuple(escalating)})))
     return f"{answer.rstrip()}\n\nEscalated to {verdict.escalation_level or 'a person'}: {why}"
+
+
+def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
+    """The tools of a plan's calls to which no rule of the tenant or the request applies: what a process asks is none.
+
+    Its changes count, or where there are none its notices.
+    """
+    calls = plan.every_call if plan else ()
+    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
+    acting = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
+    if verdict.ruled_calls is None or None in acting:  # of an older policy service, or about the task's text
+        return () if acting else tuple(call.tool for call in changes) or ("",)
+    ruled = {call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(POLICY_MARK) for one in ids)}
+    return tuple(call.tool for call in changes if call.call_id not in ruled | acting)

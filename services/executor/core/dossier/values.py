@@ -1,7 +1,9 @@
 """What a run found out and worked out: tool results by reference, and figures with the operands they come from."""
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeBy
@@ -133,3 +135,48 @@ class PartOfTask(Contract):
 
 
 PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
+
+
+class MissingFigure(NamedTuple):
+    """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
+
+    name: str
+    why: str
+    about: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
+
+
+class Shared(NamedTuple):
+    """Records whose differences have an operand in common. ``whole``: what all are taken from, where it is that."""
+
+    ids: frozenset[str]
+    whole: Decimal | None
+
+
+class Figured(NamedTuple):
+    """What was computed, and what could not be."""
+
+    values: tuple[NamedValue, ...] = ()
+    missing: tuple[MissingFigure, ...] = ()
+    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
+    shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
+
+
+def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
+    """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
+    names = {value.name for value in found.values}
+    return (*found.values, *(value for value in values if not value.figure and value.name not in names))
+
+
+def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
+    """The figures by their names in the process file, as they are about a call that names these records.
+
+    A figure of one among several records speaks only for calls that name it.
+    """
+    own = {name.casefold() for name in named}
+    said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
+    single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
+    return {value.figure: Decimal(value.value) for value in single}

@@ -12,7 +12,7 @@ from services.executor.core.authorize.policy_check import verdict_on
 from services.executor.core.authorize.verdicts import binding_hash, ends_escalated, refuse_if_blocked, refuse_if_refused
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.values import Fact
+from services.executor.core.dossier.values import Fact, with_figures
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import recompute
 from services.executor.core.figures.made_formulas import Made
@@ -21,7 +21,7 @@ from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.plan.known_figures import known_figures, known_sources
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.sources import SourceFinder
-from services.executor.core.process.figures import compute_figures, with_figures
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads import gate
 from services.executor.core.reads.recovering import known_corrections, read
 from services.executor.core.session.context import TurnContext
@@ -60,7 +60,7 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:
         raise Failed("there is no plan with a verdict; nothing was written")
-    if any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
+    if any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
         return
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
     seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)

@@ -17,10 +17,9 @@ from services.executor.core.plan.known_figures import known_figures
 from services.executor.core.plan.proposals import NotProposed, Proposal, freeze
 from services.executor.core.process.section import with_process_figures
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.records.made_id import reference_to_made
+from services.executor.core.records.made_id import reference_to_made, references
 from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.read_backs import choose_read_back
-from services.executor.core.records.refs import references
 from services.executor.core.records.tool_words import identifies, properties_of, required_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.near_names import words_of

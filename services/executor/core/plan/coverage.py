@@ -12,8 +12,7 @@ from pydantic import BaseModel
 from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.model.model_calls import UnusableAnswer
-from services.executor.core.model.structured import ModelQuestion, Unanswered, ask_checked
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.prompts import schemas
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import Tier

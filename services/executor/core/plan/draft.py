@@ -124,7 +124,7 @@ class PlanDraft:
         if same is not None:
             self._exchange.answer(one.use_id, {"held": same.name, "note": "proposed already: it will be made once"})
             return True
-        made = [entry for plan in self.plans for entry in (await entries(self._ctx, plan)).values()]
+        made = [entry for plan in self.plans for entry in (await entries(self._ctx.store, plan)).values()]
         known = next((entry for entry in made if _is_same(entry, one) and _stands(entry)), None)
         if known is not None:
             self._exchange.answer(one.use_id, outcome_of_call(known))

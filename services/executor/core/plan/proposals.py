@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 from services.executor.core.dossier.parts import parts_to_do
 from services.executor.core.dossier.values import PartOfTask
-from services.executor.core.records.refs import references
+from services.executor.core.records.made_id import references
 from services.executor.core.tools.corrections import Corrections
 from services.executor.core.tools.schema_drift import rename_arguments
 from services.executor.core.tools.tools_offered import CALL

@@ -19,7 +19,7 @@ from services.executor.core.figures.fields import FieldStanding, read_fields
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
 from services.executor.core.plan.free_texts import is_told_to_take
-from services.executor.core.records.refs import references
+from services.executor.core.records.made_id import references
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps

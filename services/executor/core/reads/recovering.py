@@ -10,8 +10,7 @@ from typing import NamedTuple
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.past_calls import has_tool_rules
 from services.executor.core.dossier.values import PARTIAL, Fact
-from services.executor.core.model.model_calls import UnusableAnswer
-from services.executor.core.model.structured import ModelQuestion, Unanswered, ask_checked
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.prompts import schemas
 from services.executor.core.reads.one_call import AnsweredCall, send_call
 from services.executor.core.reads.renaming import ShownContent, as_expected, correct_names

@@ -8,11 +8,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.budget.budget import Ceilings
-from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import Prompts
-from services.executor.core.session.answer_rules import AnswerRules
-from services.executor.core.session.checkpoints import Checkpoints
-from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.session.journal import Bounds, Checkpoints, Journal
 from services.executor.core.states.template import TEMPLATES, UNDECIDED, Chosen, Processes
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
@@ -22,7 +19,7 @@ from services.executor.ports.models import ImageBlock, Model
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
-from services.executor.ports.spend import DailySpend
+from services.executor.ports.spend import DailySpend, Unmetered
 from services.executor.ports.tools import ToolServers
 from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.policy import Policy
@@ -30,8 +27,19 @@ from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.threshold import Threshold
 from shared.domain.exact_json import Json
+from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.ports.tracing import NO_TRACER, Tracer
+
+
+class AnswerRules(NamedTuple):
+    """``footer``: whether prose ends with one line about its run. ``reviews``: whether weak answers are improved and
+    documents are written; false only for tasks of a release that did neither.
+    """
+
+    formula: Formula = Formula.SIGNALS
+    footer: bool = False
+    reviews: bool = True
 
 
 class Limits(NamedTuple):

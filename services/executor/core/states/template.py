@@ -22,6 +22,7 @@ _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 _GOVERNED = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
 _CONDITION = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
 OWN = "@"
+POLICY_MARK = "process:"  # begins the id of the policy that a process brings with it
 
 
 class BadPattern(ValueError):

@@ -12,7 +12,7 @@ from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.authorize.consent import apply_approval, ended_approval, is_let_through, waits_for
 from services.executor.core.authorize.verdicts import answer_with_escalation
-from services.executor.core.budget.budget import BudgetSpent, Settlement, ending, known_so_far, settlements_of_turn
+from services.executor.core.budget.budget import BudgetSpent, Settlement, settlements_of_turn
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
 from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
@@ -26,9 +26,8 @@ from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.review import Reviewed, review_answer, with_documents
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
-from services.executor.core.session.checkpoints import Checkpoints, latest
 from services.executor.core.session.context import Limits, Ports, TurnContext
-from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
 from services.executor.core.states.template import TEMPLATES, Processes
@@ -36,6 +35,7 @@ from services.executor.core.turn import decisions, resolutions
 from services.executor.core.turn.acceptance import acceptance_time
 from services.executor.core.turn.assessed_hearing import hear_user
 from services.executor.core.turn.assessed_turn import with_next
+from services.executor.core.turn.ledger_answer import ending, known_so_far
 from services.executor.core.turn.notes import note_ending, note_session, note_turn
 from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.spans import tell_beginning, tell_end, turn_span

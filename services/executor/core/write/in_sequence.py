@@ -69,7 +69,7 @@ async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCal
     """The changes of all plans up to the call; none for what only takes one of them back."""
     found: list[_Change] = []
     for plan in progress.dossier.every_plan:
-        known = await entries(ctx, plan)
+        known = await entries(ctx.store, plan)
         for one in _changes(plan):
             if one == call:
                 return found

@@ -50,7 +50,7 @@ async def _unsent(ctx: TurnContext, progress: Progress) -> tuple[PlannedCall, ..
     plan = progress.dossier.plan
     if plan is None:
         return ()
-    known = await entries(ctx, plan)
+    known = await entries(ctx.store, plan)
     left = (call for call in _notices(progress) if not is_left_out(ctx, plan, call))
     return tuple(call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE)
 

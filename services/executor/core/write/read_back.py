@@ -26,7 +26,7 @@ async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall
     if call.read_back is None:
         return None
     try:
-        arguments = resolve(loads_object(call.read_back.arguments_json), await results(ctx, plan))
+        arguments = resolve(loads_object(call.read_back.arguments_json), await results(ctx.store, plan))
     except NoSuchPath:
         return None
     return await _read_state(ctx, call, arguments)

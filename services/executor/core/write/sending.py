@@ -50,7 +50,7 @@ async def prepare(
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
         gate.check(state, tool)
-        arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx, plan)))
+        arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx.store, plan)))
     except (gate.DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     problems = problems_with(arguments, tool)
@@ -66,7 +66,7 @@ async def _as_told(
     """A notice's arguments with its frozen sentence, where a change that it tells of is only acknowledged."""
     if not call.if_acknowledged:
         return arguments
-    going = may_go_out(call, plan, await entries(ctx, plan), after_proof=ctx.tenant.notices_after_proof)
+    going = may_go_out(call, plan, await entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof)
     place = text_place(arguments, tool, going.sentence)
     if not going.allowed or (going.sentence and place is None):
         why = going.why_not or "its text has no room for the sentence that a change is not confirmed"

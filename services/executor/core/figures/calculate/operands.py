@@ -1,7 +1,7 @@
 """Where an operand's values come from: a path into a result, the words of the task, an earlier figure; and which rows count."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from services.executor.core.figures.calculate.cell import (
     plain_name,
     rank_naming_field,
 )
+from services.executor.core.figures.calculate.columns import is_paid
 from services.executor.core.figures.calculate.conditions import (
     CONDITION,
     OVERDUE,
@@ -181,16 +182,6 @@ def _refuse(selection: Selection, path: str, what: str) -> Selection:
     raise NoSuchPath(f"path {path!r}: no {what} there; {there}")
 
 
-_FLAGS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
-_TIMES = frozenset({"paid at", "paid on", "paid date", "date paid", "payment date", "settled at", "settled on"})
-_STATES = frozenset({"status", "state", "payment status", "payment state", "invoice status"})
-_DONE = frozenset(
-    {"paid", "settled", "paid in full", "fully paid", "closed", "cancelled", "canceled", "void", "voided"}
-    | {"written off", "written_off", "credited", "refunded"}
-)
-_OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"})
-
-
 def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> list[Json]:
     """What each row has in a field, nothing where it lacks it; ``CannotCalculate`` where no row has it."""
     found = [find_field_around(cell, field) for cell in cells]
@@ -219,23 +210,6 @@ def _is_overdue(cell: Cell, due: Json, order: DateOrder, today: date) -> bool:
     if day is None and not is_empty(due):
         raise CannotCalculate(f"{dumps(due)[:60]} is no due date, or one of two: say with date_order which")
     return day is not None and day < today and not is_paid(cell.row)
-
-
-def is_paid(record: Mapping[str, Json]) -> bool:
-    """Whether a record says that nothing is owed: by a flag, a date of payment, a status, or a balance of 0."""
-    return any(_says_paid(plain_name(name), value) for name, value in record.items())
-
-
-def _says_paid(name: str, value: Json) -> bool:
-    word = value.strip().casefold() if isinstance(value, str) else ""
-    if name in _FLAGS:
-        return value is True or word in ("true", "yes", "paid")
-    if name in _TIMES:
-        return not is_empty(value)
-    if name in _STATES:
-        return word in _DONE
-    amount = read_amount(value) if name in _OWED else None
-    return amount is not None and amount.number == 0
 
 
 _REF = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)

@@ -22,6 +22,7 @@ from services.executor.core.figures.calculate.columns import (
     find_unit,
     flatten_columns,
     is_of_rate,
+    is_paid,
     read_cell_amount,
     read_cell_date,
     read_cell_moment,
@@ -29,7 +30,6 @@ from services.executor.core.figures.calculate.columns import (
     take_single_cell,
 )
 from services.executor.core.figures.calculate.conditions import are_same, compare, identity
-from services.executor.core.figures.calculate.operands import is_paid
 from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
