@@ -40,7 +40,8 @@ from services.executor.core.session.journal import Bounds
 from services.executor.core.states.validity import refuse_bad_files
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.turn.runner import RunsTurns
-from services.executor.core.turn.worker import Worker
+from services.executor.core.turn.walk import walk
+from services.executor.core.turn.worker import Execute, Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
@@ -62,7 +63,7 @@ from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.tracing import NO_TRACER, Tracer
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Execute], RunsTurns]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
@@ -109,7 +110,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
             ports = ports._replace(sandbox=sandbox, made=making, tracer=TimedTracer(tracer, metrics))
             archive, memories = settings.archive(), settings.session_archive()
             ports = ports._replace(files=_files(settings))
-            carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts()), metrics))
+            carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts(), walk), metrics))
             await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
     finally:
         await redis.aclose()

@@ -106,7 +106,7 @@ def request_for(
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
     found = compute_figures(template, dossier.facts, ctx.task)
-    policies = (*ctx.policies, *process_policy(template, dossier, ctx.task, strict=ctx.tenant.strict_processes))
+    policies = (*ctx.policies, *process_policy(template, dossier, found, strict=ctx.tenant.strict_processes))
     around = _Around(
         facts=dossier.facts,
         values=dossier.values,

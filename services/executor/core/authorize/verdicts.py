@@ -101,5 +101,7 @@ def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
     acting = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
     if verdict.ruled_calls is None or None in acting:  # of an older policy service, or about the task's text
         return () if acting else tuple(call.tool for call in changes) or ("",)
-    ruled = {call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(POLICY_MARK) for one in ids)}
+    ruled = {
+        call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(POLICY_MARK) for one in ids)
+    }
     return tuple(call.tool for call in changes if call.call_id not in ruled | acting)

@@ -1,12 +1,15 @@
 """What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
 
-from typing import Literal
+from datetime import datetime
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue, model_validator
 
+from services.executor.core.dossier.endings import SUBJECT
 from services.executor.core.dossier.values import Fact, NamedValue, PartOfTask
 from services.executor.core.states.template import GENERAL, TEMPLATES, Template
 from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeTool
@@ -114,3 +117,42 @@ class Progress(Contract):
     def update_dossier(self, **known: object) -> "Progress":
         """The same progress with new entries in its dossier."""
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})
+
+
+class Rest(NamedTuple):
+    """A wait until the tenant's quiet hours are over."""
+
+    until: datetime
+    why: str
+
+    @property
+    def timer(self) -> Timer:
+        return Timer(self.until, f"{SUBJECT}{self.until.isoformat()}")
+
+
+class WaitsForDecision(NamedTuple):
+    """A person has to decide on the plan; ``why`` says what changed, if this is asked again."""
+
+    progress: Progress
+    why: tuple[str, ...] = ()
+
+
+class Resting(NamedTuple):
+    """What is next has its time, which has not come."""
+
+    progress: Progress
+    rest: Rest
+
+
+class Outdated(NamedTuple):
+    """Nothing was written: what the plan was let through on is no longer so. ``progress`` has what was read anew."""
+
+    progress: Progress
+    why: str
+
+
+class Finished(NamedTuple):
+    """The task is answered; the dossier has the answer. ``not_done`` says which parts of it were not done, and why."""
+
+    progress: Progress
+    not_done: str = ""

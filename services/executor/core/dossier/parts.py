@@ -1,7 +1,7 @@
 """The parts of a task as the first reply understood it: what is to be found out, and what is to be done."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -117,3 +117,10 @@ def _is_in(quote: str, folded_text: str) -> bool:
 def fold_words(text: str) -> str:
     """White space and case do not tell a quote from its source, nor do the marks at its ends."""
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
+
+
+def parts_with_conditions(
+    parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
+) -> tuple[PartOfTask, ...]:
+    left = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
+    return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))

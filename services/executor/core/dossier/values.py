@@ -134,9 +134,6 @@ class PartOfTask(Contract):
         return {"part": self.number, "kind": self.kind, "quote": self.quote}
 
 
-PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
-
-
 class MissingFigure(NamedTuple):
     """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
 

@@ -350,3 +350,17 @@ def _possible_currencies(text: str) -> frozenset[str]:
 def agree_in_currency(one: Money | None, other: Money | None) -> bool:
     """Whether two amounts can be of one currency; an amount without currency agrees with any."""
     return one is None or other is None or not one.codes.isdisjoint(other.codes)
+
+
+PIECE = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def spaced_words(text: str) -> str:
+    """The runs of letters and of digits of a text, folded, with a space around each: ``in_progress`` is two words."""
+    return f" {' '.join(PIECE.findall(fold(text)))} "
+
+
+def split_name(name: str) -> tuple[str, ...]:
+    """The words of a field's name: ``vendorIban``, ``vendor_iban`` and ``Vendor IBAN`` are the same two."""
+    return tuple(fold(piece) for piece in PIECE.findall(_HUMP.sub(" ", name)))

@@ -1,4 +1,4 @@
-"""Asking a model: paid for, masked, waited for, stored in the journal; also for a structured answer, put again with what was wrong."""
+"""Asking a model: paid for, masked, waited for, stored in the journal; a structured answer is asked for once more."""
 
 import asyncio
 import hashlib
@@ -314,7 +314,7 @@ class BoundedModel(Model):
             raise ModelUnavailable(f"no answer within {self._seconds:g} seconds") from error
 
 
-Checked = TypeVar("T")
+Checked = TypeVar("Checked")
 Shape = TypeVar("Shape", bound=BaseModel)
 ATTEMPTS = 2
 

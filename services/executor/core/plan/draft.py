@@ -6,9 +6,8 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.parts import parts_to_do
 from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.model.exchange import Exchange
-from services.executor.core.plan.closing import ClosedPlan
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
-from services.executor.core.plan.proposals import Proposal, call_number, why_left
+from services.executor.core.plan.proposals import ClosedPlan, Proposal, call_number, why_left
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries

@@ -7,16 +7,16 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier
-from services.executor.core.dossier.values import PARTIAL, Fact, Figured, NamedValue, Shared, figures_about
+from services.executor.core.dossier.values import Fact, Figured, NamedValue, Shared, figures_about
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.finance.calculator import decimal_text
-from services.executor.core.process.figures import compute_figures
 from services.executor.core.records.binding import bind, figures_seen, view_of
 from services.executor.core.records.called_records import Seen, aliases, find_records, words
 from services.executor.core.records.made_id import literal_parts
 from services.executor.core.states.template import POLICY_MARK, Figure, Governed, Template, kinds, parse_governed
 from services.executor.core.tools.classes import verb_of
+from services.executor.core.tools.paginate import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -223,22 +223,19 @@ def deviations(
     return found
 
 
-def process_policy(template: Template, dossier: Dossier, task: str, *, strict: bool = False) -> tuple[Policy, ...]:
-    """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules.
+def process_policy(template: Template, dossier: Dossier, found: Figured, *, strict: bool = False) -> tuple[Policy, ...]:
+    """The process's policy for a plan and the figures ``found``, to be evaluated beside the tenant's; none where the process has no rules.
 
     ``strict``: a figure or a field that cannot be had asks a person, too. Otherwise it is only told (``not_known``).
     """
-    found = compute_figures(template, dossier.facts, task)
     lacking = _lacking(template, dossier, found) if strict else ()
     rules = (*template.rules, *lacking, *_contradicting(template, dossier.plan, found))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
-def not_known(template: Template, dossier: Dossier, task: str) -> tuple[str, ...]:
+def not_known(template: Template, dossier: Dossier, found: Figured) -> tuple[str, ...]:
     """What a plan of this process rests on and nobody could find out, in sentences, for whoever decides."""
-    return tuple(
-        rule.reason or "" for rule in _lacking(template, dossier, compute_figures(template, dossier.facts, task))
-    )
+    return tuple(rule.reason or "" for rule in _lacking(template, dossier, found))
 
 
 def _governed_arguments(value: Json, wanted: Sequence[Governed], tool: Sequence[str]) -> Iterator[tuple[str, Json]]:

@@ -23,16 +23,9 @@ from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.reflect.document_material import Material
+from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
 from services.executor.core.reflect.evidence import ReflectedRun, evidence, says_failure
-from services.executor.core.reflect.fill_document import (
-    DocumentAbout,
-    Section,
-    asked_documents,
-    asking_words,
-    document,
-    open_sections,
-    own_documents,
-)
+from services.executor.core.reflect.fill_document import DocumentAbout, document, open_sections
 from services.executor.core.reflect.found import sayable, untraced_tokens
 from services.executor.core.reflect.unverified_numbers import mark_unverified
 from services.executor.core.session.context import TurnContext

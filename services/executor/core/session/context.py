@@ -1,6 +1,7 @@
 """What one turn works with: the task, the ports, the limits and the journal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.budget.budget import Ceilings
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal
 from services.executor.core.states.template import TEMPLATES, UNDECIDED, Chosen, Processes
@@ -26,10 +28,11 @@ from shared.contracts.policy import Policy
 from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.threshold import Threshold
+from shared.domain import span_names as names
 from shared.domain.exact_json import Json
 from shared.domain.quality import Formula
-from shared.domain.words import Strategy
-from shared.ports.tracing import NO_TRACER, Tracer
+from shared.domain.words import FsmState, Strategy
+from shared.ports.tracing import NO_TRACER, Span, Tracer
 
 
 class AnswerRules(NamedTuple):
@@ -133,3 +136,15 @@ class TurnContext:
         """The time of the world that the task is in, where it has one of its own."""
         assessed = self.record.request.assessment
         return assessed.current_time if assessed else None
+
+
+async def enter_state(
+    ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
+) -> Progress:
+    moved = progress.move_to(state)
+    ctx.checkpoints.save(moved, verdicts=verdicts)
+    return moved
+
+
+def in_state(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
+    return ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))

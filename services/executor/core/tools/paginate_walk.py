@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from services.executor.core.dossier.values import PARTIAL
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import ListBounds, ListPage, PageMark, PagingWord, page_in, put
+from services.executor.core.tools.paginate import PARTIAL, ListBounds, ListPage, PageMark, PagingWord, page_in, put
 from services.executor.core.tools.paginate_next import Paging, asks_for_a_part, by_mark, paging_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, digest, dumps

@@ -9,7 +9,7 @@ from services.executor.core.authorize.policy_check import verdict_on
 from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful
-from services.executor.core.dossier.endings import Escalated, Failed, Rejected, RunEnds
+from services.executor.core.dossier.endings import Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.dossier.past_calls import outcome_of
 from services.executor.core.records.made_id import references
 from services.executor.core.session.context import TurnContext
@@ -17,7 +17,7 @@ from services.executor.core.session.ledger import entries, has_begun, write_key
 from services.executor.core.write.compensation import TakenBack, still_standing, to_take_back, took_hold
 from services.executor.core.write.in_sequence import refuse_out_of_turn
 from services.executor.core.write.left_out import is_left_out, leave_out
-from services.executor.core.write.sending import NotSent, prepare, same_key, send, under_our_key
+from services.executor.core.write.sending import prepare, same_key, send, under_our_key
 from services.executor.core.write.settling import effect_since, settle
 from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
 from shared.contracts.ledger import LedgerEntry
