@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 
 from cli.console import Complaint, err
-from cli.gateway.client import GatewayClient, connected
+from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import follow
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
@@ -51,7 +51,10 @@ class Measured(NamedTuple):
 async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
     """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with running(stack_options(Path(folder), strategy)) as stack, connected(stack.url("gateway")) as client:
+        async with (
+            running(stack_options(Path(folder), strategy)) as stack,
+            connect_gateway(stack.url("gateway")) as client,
+        ):
             state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
             try:
                 return await _Load(stack, client, state, queue, at_once).measure(tasks)
