@@ -70,9 +70,12 @@ async def serving_both() -> AsyncIterator[tuple[Server, Server]]:
 
 
 @contextmanager
-def run_module(module: list[str], settings: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
+def run_module(
+    module: list[str], settings: Mapping[str, str], python: str = sys.executable
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """``python -m`` with these arguments and settings, ended with its context."""
     process = subprocess.Popen(  # noqa: S603  our own modules
-        [sys.executable, "-m", *module],
+        [python, "-m", *module],
         env={**os.environ, **settings},
         preexec_fn=dies_with_parent(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
     )
