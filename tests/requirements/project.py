@@ -5,6 +5,7 @@ from tests.requirements.promise import Promise
 PROMISES = (
     # the project itself
     Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
+    Promise("parts.optional", "A service starts and serves without the optional parts that nobody named", "quality"),
     Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
     # planner
     Promise("planner.several", "A question about several things is answered with their names", "seed 000"),
