@@ -1,4 +1,4 @@
-"""What `purple bench throughput` and the floor of `purple bench overhead` are made of, and what is made of their figures."""
+"""`purple bench throughput`, and the floor of `purple bench overhead`: their model, and what is made of their figures."""
 
 import json
 
