@@ -1,4 +1,4 @@
-"""`purple bench throughput`, and the floor of `purple bench overhead`: their model, and what is made of their figures."""
+"""`purple bench throughput`, and the floor of `purple bench overhead`: their model, and what their figures miss."""
 
 import json
 
