@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tools.bench.canned.replies import UnknownTask, reply_to
+from tools.bench.canned.replies import UncannedTask, reply_to
 from tools.bench.overhead.load import overhead
 from tools.bench.throughput.command import missed_targets
-from tools.bench.throughput.load import Cell, CellFigures, Plan, measure
+from tools.bench.throughput.load import CellFigures, LoadCell, ThroughputPlan, measure
 
 _RECORD = '{"id": "EXP-7", "amount": "160.95", "department": "Operations", "status": "pending"}'
 _OURS = CellFigures("ours, 1 executor(s)", 0.0, 64, 192, 80.0, 1.0, 2.0, 100.0, 10.0, 50.0, 1.0)
@@ -36,7 +36,7 @@ def test_the_task_is_taken_from_its_section_and_not_from_what_is_known_of_others
     known = "What is the amount of expense claim EXP-1?"
     first = _reply(f"{known}\n<task>\nApprove expense claim EXP-7.\n</task>")
     assert [block["input"] for block in first][1] == {"expense_id": "EXP-7"}
-    with pytest.raises(UnknownTask):
+    with pytest.raises(UncannedTask):
         _reply("Water the plants.")
 
 
@@ -60,7 +60,7 @@ def test_a_target_that_is_missed_is_named(cells: list[CellFigures], missed: list
 
 @pytest.mark.promise("bench.throughput")
 async def test_our_stack_and_a_bare_loop_are_measured_on_the_same_tasks() -> None:
-    ours, bare = await measure(Plan([Cell(0.0, 2, 2)], bound=0, held=0, langgraph=False), cores=2)
+    ours, bare = await measure(ThroughputPlan([LoadCell(0.0, 2, 2)], bound=0, held=0, langgraph=False), cores=2)
     assert (ours.subject, bare.subject) == ("ours, 1 executor(s)", "bare loop on the SDKs")
     assert ours.a_second > 0
     assert bare.memory_mb > 0

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import uvicorn
 
-from tools.bench.canned.replies import UnknownTask, reply_to
+from tools.bench.canned.replies import UncannedTask, reply_to
 
 _JSON = [(b"content-type", b"application/json")]
 
@@ -28,7 +28,7 @@ async def canned_model(scope: dict[str, Any], receive: Any, send: Any) -> None: 
     if status == 200:
         try:
             answer = reply_to(body)
-        except (UnknownTask, ValueError, KeyError) as problem:
+        except (UncannedTask, ValueError, KeyError) as problem:
             status, answer = 400, _refuse("invalid_request_error", str(problem))
         await asyncio.sleep(float(seconds))
     await send({"type": "http.response.start", "status": status, "headers": _JSON})

@@ -17,16 +17,16 @@ _CLAIM = re.compile(
 _AGREED = '{"agrees": true, "problems": []}'
 
 
-class UnknownTask(LookupError):
+class UncannedTask(LookupError):
     """A request that holds none of the bench's tasks."""
 
 
-class Call(NamedTuple):
+class CannedCall(NamedTuple):
     tool: str
     arguments: Mapping[str, object]
 
 
-class Talk(NamedTuple):
+class CannedTalk(NamedTuple):
     """A conversation so far. ``speaks_ours``: whether the worker offers ``understand`` and asks for parts."""
 
     messages: Sequence[Message]
@@ -40,31 +40,31 @@ class Talk(NamedTuple):
         said = (message["content"] for message in self.messages if message["role"] == "assistant")
         return any(block.get("name") == tool for content in said if isinstance(content, list) for block in content)
 
-    def use(self, *calls: Call) -> list[Block]:
+    def use(self, *calls: CannedCall) -> list[Block]:
         """Blocks that make these calls, each under a name of its own."""
         return [
             {"type": "tool_use", "id": f"toolu_{len(self.messages)}_{place}", "name": tool, "input": arguments}
             for place, (tool, arguments) in enumerate(calls)
         ]
 
-    def understand(self, kind: str, *quotes: str) -> list[Call]:
+    def understand(self, kind: str, *quotes: str) -> list[CannedCall]:
         parts = [{"quote": quote, "kind": kind} for quote in quotes]
         given = {"parts": parts, "process": "general", "answer_form": "prose"}
-        return [Call("understand", given)] if self.speaks_ours else []
+        return [CannedCall("understand", given)] if self.speaks_ours else []
 
-    def propose(self, part: int, tool: str, arguments: Mapping[str, object]) -> Call:
-        return Call(tool, {**arguments, "_call": {"part": part}} if self.speaks_ours else arguments)
+    def propose(self, part: int, tool: str, arguments: Mapping[str, object]) -> CannedCall:
+        return CannedCall(tool, {**arguments, "_call": {"part": part}} if self.speaks_ours else arguments)
 
 
 def reply_to(body: bytes) -> bytes:
-    """The Messages API's answer to a request. Raises ``UnknownTask`` and ``ValueError``.
+    """The Messages API's answer to a request. Raises ``UncannedTask`` and ``ValueError``.
 
     Two replies to a question: the claim is read, its amount is told. Four to a claim: it is read, the budget of its
     department is read, it is approved, and that is told. A request without tools asks for a second opinion, and agrees.
     """
     request = json.loads(body)
     tools = {tool["name"] for tool in request.get("tools", ())}
-    blocks = _say(Talk(request["messages"], "understand" in tools)) if tools else _tell(_AGREED)
+    blocks = _say(CannedTalk(request["messages"], "understand" in tools)) if tools else _tell(_AGREED)
     message = {
         "id": "msg_canned",
         "type": "message",
@@ -78,7 +78,7 @@ def reply_to(body: bytes) -> bytes:
     return json.dumps(message).encode()
 
 
-def _say(talk: Talk) -> list[Block]:
+def _say(talk: CannedTalk) -> list[Block]:
     first = "\n".join(_texts(talk.messages[0]["content"]))
     section = _TASK.search(first)  # beside it may stand what is known of earlier tasks
     task = section[1] if section else first
@@ -86,25 +86,25 @@ def _say(talk: Talk) -> list[Block]:
         return _answer(talk, question)
     if claim := _CLAIM.search(task):
         return _carry_out(talk, claim)
-    raise UnknownTask("none of the bench's tasks stands in the first message")
+    raise UncannedTask("none of the bench's tasks stands in the first message")
 
 
-def _answer(talk: Talk, question: re.Match[str]) -> list[Block]:
+def _answer(talk: CannedTalk, question: re.Match[str]) -> list[Block]:
     key, record = question["key"], _find_record(talk.shown, question["key"])
     if not record:
-        return talk.use(*talk.understand("find out", question[0]), Call("get_expense", {"expense_id": key}))
+        return talk.use(*talk.understand("find out", question[0]), CannedCall("get_expense", {"expense_id": key}))
     return _tell(f"The amount of {key} is {_field(record, 'amount')}.")
 
 
-def _carry_out(talk: Talk, claim: re.Match[str]) -> list[Block]:
+def _carry_out(talk: CannedTalk, claim: re.Match[str]) -> list[Block]:
     """What comes next goes by what is shown, since a worker may begin a new history with the results so far."""
     key, shown = claim["key"], talk.shown
     record = _find_record(shown, key)
     if not record:
         quotes = [quote for quote in (claim["part"], claim["notice"]) if quote]
-        return talk.use(*talk.understand("do", *quotes), Call("get_expense", {"expense_id": key}))
+        return talk.use(*talk.understand("do", *quotes), CannedCall("get_expense", {"expense_id": key}))
     if '"available"' not in shown:
-        return talk.use(Call("get_department_budget", {"department": _field(record, "department")}))
+        return talk.use(CannedCall("get_department_budget", {"department": _field(record, "department")}))
     if not talk.has_called("approve_expense"):
         notice = {"employee_id": claim["whom"], "message": claim["message"]}
         told = [talk.propose(2, "notify_employee", notice)] if claim["notice"] else []
@@ -126,7 +126,7 @@ def _find_record(shown: str, key: str) -> str:
 def _field(record: str, name: str) -> str:
     found = re.search(rf'"{name}"\s*:\s*"?([^",}}]+)', record)
     if found is None:
-        raise UnknownTask(f"the claim does not show its {name}")
+        raise UncannedTask(f"the claim does not show its {name}")
     return found[1]
 
 

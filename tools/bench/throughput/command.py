@@ -9,7 +9,7 @@ from rich.table import Table
 
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import dumps
-from tools.bench.throughput.load import Cell, CellFigures, Plan, measure
+from tools.bench.throughput.load import CellFigures, LoadCell, ThroughputPlan, measure
 
 A_SECOND, AT_ONCE = 60.0, 64  # reads at no latency
 HELD_MB, HELD_PERCENT, HELD_LATENCY = 500.0, 2.0, 30.0
@@ -42,9 +42,9 @@ def throughput_command(
 
       purple bench throughput --check --json
     """
-    speeds = [Cell(0.0, each, each * _ROUNDS_OF.get(each, 1)) for each in at_once or _AT_ONCE]
+    speeds = [LoadCell(0.0, each, each * _ROUNDS_OF.get(each, 1)) for each in at_once or _AT_ONCE]
     try:
-        figures = asyncio.run(measure(Plan(speeds, bound, held, langgraph), os.cpu_count() or 1))
+        figures = asyncio.run(measure(ThroughputPlan(speeds, bound, held, langgraph), os.cpu_count() or 1))
     except Complaint as complaint:
         give_up(complaint)
     missed = missed_targets(figures)

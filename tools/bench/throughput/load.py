@@ -25,7 +25,7 @@ _LOOK_SECONDS, _QUIET_SECONDS = 0.5, 3.0
 _ROOM = 100_000  # sessions of an executor, where slots are not what bounds it
 
 
-class Cell(NamedTuple):
+class LoadCell(NamedTuple):
     """``latency``: of the model, in seconds. ``tasks`` in all, ``at_once`` of them at a time."""
 
     latency: float
@@ -58,30 +58,30 @@ class CellFigures(NamedTuple):
         }
 
 
-class Plan(NamedTuple):
+class ThroughputPlan(NamedTuple):
     """``speeds``: at no latency, beside the others. ``bound``: tasks at 1 s by one and by two executors of few slots.
 
     ``held``: tasks that one executor holds at 30 s. None is measured where there is none.
     """
 
-    speeds: Sequence[Cell]
+    speeds: Sequence[LoadCell]
     bound: int
     held: int
     langgraph: bool = True
 
 
-async def measure(plan: Plan, cores: int) -> list[CellFigures]:
+async def measure(plan: ThroughputPlan, cores: int) -> list[CellFigures]:
     """Raises ``Complaint`` if something does not start, or a task does not end as it should."""
     found = await _measure_speeds(plan, cores) if plan.speeds else []
     for executors in (1, 2) if plan.bound else ():
-        cell = Cell(1.0, _SLOTS * 2 * executors, plan.bound * executors)
+        cell = LoadCell(1.0, _SLOTS * 2 * executors, plan.bound * executors)
         found.append(await _measure_ours(cell, Latency(cell.latency, _SLOTS), executors, cores))
     if plan.held:
-        found.append(await _measure_ours(Cell(30.0, plan.held, plan.held), Latency(30.0, _ROOM), 1, cores))
+        found.append(await _measure_ours(LoadCell(30.0, plan.held, plan.held), Latency(30.0, _ROOM), 1, cores))
     return found
 
 
-async def _measure_speeds(plan: Plan, cores: int) -> list[CellFigures]:
+async def _measure_speeds(plan: ThroughputPlan, cores: int) -> list[CellFigures]:
     """All subjects run beside each other and take turns."""
     found: list[CellFigures] = []
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
@@ -91,13 +91,13 @@ async def _measure_speeds(plan: Plan, cores: int) -> list[CellFigures]:
                 subjects = (ours, *others)
                 texts = _plant(stack, (sum(cell.tasks for cell in plan.speeds) + _WARM) * len(subjects))
                 for subject in subjects:
-                    await _play(subject, Cell(0.0, 1, _WARM), texts, cores)
+                    await _play(subject, LoadCell(0.0, 1, _WARM), texts, cores)
                 for cell in plan.speeds:
                     found += [await _play(subject, cell, texts, cores) for subject in subjects]
     return found
 
 
-async def _measure_ours(cell: Cell, latency: Latency, executors: int, cores: int) -> CellFigures:
+async def _measure_ours(cell: LoadCell, latency: Latency, executors: int, cores: int) -> CellFigures:
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with our_stack(Path(folder), latency, executors) as (ours, stack):
             return await _play(ours, cell, _plant(stack, cell.tasks), cores)
@@ -110,7 +110,7 @@ def _plant(stack: Stack, tasks: int) -> Iterator[str]:
     return (one.text for one in made)
 
 
-async def _play(subject: Subject, cell: Cell, texts: Iterator[str], cores: int) -> CellFigures:
+async def _play(subject: Subject, cell: LoadCell, texts: Iterator[str], cores: int) -> CellFigures:
     waiting, took, most = iter(list(islice(texts, cell.tasks))), list[float](), [0.0]
     done = asyncio.Event()
 
