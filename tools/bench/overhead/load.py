@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from redis.asyncio import Redis
 
 from cli.console import Complaint, err
-from cli.gateway.client import GatewayClient, connected
+from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import follow
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
@@ -80,7 +80,7 @@ async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
             company = next(child.spec.url for child in stack.children if child.spec.name == "company")
             at = yardstick(Path(folder) / "floor", model, urlsplit(company).port or 0)
             floor = await open_.enter_async_context(at)
-            client = await open_.enter_async_context(connected(stack.url("gateway")))
+            client = await open_.enter_async_context(connect_gateway(stack.url("gateway")))
             state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
             open_.push_async_callback(state.aclose)
             open_.push_async_callback(queue.aclose)
