@@ -50,8 +50,8 @@ def rows() -> list[Row]:
         Row("names that break the lint", str(sum(offenders(ROOT).values())), "0"),
         Row("classes that share their name", f"{100 * shared_names(_files((*PRODUCT, *MEASURED))):.1f} %", "2 %"),
     ]
-    for service in SERVICES:
-        package = f"services.{service}"
+    for package in ("shared", *(f"services.{service}" for service in SERVICES)):
+        service = package.rpartition(".")[2]
         inside = {module for module in graph.modules if module == package or module.startswith(f"{package}.")}
         imports = {module: graph.find_modules_directly_imported_by(module) & inside for module in inside}
         circles = folder_circles(imports)

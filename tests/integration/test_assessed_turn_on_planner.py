@@ -14,7 +14,7 @@ from services.executor.core.session.context import Ports
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
-from shared.contracts.assessment.participation import AssessedTurn
+from shared.contracts.participation import AssessedTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.outgoing import tools_reach
 from shared.domain.words import TaskState

@@ -10,7 +10,7 @@ from services.executor.core.session.context import Ports
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
-from shared.contracts.assessment.participation import AssessedTurn
+from shared.contracts.participation import AssessedTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.scripted_model import json_reply

@@ -224,8 +224,9 @@ def deviations(
 
 
 def process_policy(template: Template, dossier: Dossier, found: Figured, *, strict: bool = False) -> tuple[Policy, ...]:
-    """The process's policy for a plan and the figures ``found``, to be evaluated beside the tenant's; none where the process has no rules.
+    """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules.
 
+    ``found``: its figures over the plan's facts.
     ``strict``: a figure or a field that cannot be had asks a person, too. Otherwise it is only told (``not_known``).
     """
     lacking = _lacking(template, dossier, found) if strict else ()

@@ -1,4 +1,4 @@
-"""The journal of one task: every paid or binding step once, whoever runs it and however often (I5); and its checkpoints."""
+"""The journal of one task: every paid or binding step once, whoever runs it (I5); and checkpoints in it."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Where an operand's values come from: a path into a result, the words of the task, an earlier figure; and which rows count."""
+"""Where an operand's values come from: a path into a result, the task's words, an earlier figure; which rows count."""
 
 import re
 from collections.abc import Iterator, Sequence
