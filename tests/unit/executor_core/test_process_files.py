@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.states.machine import state_after, with_end, with_gate
 from services.executor.core.states.template import TEMPLATES, BadTemplate, Template, read_template
-from services.executor.core.states.validity import problems, refuse_bad
+from services.executor.core.states.validity import problems, refuse_bad, refuse_bad_files
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
@@ -32,6 +32,11 @@ def test_a_built_in_process_says_what_it_demands(template: Template) -> None:
     assert not prepared.problems
     assert template.outputs
     assert template.process_type == "general" or {S.ASSESS, S.COMPLETE} <= {*template.instructions}
+
+
+@pytest.mark.promise("process.files")
+def test_an_executor_starts_with_processes_that_can_be_followed() -> None:
+    refuse_bad_files()
 
 
 @pytest.mark.promise("process.files")
