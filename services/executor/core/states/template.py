@@ -191,14 +191,14 @@ def read_template(text: str) -> tuple[int, Template]:
     return place, template
 
 
-def _built_in() -> dict[str, Template]:
+def _read_built_in() -> dict[str, Template]:
     """By process type, in the order of their ``place``: with it, ties between keywords are decided."""
     texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
     placed = sorted(map(read_template, texts), key=lambda read: (read[0], read[1].process_type))
     return {template.process_type: template for _, template in placed}
 
 
-TEMPLATES: Mapping[str, Template] = _built_in()
+TEMPLATES: Mapping[str, Template] = _read_built_in()
 
 
 GENERAL = TEMPLATES["general"]
