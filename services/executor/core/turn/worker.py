@@ -28,6 +28,7 @@ from services.executor.core.reflect.review import Reviewed, review_answer, with_
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.session.checkpoints import Checkpoints, latest
 from services.executor.core.session.context import Limits, Ports, TurnContext
+from services.executor.core.session.files import files_noted
 from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
@@ -177,7 +178,7 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
-            walked = await walk(ctx, known or await _begin_progress(ctx))
+            walked = await walk(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
@@ -255,6 +256,11 @@ async def _begin_progress(ctx: TurnContext) -> Progress:
     progress = first_progress(ctx)
     ctx.checkpoints.save(progress)
     return progress
+
+
+def _note_files(ctx: TurnContext, known: Progress) -> Progress:
+    """What a task's metadata tells of its files has those of later messages too."""
+    return known.model_copy(update={"notes": {**known.notes, **files_noted(ctx.files)}})
 
 
 async def _past_the_doubts(opened: Opened) -> None:
