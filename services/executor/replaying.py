@@ -12,7 +12,7 @@ from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTa
 from shared.contracts.archive import read_archived
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.ports.archive import ArchiveUnavailable
 
 
@@ -26,7 +26,7 @@ def show_replay(arguments: Sequence[str]) -> int:
     try:
         done = asyncio.run(_replay_task(wanted))
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
         sys.stderr.write(f"{wanted.task_id} cannot be replayed: {error}\n")
         return CANNOT

@@ -158,7 +158,7 @@ async def test_code_that_an_operator_removed_never_comes_back(stage: MadeStage) 
     await stage.run()
     tool = stage.made.tools["acme"][0]
     again = MadeStage(stage.sandbox)
-    again.made.tools["acme"] = [tool.removed(tool.made_at, "olga")]
+    again.made.tools["acme"] = [tool.copy_as_removed(tool.made_at, "olga")]
 
     await again.run()
 

@@ -44,7 +44,7 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
         if span.is_recording:
             span.note({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
-            span.failed("tool_error")
+            span.record_failure("tool_error")
         return answer._replace(content=read_told_record(answer.content)) if reads else answer
 
 

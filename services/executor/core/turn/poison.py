@@ -21,8 +21,8 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
-from shared.domain.marks import marked
-from shared.domain.redaction import redacted, without_marks
+from shared.domain.marks import marked_values
+from shared.domain.redaction import redact_text, without_marks
 from shared.domain.words import DOUBTS, Strategy, TaskState, WriteStatus
 
 _UNSETTLED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
@@ -36,7 +36,7 @@ async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
     ledger = await store.ledger()
     if any(entry.status in _UNSETTLED for entry in ledger.values()):
         journal = Journal(store, (), (await store.pulse()).now, 0.0)
-        journal.hide(marked(work.record.request.text))
+        journal.hide(marked_values(work.record.request.text))
         await settle_unread(store, journal, why)
 
 
@@ -82,7 +82,7 @@ def _is_for_a_person(entries: Iterable[LedgerEntry]) -> bool:
 
 
 def _status(record: TaskRecord) -> TaskEvent:
-    told = without_marks({"state": record.state.value, "reason": record.reason}, marked(record.request.text))
+    told = without_marks({"state": record.state.value, "reason": record.reason}, marked_values(record.request.text))
     return TaskEvent(kind="status", at=record.updated_at, data=told)
 
 
@@ -119,7 +119,7 @@ def _begun_writes(ended: TaskRecord) -> Iterator[str]:
 
 async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from what is stored of it."""
-    ledger, hidden = await store.ledger(), marked(record.request.text)
+    ledger, hidden = await store.ledger(), marked_values(record.request.text)
     started = record.started_at or record.accepted_at
     return TaskOutcome(
         event_id=f"{record.task_id}:1",
@@ -133,12 +133,12 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
         dry_run=is_dry_run(record),
         assessed=is_assessed(record),
         quality=_quality(record),
-        summary=redacted(record.reason or record.request.text, hidden)[:200],
+        summary=redact_text(record.reason or record.request.text, hidden)[:200],
         tool_calls=0,
         model_calls=0,
         writes=dict(Counter(entry.status.value for entry in ledger.values())),
         policy_passed=None,
-        reason=None if record.reason is None else redacted(record.reason, hidden),
+        reason=None if record.reason is None else redact_text(record.reason, hidden),
         duration_ms=max(0, int((record.updated_at - started).total_seconds() * 1000)),
         ended_at=record.updated_at,
     )

@@ -52,7 +52,7 @@ from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain import span_names as names
 from shared.domain.answer import is_exact_match
-from shared.domain.marks import marked
+from shared.domain.marks import marked_values
 from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
@@ -94,7 +94,7 @@ class Worker:
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
         journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
-        journal.hide(marked(work.record.request.text))
+        journal.hide(marked_values(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         try:
@@ -127,7 +127,7 @@ class Worker:
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
-        journal.hide(marked(work.record.request.text))
+        journal.hide(marked_values(work.record.request.text))
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
 
@@ -188,10 +188,10 @@ class Worker:
             case WaitsForDecision() if is_assessed(ctx.record):
                 raise Rejected(NOBODY_APPROVES)
             case WaitsForDecision(stopped, why):
-                tracer.here().event(names.APPROVAL_WAITS)
+                tracer.current_span().event(names.APPROVAL_WAITS)
                 return await asks(ctx, stopped, why)
             case Resting(stopped, rest):
-                tracer.here().event(names.RESTS)
+                tracer.current_span().event(names.RESTS)
                 return await rests(ctx, stopped, rest), decisions.recorded_approval(ctx.journal, ctx.turn)
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
@@ -207,7 +207,7 @@ class Worker:
         end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
         written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
         over = ended_approval(before, _decided_approval(opened), approval, written)
-        tell_end(self._ports.tracer.here(), ended)
+        tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
             await opened.store.finish(
                 end._replace(entries=entries, settled=over, notices=notices(before, approval, over))

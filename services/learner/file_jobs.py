@@ -10,28 +10,28 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.learner.adapters.cache_folder import CacheFolder
-from services.learner.adapters.redis_case_shelf import RedisCaseShelf
-from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.learner.adapters.redis_case_repository import RedisCaseRepository
+from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.core.files.importer import Importer
 from services.learner.core.report.lessons import report_rows
 from services.learner.core.report.teaching import report_teacher
 from services.learner.core.training.seeding import Seeder
 from services.learner.entrypoints.cache import Cache, LearnedCache
-from services.learner.entrypoints.errands import keep_importing
+from services.learner.entrypoints.file_requests import keep_importing
 from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
 from services.learner.settings import LearnerSettings
-from shared.contracts.learning_files import FileErrand, LearningFile
+from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.infra import keys
-from shared.infra.errands import Errands
 from shared.infra.learned_files import learned_files
 from shared.infra.lua import Scripts
+from shared.infra.rpc import RpcQueue
 from shared.infra.starting import CannotStart
 
 _HANDED_ON_SECONDS = 3600.0  # an executor may be started long after the learner
 
 
 @dataclass
-class FileRoom:
+class FileJobs:
     redis: Redis
     settings: LearnerSettings
     owner: str
@@ -43,7 +43,7 @@ class FileRoom:
     async def run(self) -> None:
         """Until cancelled; then ``close``, once nothing is learned any more."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(keep_importing(Errands(self.redis, "learner"), self.importer))
+            group.create_task(keep_importing(RpcQueue(self.redis, "learner"), self.importer))
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
                 group.create_task(keep_seeded(self._seeder, self.seeding, every))
@@ -59,7 +59,7 @@ class FileRoom:
         from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
 
         bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_training_prefix)
-        return Seeder(bucket, RedisCaseShelf(self.redis, self.owner), self.settings.s3_training_tenant, _now)
+        return Seeder(bucket, RedisCaseRepository(self.redis, self.owner), self.settings.s3_training_tenant, _now)
 
     def _report_seeder(self) -> Seeder:
         """Benchmark reports: their failures become cases, and what tasks failed of becomes facts.
@@ -68,17 +68,17 @@ class FileRoom:
         """
         from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
 
-        tenant, shelf = self.settings.s3_training_tenant, RedisCaseShelf(self.redis, self.owner)
+        tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
         bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_reports_prefix)
-        return Seeder(bucket, shelf, tenant, _now, report_rows, report_teacher(self.importer, tenant, _now))
+        return Seeder(bucket, repository, tenant, _now, report_rows, report_teacher(self.importer, tenant, _now))
 
 
-def file_room(settings: LearnerSettings, redis: Redis, owner: str) -> FileRoom:
+def build_file_jobs(settings: LearnerSettings, redis: Redis, owner: str) -> FileJobs:
     """Raises ``CannotStart`` for a folder that cannot be used."""
-    importer = Importer(RedisImportShelf(redis), _now)
+    importer = Importer(RedisImportRepository(redis), _now)
     folder = settings.rl_cache_dir
     cache = None if folder is None else _cache(settings, folder, redis, importer)
-    return FileRoom(redis, settings, owner, cache, importer)
+    return FileJobs(redis, settings, owner, cache, importer)
 
 
 def _cache(settings: LearnerSettings, path: Path, redis: Redis, importer: Importer) -> Cache:
@@ -96,8 +96,8 @@ def _cache(settings: LearnerSettings, path: Path, redis: Redis, importer: Import
     async def files() -> Mapping[LearningFile, JsonValue]:
         return await learned_files(redis, tenant)
 
-    async def hand_on(errand: FileErrand) -> None:
-        await Errands(redis, "executor").leave(errand.model_dump_json(), _HANDED_ON_SECONDS)
+    async def hand_on(request: FileRequest) -> None:
+        await RpcQueue(redis, "executor").leave(request.model_dump_json(), _HANDED_ON_SECONDS)
 
     return Cache(folder, LearnedCache(tenant, is_new, files, hand_on), importer, settings.rl_cache_seconds)
 

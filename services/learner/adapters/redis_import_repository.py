@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact
-from services.learner.adapters.redis_case_shelf import digest_of_log, read_shelf
-from services.learner.ports.files import ArmName, ArmRecord, Brought, FileTotals, ImportShelf, StoredFile, Versions
+from services.learner.adapters.redis_case_repository import digest_of_log, read_case_log
+from services.learner.ports.files import ArmName, ArmRecord, Brought, FileTotals, ImportRepository, StoredFile, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import KnownEntity
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 Row = TypeVar("Row", bound=Contract)
 
 
-class RedisImportShelf(ImportShelf):
+class RedisImportRepository(ImportRepository):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)
@@ -48,7 +48,7 @@ class RedisImportShelf(ImportShelf):
         cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
         return StoredFile(
             Versions(digest_of_log(cases), events, version, digest_of_log(facts)),
-            read_shelf(cases),
+            read_case_log(cases),
             _arms(found[3]),
             int(events),
             [(row, read_fact(row)) for row in facts],

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import todo_row
 from services.learner.adapters.spoiled import telling_spoiled
-from services.learner.ports.memory import Known, Lore, MemoryChange, Prediction
+from services.learner.ports.memory import KnowledgeRepository, Known, MemoryChange, Prediction
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import EntityLinks, KnownEntity
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 Row = TypeVar("Row", bound=Contract)
 
 
-class RedisLore(Lore):
+class RedisKnowledge(KnowledgeRepository):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)

@@ -1,4 +1,4 @@
--- Free a seat; the session that has waited longest for one leaves the queue and is to be woken.
+-- Free a slot; the session that has waited longest for one leaves the queue and is to be woken.
 local running, queue = unpack(KEYS)
 local session = unpack(ARGV)
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.ports.outcomes import CaseShelf, Loaded, Shelved
+from services.learner.ports.outcomes import CaseRepository, Loaded, Shelved
 from shared.contracts.case import CaseEntry
 from shared.infra import keys
 from shared.infra.lua import Scripts
@@ -19,7 +19,7 @@ _LEASE_SECONDS = 120.0  # how long an object may take to load before another lea
 _TRIES = 100  # every other learner's step may change the log in between
 
 
-class RedisCaseShelf(CaseShelf):
+class RedisCaseRepository(CaseRepository):
     """``owner`` names this process and no other, ever."""
 
     def __init__(self, redis: Redis, owner: str, lease_seconds: float = _LEASE_SECONDS) -> None:
@@ -47,7 +47,7 @@ class RedisCaseShelf(CaseShelf):
         names = keys.learned_keys(tenant)
         for _ in range(_TRIES):
             rows = cast("list[str]", await self._scripts.command("LRANGE", names.cases, 0, -1))
-            log = merge(read_shelf(rows))
+            log = merge(read_case_log(rows))
             arguments = [digest_of_log(rows), loaded.name, loaded.version, _as_json(loaded), *(one.text for one in log)]
             reply = await self._scripts.run("merge_cases", [names.cases, names.seeded], arguments)
             if reply != "changed":
@@ -55,7 +55,7 @@ class RedisCaseShelf(CaseShelf):
         raise StoreUnavailable(f"the case log of {tenant} changed at each of {_TRIES} tries")
 
 
-def read_shelf(rows: Iterable[str]) -> list[Shelved]:
+def read_case_log(rows: Iterable[str]) -> list[Shelved]:
     return [Shelved(text, _case(text)) for text in rows]
 
 

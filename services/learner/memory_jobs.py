@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.learner.adapters.redis_fact_book import RedisFactBook
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_lore import RedisLore
+from services.learner.adapters.redis_knowledge import RedisKnowledge
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.learner import Learner
@@ -36,7 +36,7 @@ _NOBODY = NoMeter()
 
 
 @dataclass
-class MemoryRoom:
+class MemoryJobs:
     """What this process remembers with. ``worker`` is None where facts are not found here."""
 
     rememberer: Rememberer
@@ -71,28 +71,28 @@ class MemoryRoom:
             await self.close()
 
 
-def memory_room(
+def build_memory_jobs(
     settings: MemorySettings,
     redis: Redis,
     owner: str,
     lease_seconds: float,
     learner: Learner,
     meter: Meter = _NOBODY,
-) -> MemoryRoom:
+) -> MemoryJobs:
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     wants_facts = settings.learn_knowledge == "on"
-    lore = RedisLore(redis)
-    rememberer = Rememberer(outcomes, lore, lambda: learner.held, learner.drain_seen, wants_facts=wants_facts)
+    knowledge = RedisKnowledge(redis)
+    rememberer = Rememberer(outcomes, knowledge, lambda: learner.held, learner.drain_seen, wants_facts=wants_facts)
     forgetter = Forgetter(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
-        return MemoryRoom(rememberer, forgetter)
+        return MemoryJobs(rememberer, forgetter)
 
     model = LateModel(lambda: _model(settings))
     prices = read_prices()
     counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
     purse = RedisPurse(redis, RedisTenantRecords(redis))
-    return MemoryRoom(rememberer, forgetter, FactWorker(RedisFactBook(redis), finder, purse), model.close)
+    return MemoryJobs(rememberer, forgetter, FactWorker(RedisFactBook(redis), finder, purse), model.close)
 
 
 def _model(settings: MemorySettings) -> ClosableModel:
