@@ -108,7 +108,7 @@ class LimitSettings(BaseSettings):
     max_message_bytes: int = Field(
         default=14_000_000,
         ge=1024,
-        description="the largest body of a message where files are kept; elsewhere, and if larger, MAX_BODY_BYTES holds",
+        description="the largest body of a message where files are kept (ARCHIVE_URL); MAX_BODY_BYTES at least",
     )
     max_body_seconds: float = Field(default=30, gt=0, description="seconds that a body may take to arrive")
     max_header_bytes: int = Field(default=32 * 1024, ge=1024, description="the largest head of a request")
