@@ -132,7 +132,7 @@ async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     await _forget_texts(redis)
     await texts.store("acme", [LISTING])
     assert await _texts(redis) == []  # this process knows that it has stored it today
-    lineage_of(redis).heard(1_000_000)
+    lineage_of(redis).record_answer(1_000_000)
     await texts.store("acme", [LISTING])
     assert len(await _texts(redis)) == 1
 
