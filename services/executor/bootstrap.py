@@ -43,7 +43,7 @@ from services.executor.core.turn.worker import Execute, Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
-from services.executor.parts.model import BuildPart, PartHost
+from services.executor.parts.model import BuildPart, PartSetting
 from services.executor.ports.models import Tier
 from services.executor.ports.sandbox import NoSandbox
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
@@ -107,7 +107,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
             ports = Ports(counted[0], tools, counted[1], stored(0.0), learned, daily)
             ports = ports._replace(tracer=TimedTracer(tracer, metrics))
             for build_part in map(PartGroup[BuildPart]("executor").load, settings.parts):
-                equip_ports = await parts.enter_async_context(build_part(PartHost(settings, redis)))
+                equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
                 ports = equip_ports(ports)
             if isinstance(ports.sandbox, NoSandbox):
                 ports = ports._replace(tenants=TenantsWithoutMadeTools(ports.tenants))

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from services.executor.adapters.brainos import Account, BrainOS
-from services.executor.parts.model import EquipPorts, PartHost
+from services.executor.parts.model import EquipPorts, PartSetting
 
 
 @asynccontextmanager
-async def build_brainos(host: PartHost) -> AsyncIterator[EquipPorts]:
+async def build_brainos(host: PartSetting) -> AsyncIterator[EquipPorts]:
     settings = host.settings
     account = Account(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
     brainos = BrainOS(account, settings.brainos_timeout)

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from services.executor.adapters.kept_files import FileBounds, KeptFiles
-from services.executor.parts.model import EquipPorts, PartHost
+from services.executor.parts.model import EquipPorts, PartSetting
 from services.executor.ports.files import NoFiles
 from shared.infra.guard import Guard
 
 
 @asynccontextmanager
-async def build_files(host: PartHost) -> AsyncIterator[EquipPorts]:
+async def build_files(host: PartSetting) -> AsyncIterator[EquipPorts]:
     """Without an archive there is nowhere to keep a file."""
     settings = host.settings
     kept = settings.file_archive()

@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.core.session.context import Ports
-from services.executor.parts.model import EquipPorts, PartHost
+from services.executor.parts.model import EquipPorts, PartSetting
 
 
 @asynccontextmanager
-async def build_made_tools(host: PartHost) -> AsyncIterator[EquipPorts]:
+async def build_made_tools(host: PartSetting) -> AsyncIterator[EquipPorts]:
     async with MontySandbox() as sandbox:
 
         def equip(ports: Ports) -> Ports:

@@ -12,7 +12,7 @@ from services.executor.settings import ExecutorSettings
 
 
 @dataclass(frozen=True)
-class PartHost:
+class PartSetting:
     """The executor as a part sees it. ``state``: the Redis of durable state."""
 
     settings: ExecutorSettings
@@ -21,4 +21,4 @@ class PartHost:
 
 EquipPorts: TypeAlias = Callable[[Ports], Ports]
 # Entered when the executor starts, and left when no session runs any more.
-BuildPart: TypeAlias = Callable[[PartHost], AbstractAsyncContextManager[EquipPorts]]
+BuildPart: TypeAlias = Callable[[PartSetting], AbstractAsyncContextManager[EquipPorts]]
