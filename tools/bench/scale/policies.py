@@ -12,10 +12,10 @@ _RULES_OF_A_TOOL = 10
 async def grow_rules(small: int, large: int, repeats: int) -> Growth:
     few, many = _prepare(small), _prepare(large)
 
-    async def over(prepared: ReadyPolicies) -> None:
+    async def decide_over(prepared: ReadyPolicies) -> None:
         decide(_REQUEST, prepared)
 
-    times = await median_times(lambda: over(few), lambda: over(many), repeats)
+    times = await median_times(lambda: decide_over(few), lambda: decide_over(many), repeats)
     return Growth("rules of a tenant", "a verdict on one call", small, large, *times)
 
 
