@@ -6,8 +6,10 @@ import sys
 from collections.abc import Sequence
 
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.replay.replay import CannotReplay, Replayed, replay
+from services.executor.core.replay.course import Replayed
+from services.executor.core.replay.replay import CannotReplay, replay
 from services.executor.core.session.context import Limits
+from services.executor.core.turn.walk import walk
 from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, format_report, parse_arguments
 from shared.contracts.archive import read_archived
 from shared.infra.archive_open import ArchiveSettings
@@ -44,4 +46,4 @@ async def _replay_task(wanted: WantedTask) -> Replayed:
     task = read_archived(content)
     if (task.record.tenant, task.record.task_id) != (wanted.tenant, wanted.task_id):
         raise CannotReplay("what lies in its place in the archive is another task")
-    return await replay(task, Limits(), load_prompts())
+    return await replay(task, Limits(), load_prompts(), walk)

@@ -7,7 +7,7 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from shared.contracts.assessment.participation import Participation
+from shared.contracts.participation import Participation
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
 from shared.infra.sealed import CannotOpen, Seal

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from shared.contracts.assessment.participation import Participation
+from shared.contracts.participation import Participation
 
 
 class Beginning(NamedTuple):

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.session.checkpoints import latest
+from services.executor.core.session.journal import latest
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
 from tests.doubles.memory_turns import Died

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from services.executor.core.authorize.policy_check import binding_hash, reasons
+from services.executor.core.authorize.verdicts import binding_hash, reasons
 from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Decision
 from shared.contracts.grounds import Grounds
 from shared.contracts.ladder import Escalation, Rung, find_rung, rungs_above

@@ -2,7 +2,7 @@
 
 from collections.abc import Container
 
-from services.executor.core.authorize.policy_check import binding_hash
+from services.executor.core.authorize.verdicts import binding_hash
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.states import machine
 from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Confirmed

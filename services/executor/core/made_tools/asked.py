@@ -10,8 +10,7 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.made_tools.agreement import BadCases, checked_cases
 from services.executor.core.made_tools.code import BadCode, admit_code
 from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
-from services.executor.core.model.bounded_model import BoundedModel
-from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
+from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext

@@ -13,7 +13,7 @@ from services.executor.core.dossier.doubts import describe_doubt, open_doubts, o
 from services.executor.core.dossier.dry_run import is_dry_run
 from services.executor.core.reflect.evidence import ReflectedRun, evidence
 from services.executor.core.reflect.thresholds import threshold_outcomes
-from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.context import AnswerRules
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry

@@ -13,7 +13,7 @@ from services.executor.core.reflect.answer import Footer, final_answer, policy_s
 from services.executor.core.reflect.document_material import Material
 from services.executor.core.reflect.fill_document import DocumentAbout, document
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
-from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.context import AnswerRules
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus

@@ -6,9 +6,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.executor.core.states.process_names import process_name
 from services.executor.core.states.synthesis import Proposed, build_template, read_kept
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import TEMPLATES
-from services.executor.core.states.validity import BadTemplate
+from services.executor.core.states.template import TEMPLATES, BadTemplate, Template
 from services.executor.ports.learned import Learned
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.exact_json import dumps, plain

@@ -7,9 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.executor.core.states.machine import with_gate
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL
-from services.executor.core.states.validity import BadTemplate, refuse_bad
+from services.executor.core.states.template import GENERAL, BadTemplate, Template
+from services.executor.core.states.validity import refuse_bad
 from shared.contracts.policy import Rule
 from shared.domain.marks import marked_values
 from shared.domain.words import FsmState, Level, RuleAction

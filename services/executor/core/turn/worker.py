@@ -1,6 +1,6 @@
 """The AI worker: PRIME, EXECUTE, REFLECT, once for each turn of a task."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -11,12 +11,11 @@ import structlog
 from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.authorize.consent import apply_approval, ended_approval, is_let_through, waits_for
-from services.executor.core.authorize.escalation import answer_with_escalation
-from services.executor.core.budget.budget import BudgetSpent, Settlement, ending, known_so_far, settlements_of_turn
-from services.executor.core.dossier.dossier import Progress
+from services.executor.core.authorize.verdicts import answer_with_escalation
+from services.executor.core.budget.budget import BudgetSpent, Settlement, settlements_of_turn
+from services.executor.core.dossier.dossier import Finished, Progress, Resting, WaitsForDecision
 from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
 from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
-from services.executor.core.plan.carry import Resting, WaitsForDecision
 from services.executor.core.prime.held_to import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -26,23 +25,22 @@ from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.review import Reviewed, review_answer, with_documents
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
-from services.executor.core.session.checkpoints import Checkpoints, latest
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.files import files_noted
-from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
-from services.executor.core.states.templates import TEMPLATES, Processes
+from services.executor.core.states.template import TEMPLATES, Processes
 from services.executor.core.turn import decisions, resolutions
 from services.executor.core.turn.acceptance import acceptance_time
 from services.executor.core.turn.assessed_hearing import hear_user
 from services.executor.core.turn.assessed_turn import with_next
+from services.executor.core.turn.ledger_answer import ending, known_so_far
 from services.executor.core.turn.notes import note_ending, note_session, note_turn
 from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.spans import tell_beginning, tell_end, turn_span
 from services.executor.core.turn.telling import notices
 from services.executor.core.turn.waits import asks, goes_on_waiting, rests, waits_for_operator, waits_for_reply
-from services.executor.core.turn.walk import Finished, walk
 from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
 from services.executor.core.write.skills import AgentAsks
@@ -57,6 +55,7 @@ from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
+Execute: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
 
 
@@ -71,11 +70,14 @@ class Worker:
         ports: Ports,
         limits: Limits,
         prompts: Prompts,
+        execute: Execute,
         journal: MakesJournal = Journal,
         processes: Processes = TEMPLATES,
     ) -> None:
-        """``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
-        self._processes = processes
+        """``execute`` carries a task on from where it stands.
+
+        ``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
+        self._carry_on, self._processes = execute, processes
         self._ports = ports
         self._limits = limits
         self._prompts = prompts
@@ -178,7 +180,7 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
-            walked = await walk(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
+            walked = await self._carry_on(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)

@@ -18,7 +18,7 @@ from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.submit import Participating
 from shared.contracts.assessment.base import Told
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, TurnStart
-from shared.contracts.assessment.participation import AssessedTurn, Participation
+from shared.contracts.participation import AssessedTurn, Participation
 from shared.contracts.task import TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Refused, check_url, tools_reach
