@@ -22,7 +22,7 @@ DAYS: dict[str, tuple[Day, tuple[Day, ...]]] = {
 }
 WRITTEN = (
     "dentist_moved",
-    "door_code",
+    "entry_code",
     "dinner_votes",
     "double_booking",
     "lost_parcel",
