@@ -16,7 +16,7 @@ from services.assessor.adapters.worlds import BorrowedWorld, OwnProcess, Running
 from services.assessor.core.assessment import AssessmentConfig, Models, RunningAssessment, Task
 from services.assessor.core.evaluation import Evaluators
 from services.assessor.core.scenario import ScenarioConfig
-from services.assessor.ports import Emitter, Participant, ParticipantFailed
+from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import ErrorOccurred, ErrorType

@@ -17,7 +17,7 @@ from services.assessor.adapters.worlds import SharedProcess
 from services.assessor.core.assessment import Models
 from services.assessor.core.queue import AssessmentQueue
 from services.assessor.hosting import GreenAgent, close_models, models_of
-from services.assessor.ports import Agent, Assessments, Emitter
+from services.assessor.ports.participants import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
 from shared.domain import span_names as names

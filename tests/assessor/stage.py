@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from services.assessor.adapters.scenario_folder import LoadedScenario, loaded
 from services.assessor.core.assessment import Models
 from services.assessor.hosting import GreenAgent
-from services.assessor.ports import Participant
+from services.assessor.ports.participants import Participant
 from services.assessor.settings import GreenAgentConfig
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings

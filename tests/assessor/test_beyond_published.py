@@ -9,7 +9,7 @@ import pytest
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, SharedWorld
 from services.assessor.hosting import GreenAgent
-from services.assessor.ports import Agent
+from services.assessor.ports.participants import Agent
 from services.assessor.rooms import GreenAgents, TooManyContexts
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import TurnStarted

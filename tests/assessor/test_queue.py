@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.assessor.core.queue import AssessmentQueue
-from services.assessor.ports import Agent
+from services.assessor.ports.participants import Agent
 from services.assessor.rooms import GreenAgents
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import AssessmentQueued

@@ -6,7 +6,7 @@ import json
 import httpx
 from pydantic import JsonValue
 
-from services.assessor.ports import Agent, ParticipantFailed
+from services.assessor.ports.participants import Agent, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import ErrorType
 from shared.ports.tracing import NO_TRACER, Tracer

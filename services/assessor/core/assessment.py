@@ -17,7 +17,7 @@ from services.assessor.core.scenario import ScenarioConfig, unwrapped
 from services.assessor.core.summary import snapshot, summarized
 from services.assessor.core.turns import TurnResult, Turns
 from services.assessor.core.world_watch import WorldWatch
-from services.assessor.ports import Clock, Emitter, Participant, ParticipantFailed
+from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
 from shared.contracts.assessment.base import MOST_TURNS
 from shared.contracts.assessment.messages import (
     TASK_CONVERSATION,

@@ -14,7 +14,7 @@ from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator
 from services.assessor.core.evidence import JudgedEvidence, evidence
 from services.assessor.core.prompts.texts import JUDGE
 from services.assessor.core.scenario import Criterion
-from services.assessor.ports import Emitter
+from services.assessor.ports.participants import Emitter
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import CriterionResult, DimensionScore, OverallScore, Scores
 from shared.contracts.assessment.updates import CriterionEvaluated

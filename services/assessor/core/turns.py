@@ -12,7 +12,7 @@ from services.assessor.core.inbox import NewMessageCollector
 from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.core.windows import APPLY, Window, clipped, due, window
 from services.assessor.core.world_watch import By, WorldWatch
-from services.assessor.ports import Emitter, Participant, ParticipantFailed
+from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
 from shared.contracts.assessment.results import ActionLogEntry

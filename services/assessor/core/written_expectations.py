@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from services.assessor.core.evaluation import EvalContext, EvalResult
 from services.assessor.core.expectations import (
     Answered,
+    Booked,
     Expectation,
     Row,
     Said,
@@ -66,7 +67,20 @@ class WrittenAnswer(_NamedExpectation):
         return Answered(self.name, self.event_id, self.who, self.response)
 
 
-WrittenExpectation = Annotated[WrittenMessage | WrittenRow | WrittenAnswer, Field(discriminator="kind")]
+class WrittenBooking(_NamedExpectation):
+    kind: Literal["booked"]
+    start: datetime
+    end: datetime
+    guests: tuple[str, ...] = ()
+    accepted: bool = False
+
+    def read(self) -> Booked:
+        return Booked(self.name, self.start, self.end, self.guests, self.accepted)
+
+
+WrittenExpectation = Annotated[
+    WrittenMessage | WrittenRow | WrittenAnswer | WrittenBooking, Field(discriminator="kind")
+]
 
 
 class _Params(BaseModel):

@@ -11,7 +11,7 @@ from structlog import get_logger
 from typing_extensions import override
 
 from services.assessor.entrypoints.request import EvaluationRequest, key_for_agent, read_request
-from services.assessor.ports import Agent, Assessments, Emitter
+from services.assessor.ports.participants import Agent, Assessments, Emitter
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import ActionObserved, Update
 
