@@ -31,6 +31,7 @@ from services.executor.adapters.tenants_without_made_tools import TenantsWithout
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
+from services.executor.config.settings import CredentialSettings, ExecutorSettings
 from services.executor.core.budget.budget import Ceilings, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
@@ -48,7 +49,6 @@ from services.executor.parts.model import BuildPart, PartSetting
 from services.executor.ports.models import Tier
 from services.executor.ports.sandbox import NoSandbox
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
-from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.domain.model_price import NANO
 from shared.infra.counted_model import CountedModel

@@ -52,7 +52,11 @@ _FORMAT = frozenset(
 
 # Words of clocks, of hands and states, and of everybody's mail, by which standing instructions are read.
 _DICTIONARY = "languages.py"  # what everyday German and French words mean; it decides nothing
-_EVERYDAY = frozenset("eight folder hand minute newsletter password pending ten".split())
+_EVERYDAY = frozenset(
+    """
+    contract dinner eight fee folder hand hello minute newsletter password pending recipient telephone ten went
+    """.split()
+)
 
 
 def _company_words(folder: Path) -> set[str]:
