@@ -42,7 +42,7 @@ from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage, metrics_app
 from shared.infra.participations import RedisParticipations
 from shared.infra.sealed import Seal
-from shared.infra.side_server import served_beside
+from shared.infra.side_server import serve_beside
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tasks import Tasks, Wakes
 
@@ -55,7 +55,7 @@ class MetricsWiring:
 
     def open(self) -> AbstractAsyncContextManager[None]:
         """Show them meanwhile, on ``METRICS_PORT``."""
-        return served_beside(metrics_app(self._page), self._host, self._port)
+        return serve_beside(metrics_app(self._page), self._host, self._port)
 
 
 class IdentityWiring:

@@ -26,7 +26,7 @@ class Metrics(Meter):
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
         shown = (metric for metric in METRICS if metric.shown.includes(service))
-        self._collectors = {metric.name: _made(metric, self.registry) for metric in shown}
+        self._collectors = {metric.name: _make_collector(metric, self.registry) for metric in shown}
         self._series: dict[str, dict[tuple[str, ...], _Collector]] = {name: {} for name in self._collectors}
         for metric in METRICS:
             for values in metric.begins_with:
@@ -76,7 +76,7 @@ class Metrics(Meter):
         return found
 
 
-def _made(metric: Metric, registry: CollectorRegistry) -> _Collector:
+def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:
     if metric.kind is Kind.HISTOGRAM:
         return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry)
     return _KINDS[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
