@@ -31,7 +31,7 @@ class PackedReads(NamedTuple):
     packed: bytes
 
     @classmethod
-    def of(cls, *commands: tuple[str, ...]) -> "PackedReads":
+    def pack(cls, *commands: tuple[str, ...]) -> "PackedReads":
         return cls(commands, b"".join(map(_pack, commands)))
 
 
@@ -208,7 +208,7 @@ async def _sign_in(connection: _ReadConnection, address: "dict[str, object]") ->
     if database := str(address.get("db") or ""):
         greeting.append(("SELECT", database))
     if greeting:
-        for reply in await connection.ask(PackedReads.of(*greeting)):
+        for reply in await connection.ask(PackedReads.pack(*greeting)):
             if isinstance(reply, Exception):
                 raise ConnectionError(f"Redis refuses the connection: {type(reply).__name__}")
 

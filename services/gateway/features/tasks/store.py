@@ -39,7 +39,7 @@ class _KnownTask(NamedTuple):
     record: TaskRecord | None = None
 
     @classmethod
-    def of(cls, found: TaskRecord, stored: bytes = b"", record: TaskRecord | None = None) -> "_KnownTask":
+    def from_record(cls, found: TaskRecord, stored: bytes = b"", record: TaskRecord | None = None) -> "_KnownTask":
         """``record``: what ``stored`` says, if that is kept."""
         tenant, session_id, task_id = found.tenant, found.session_id, found.task_id
         place = f"{task_id}\n{session_id}".encode()
@@ -64,7 +64,7 @@ def _text(noted: bytes | None) -> str:
 
 def _packed_reads(tenant: str, session_id: str, task_id: str, fingerprint: str = "") -> PackedReads:
     """What is noted of the task's id, where the id leads, and the record."""
-    return PackedReads.of(
+    return PackedReads.pack(
         ("HMGET", thread_key(tenant, task_id), *_fields(fingerprint)),
         ("GET", keys.alias_key(tenant, task_id)),
         ("HGET", keys.task_keys(tenant, session_id, task_id).record, "json"),
@@ -112,7 +112,7 @@ class RedisThreads(ClientThreads):
     def _keep(self, record: TaskRecord, stored: bytes) -> None:
         """Of a large record only its place is kept: it is read anew each time."""
         name, is_small = (record.tenant, record.task_id), 0 < len(stored) <= _LARGEST
-        self._known[name] = _KnownTask.of(record, *((stored, record) if is_small else ()))
+        self._known[name] = _KnownTask.from_record(record, *((stored, record) if is_small else ()))
         self._known.move_to_end(name)
         if len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
