@@ -1,6 +1,7 @@
 """What is remembered of the ids that clients choose stays small."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 from redis.asyncio import Redis
@@ -67,3 +68,18 @@ async def test_a_task_that_was_found_before_costs_one_round_trip(
         await threads.find(task_store, "acme", record.task_id, "")
     after = int((await redis.info("stats"))["total_reads_processed"])
     assert after - before <= 10 + 1  # and the question itself
+
+
+@pytest.mark.promise("gateway.threads_bounded")
+async def test_who_knows_a_tasks_session_looks_up_no_id(redis: Redis, task_store: TaskStore) -> None:
+    """Followers have the task's record already: its id is resolved once a request, not with each of their reads."""
+    record = await accepted(task_store)
+    tenant, task_id, session_id = record.tenant, record.task_id, record.session_id
+    await redis.delete(keys.alias_key(tenant, task_id))
+    standing = await task_store.standing(tenant, task_id, session_id)
+    async with aclosing(task_store.watch(tenant, task_id, "0", session_id)) as events:
+        first, event = await anext(events)
+    assert await task_store.record(tenant, task_id, session_id) == record
+    assert standing is not None
+    assert (standing.record, standing.newest, event.kind) == (record, first, "submitted")
+    assert await task_store.record(tenant, task_id) is None
