@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from redis.asyncio import Redis
 
+from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.bound_turns import BoundTurns
 from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.by_origin import open_servers
@@ -156,8 +157,9 @@ async def _discover_tools(wanted: WantedTools) -> Discovered:
         open_credentials(CredentialSettings().credentials_dir) as credentials,
         McpTools(credentials=credentials) as mcp,
         RestBridge(credentials=credentials) as rest,
+        A2aAgents(credentials=credentials) as agents,
     ):
-        servers = DetectingToolServers(mcp, rest)
+        servers = DetectingToolServers(mcp, rest, agents=agents)
         tools = await servers.discover(connection)
         return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
 
