@@ -5,14 +5,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
 from time import monotonic
+from typing import NamedTuple
 from uuid import uuid4
 
 from fastapi import FastAPI
-from starlette.types import Lifespan
+from starlette.types import ASGIApp, Lifespan
 
 from services.gateway.a2a.card import TenantBook
 from services.gateway.a2a.faults import speak_plainly
-from services.gateway.a2a.jsonrpc import RpcFirst
+from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.routes import Backing, a2a_bindings
 from services.gateway.a2a.tenant_path import TenantPath
@@ -33,10 +34,9 @@ from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
 from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.dead_letters.store import RedisDeadLetters
 from services.gateway.features.identity.api_keys import Fresh, KeyService
-from services.gateway.features.identity.middleware import CallerMiddleware, Watch
+from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
-from services.gateway.features.learning.model import LearningStatistics
 from services.gateway.features.learning.routes import LearningFileEndpoints, rl_status_routes
 from services.gateway.features.learning.service import LearningFileService
 from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
@@ -84,6 +84,7 @@ from shared.infra.counted_app import CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import Live
 from shared.infra.parts import PartGroup
+from shared.infra.reads import Reads
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
@@ -91,27 +92,17 @@ from shared.infra.wakes import ArqWakes
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
-def create_app(
-    parts: Backing,
-    statistics: LearningStatistics,
-    tenants: TenantService,
-    face: GatewayProfile,
-    lifespan: Lifespan[FastAPI] | None = None,
-    watch: Watch | None = None,
-) -> FastAPI:
-    desk, identity = parts.desk, parts.identity
+class _A2aApp(NamedTuple):
+    app: DescribedApp
+    rpc: JsonRpcEndpoint
+
+
+def _a2a_app(parts: Backing, face: GatewayProfile, lifespan: Lifespan[FastAPI]) -> _A2aApp:
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     speak_plainly(app)
     bindings = a2a_bindings(parts, face)
-    app.add_middleware(RpcFirst, endpoint=bindings.rpc)
-    app.add_middleware(TenantPath)
-    app.add_middleware(CallerMiddleware, identity=identity, watch=watch)
     app.include_router(bindings.routes)
-    app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
-    app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
-    app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
-    app.include_router(rl_status_routes(statistics, identity))
-    return app
+    return _A2aApp(app, bindings.rpc)
 
 
 def leaving_of(settings: GatewaySettings) -> Leaving:
@@ -125,7 +116,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     """
     leaving = leaving or leaving_of(settings)
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
-    live = Live(state)
+    live, reads = Live(state), Reads(state, settings.redis_url)
     store = traced_tasks(TaskStore(state, live, settings.message_id_window or DEDUPE_SECONDS), tracer)
     keyring = RedisKeyring(state)
     doorway = IdentityWiring(settings, RedisMeter(state), _now)
@@ -139,7 +130,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     desk = TaskService(
         tasks=tasks,
         wakes=wakes,
-        threads=RedisThreads(state),
+        threads=RedisThreads(state, reads),
         clock=_now,
         new_id=lambda: str(uuid4()),
         rules=_rules(settings)._replace(own_endpoints=StoredEndpoints(RedisTenantRecords(state))),
@@ -160,6 +151,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
             for part in optional:
                 await opened.enter_async_context(part.open())
             yield
+        reads.close()
         await state.aclose()
         await queue.aclose()
 
@@ -172,12 +164,14 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
     parts = Backing(desk, lists, identity, readiness, book)
-    app = create_app(parts, statistics, tenants, face, lifespan, doorway.watch)
-    if not settings.ways:
-        app.add_middleware(OwnPages, public=settings.card_url)
-    app.add_middleware(RequestLimiter, limits=settings.request_limits)
-    app.add_middleware(Drain, leaving=leaving)
-    app.add_middleware(CountedApp, meter=meter)
+    app, rpc = _a2a_app(parts, face, lifespan)
+    app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
+    app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
+    app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
+    app.include_router(rl_status_routes(statistics, identity))
+    entry: ASGIApp = CallerMiddleware(TenantPath(RpcFirst(app.serve_routes, rpc)), identity, doorway.watch)
+    entry = entry if settings.ways else OwnPages(entry, settings.card_url)
+    app.entry = CountedApp(Drain(RequestLimiter(entry, settings.request_limits), leaving), meter)
     clerk = DeadLetterService(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyService(keyring, fresh), identity, face.max_body).routes())

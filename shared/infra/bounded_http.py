@@ -35,11 +35,11 @@ class BoundedHttp(HttpToolsProtocol):
         if self._silence is not None:
             self._silence.cancel()
             self._silence = None
-        if self._in_head and self._deadline is None:
-            self._deadline = asyncio.get_running_loop().call_later(self.head_seconds, self._refuse, 408)
         super().data_received(data)
         if self._in_head:
             self._head_bytes += len(data)
+            if self._deadline is None and not self.transport.is_closing():
+                self._deadline = self.loop.call_later(self.head_seconds, self._refuse, 408)
         if self._head_bytes > MAX_HEAD_BYTES:
             self._refuse(431)
 

@@ -1,9 +1,10 @@
 """An ASGI application whose log lines carry the request that they belong to."""
 
+import logging
 import re
 from collections.abc import Awaitable, Callable
+from random import getrandbits
 from time import perf_counter
-from uuid import uuid4
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,13 +31,15 @@ class LoggedApp:
         if scope["type"] != "http" or scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
         request_id, began, status = _request_id(scope), perf_counter(), [500]
-        with structlog.contextvars.bound_contextvars(request=request_id):
-            try:
-                await self._app(scope, receive, _marking(send, request_id, status))
-            finally:
+        bound = structlog.contextvars.bind_contextvars(request=request_id)
+        try:
+            await self._app(scope, receive, _marking(send, request_id, status))
+        finally:
+            if status[0] >= 500 or log.is_enabled_for(logging.DEBUG):
                 say = log.warning if status[0] >= 500 else log.debug
                 took = round((perf_counter() - began) * 1000, 1)
                 say("request", method=scope["method"], route=route_of(scope), status=status[0], ms=took)
+            structlog.contextvars.reset_contextvars(**bound)
         return None
 
 
@@ -44,7 +47,7 @@ def _marking(send: Send, request_id: str, status: list[int]) -> Callable[[Messag
     async def marking(message: Message) -> None:
         if message["type"] == "http.response.start":
             status[0] = int(message["status"])
-            message = {**message, "headers": [*message.get("headers", ()), (_HEADER, request_id.encode())]}
+            message["headers"] = [*message.get("headers", ()), (_HEADER, request_id.encode())]
         await send(message)
 
     return marking
@@ -52,4 +55,4 @@ def _marking(send: Send, request_id: str, status: list[int]) -> Callable[[Messag
 
 def _request_id(scope: Scope) -> str:
     given = next((value for name, value in scope["headers"] if name == _HEADER), b"")
-    return given.decode() if _USABLE.fullmatch(given) else uuid4().hex
+    return given.decode() if _USABLE.fullmatch(given) else f"{getrandbits(128):032x}"

@@ -27,7 +27,7 @@ class Metrics(Meter):
             collector(registry=self.registry)
         shown = (metric for metric in METRICS if metric.shown.includes(service))
         self._collectors = {metric.name: _make_collector(metric, self.registry) for metric in shown}
-        self._known: dict[str, set[tuple[str, ...]]] = {name: set() for name in self._collectors}
+        self._series: dict[str, dict[tuple[str, ...], _Collector]] = {name: {} for name in self._collectors}
         for metric in METRICS:
             for values in metric.begins_with:
                 self._one(metric, dict(zip(metric.labels, values, strict=True)))
@@ -59,21 +59,21 @@ class Metrics(Meter):
         if isinstance(collector, Gauge) and not metric.labels:
             collector.set(float("nan"))
         collector.clear()
-        self._known[metric.name].clear()
+        self._series[metric.name].clear()
 
     def _one(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
+        """The series of these labels; one of ``OTHER`` where the metric has as many as it may have."""
         collector = self._collectors.get(metric.name)
         if collector is None or not metric.labels:
             return collector
-        return collector.labels(*self._bounded_labels(metric, labels))
-
-    def _bounded_labels(self, metric: Metric, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """The labels' values, or ``OTHER`` for each of them where the metric has as many series as it may have."""
-        known, values = self._known[metric.name], tuple(labels[name] for name in metric.labels)
-        if values not in known and len(known) >= MOST_SERIES:
-            return (OTHER,) * len(values)
-        known.add(values)
-        return values
+        values = tuple([labels[name] for name in metric.labels])
+        series = self._series[metric.name]
+        found = series.get(values)
+        if found is None:
+            if len(series) >= MOST_SERIES:
+                return collector.labels(*(OTHER,) * len(values))
+            found = series[values] = collector.labels(*values)
+        return found
 
 
 def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:

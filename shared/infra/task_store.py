@@ -65,14 +65,14 @@ class TaskStore(Tasks):
         waits = int(turn.kind is not TurnKind.CANCEL)
         return await self._scripts.run("signal", names, [turn.turn_id, turn.model_dump_json(), member, waits]) == 1
 
-    async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
+    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The task of that id, or of the newest task known by it."""
-        found = await self._resolve(tenant, task_id)
+        found = await self._resolve(tenant, task_id, session_id)
         return await self._read_record(tenant, *found) if found else None
 
-    async def standing(self, tenant: str, task_id: str) -> Standing | None:
+    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
         """The task of that id and where its events stand, read in one step."""
-        found = await self._resolve(tenant, task_id)
+        found = await self._resolve(tenant, task_id, session_id)
         if found is None:
             return None
         task = keys.task_keys(tenant, found[1], found[0])
@@ -82,12 +82,14 @@ class TaskStore(Tasks):
         json, oldest, newest, whole = reply
         return Standing(TaskRecord.model_validate_json(json), oldest or None, newest or None, whole == "1")
 
-    async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent]]:
+    async def watch(
+        self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
+    ) -> AsyncGenerator[tuple[str, TaskEvent]]:
         """The task's events after a stream id, then the coming ones, for as long as the caller listens.
 
         None is left out or given twice. Raises ``UnknownTask`` and ``EventsLost``; close it with ``aclosing``.
         """
-        found = await self._resolve(tenant, task_id)
+        found = await self._resolve(tenant, task_id, session_id)
         if found is None:
             raise UnknownTask(task_id)
         async with self._feeds.feed(keys.task_keys(tenant, found[1], found[0]).events) as feed:
@@ -156,7 +158,9 @@ class TaskStore(Tasks):
         if await self._command("HGET", task.record, "ended") == "1":
             await self._command("EXPIRE", name, str(keys.TASK_RETENTION_SECONDS))
 
-    async def _resolve(self, tenant: str, task_id: str) -> tuple[str, str] | None:
+    async def _resolve(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
+        if session_id:
+            return task_id, session_id
         value = await self._command("GET", keys.alias_key(tenant, task_id))
         if value is None:
             return None

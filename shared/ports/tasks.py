@@ -68,13 +68,17 @@ class Tasks(Protocol):
         """Put a decision or a cancel before the session's inbox; False if the task has ended."""
         ...
 
-    async def record(self, tenant: str, task_id: str) -> TaskRecord | None: ...
+    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
+        """The task of that id. Here and below: who knows its session says so, and the id is not looked up."""
+        ...
 
-    async def standing(self, tenant: str, task_id: str) -> Standing | None:
+    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
         """The task of that id with the place of its events; every event up to ``newest`` shows in its record."""
         ...
 
-    def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
+    def watch(
+        self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
+    ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         """Every event of a task after a stream id, with its own id, without gap or repeat; then live, without end.
 
         Raises ``EventsLost`` where it cannot go on so; who begins at 0 gets what is kept.

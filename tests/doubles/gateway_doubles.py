@@ -55,11 +55,11 @@ class MemoryTasks(Tasks):
         await self.turns.put(turn)
         return True
 
-    async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
+    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         self._check()
         return self.records.get((tenant, task_id))
 
-    async def standing(self, tenant: str, task_id: str) -> Standing | None:
+    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
         self._check()
         record, count = self.records.get((tenant, task_id)), len(self._events[tenant, task_id])
         if record is None:
@@ -72,7 +72,9 @@ class MemoryTasks(Tasks):
         """What the cap of a task's events does: that many of the oldest are gone."""
         self._dropped[record.tenant, record.task_id] = count
 
-    async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
+    async def watch(
+        self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
+    ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         events, seen = self._events[tenant, task_id], int(after.split("-")[0])
         while True:
             async with self._news:

@@ -1,5 +1,8 @@
 """What is remembered of the ids that clients choose stays small."""
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
 import pytest
 from redis.asyncio import Redis
 
@@ -7,14 +10,22 @@ from services.gateway.features.tasks.model import Thread
 from services.gateway.features.tasks.store import MOST, RedisThreads
 from shared.infra import keys
 from shared.infra.keys import thread_key
+from shared.infra.reads import Reads
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import accepted
 
 
+@pytest.fixture
+async def threads(redis: Redis, redis_url: str) -> AsyncIterator[RedisThreads]:
+    reads = Reads(redis, redis_url)
+    yield RedisThreads(redis, reads)
+    reads.close()
+
+
 @pytest.mark.promise("gateway.threads_bounded")
-async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(redis: Redis) -> None:
+async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(threads: RedisThreads, redis: Redis) -> None:
     """Its newest task and the last answer are never among what is forgotten."""
-    threads, key = RedisThreads(redis), thread_key("acme", "daily")
+    key = thread_key("acme", "daily")
     await threads.points_to("acme", "daily", "t9")
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py
     await threads.note_answer("acme", "daily", "new", "turn-new")
@@ -25,9 +36,11 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(redis:
 
 
 @pytest.mark.promise("gateway.threads_bounded")
-async def test_a_task_that_was_found_before_is_found_as_it_is_now(redis: Redis, task_store: TaskStore) -> None:
+async def test_a_task_that_was_found_before_is_found_as_it_is_now(
+    threads: RedisThreads, redis: Redis, task_store: TaskStore
+) -> None:
     """What a replica remembers of a task is never what a client is shown."""
-    threads, record = RedisThreads(redis), await accepted(task_store)
+    record = await accepted(task_store)
     found = [await threads.find(task_store, "acme", record.task_id, "") for _ in range(3)]
     row = keys.task_keys("acme", record.session_id, record.task_id).record
     changed = record.model_copy(update={"reason": "changed"})
@@ -44,8 +57,10 @@ async def test_a_task_that_was_found_before_is_found_as_it_is_now(redis: Redis, 
 
 
 @pytest.mark.promise("gateway.threads_bounded")
-async def test_a_task_that_was_found_before_costs_one_round_trip(redis: Redis, task_store: TaskStore) -> None:
-    threads, record = RedisThreads(redis), await accepted(task_store)
+async def test_a_task_that_was_found_before_costs_one_round_trip(
+    threads: RedisThreads, redis: Redis, task_store: TaskStore
+) -> None:
+    record = await accepted(task_store)
     for _ in range(2):
         await threads.find(task_store, "acme", record.task_id, "")
     before = int((await redis.info("stats"))["total_reads_processed"])
@@ -53,3 +68,18 @@ async def test_a_task_that_was_found_before_costs_one_round_trip(redis: Redis, t
         await threads.find(task_store, "acme", record.task_id, "")
     after = int((await redis.info("stats"))["total_reads_processed"])
     assert after - before <= 10 + 1  # and the question itself
+
+
+@pytest.mark.promise("gateway.threads_bounded")
+async def test_who_knows_a_tasks_session_looks_up_no_id(redis: Redis, task_store: TaskStore) -> None:
+    """Followers have the task's record already: its id is resolved once a request, not with each of their reads."""
+    record = await accepted(task_store)
+    tenant, task_id, session_id = record.tenant, record.task_id, record.session_id
+    await redis.delete(keys.alias_key(tenant, task_id))
+    standing = await task_store.standing(tenant, task_id, session_id)
+    async with aclosing(task_store.watch(tenant, task_id, "0", session_id)) as events:
+        first, event = await anext(events)
+    assert await task_store.record(tenant, task_id, session_id) == record
+    assert standing is not None
+    assert (standing.record, standing.newest, event.kind) == (record, first, "submitted")
+    assert await task_store.record(tenant, task_id) is None

@@ -21,6 +21,7 @@ from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.words import Dialect, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
+from shared.infra.reads import Reads
 from shared.infra.redis import check_durable, connect
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
@@ -90,8 +91,9 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
 
 async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     await check_durable(cluster)
-    await RedisThreads(cluster).points_to("acme", "c1", "t1")
-    assert (await RedisThreads(cluster).thread_of("acme", "c1", "f")).task_id == "t1"
+    threads = RedisThreads(cluster, Reads(cluster, "redis+cluster://nowhere"))
+    await threads.points_to("acme", "c1", "t1")
+    assert (await threads.thread_of("acme", "c1", "f")).task_id == "t1"
     assert (await RedisStatistics(cluster).learning("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 

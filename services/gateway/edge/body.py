@@ -105,7 +105,7 @@ def parse_value(body: bytes) -> Json:
     except UnicodeDecodeError as error:
         raise BadCall(PARSE_ERROR, f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        value = cast(Json, json.loads(text, parse_float=Decimal, parse_constant=_not_json))
+        value = cast(Json, _DECODER.decode(text))
     except RecursionError:
         raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
@@ -154,3 +154,6 @@ _SMALLEST = Decimal("1e-300")
 
 def _not_json(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_not_json)

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge.leaving import Leaving
@@ -58,4 +57,4 @@ async def _await_message(receive: Receive) -> Message:
 
 
 def _is_stream(start: Message) -> bool:
-    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/event-stream")
+    return any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in start["headers"])

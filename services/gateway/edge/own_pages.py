@@ -1,6 +1,7 @@
 """Where nobody is asked for a key, a browser's requests are taken from the gateway's own pages alone."""
 
 import re
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
 )
+_REMEMBERED = 64  # words of clients, up to a whole head of a request each
 _PORTS = {"http": "80", "https": "443"}
 
 
@@ -19,6 +21,7 @@ class _PageOrigin(NamedTuple):
     port: str
 
 
+@lru_cache(_REMEMBERED)
 def is_own_page(origin: str, host: str, public: str) -> bool:
     """Whether ``origin`` is the gateway at its public URL, or at the ``Host`` that was asked, if that is no name which
     somebody else could lead here: an address, localhost, or a name without a dot.
@@ -32,6 +35,7 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
     return page == _place(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_ours(page.host)
 
 
+@lru_cache(_REMEMBERED)
 def is_own_host(host: str, public: str) -> bool:
     """Whether a request asked for the gateway's public name, or for one that nobody else could lead here.
 

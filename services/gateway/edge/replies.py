@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -153,15 +153,18 @@ def fault_error(fault: Exception, *, detailed: bool) -> dict[str, JsonValue]:
     return error_of(words.code, message_of(fault), words.reason if detailed else "")
 
 
+_write: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
     """``result`` or ``error``; a result that is null is still a result."""
     reply = {"jsonrpc": "2.0", "id": call_id, **said}
-    return json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode()
+    return _write(reply).encode()
 
 
 def rpc_result(call_id: CallId, result: bytes) -> bytes:
     """The same as ``rpc_body`` of a result that has been written as JSON before."""
-    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(call_id, ensure_ascii=False).encode(), result)
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (_write(call_id).encode(), result)
 
 
 def error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:

@@ -1,6 +1,10 @@
 """The threshold, outside of the door: what is too large, too slow or one too many gets no further, on every route."""
 
 import asyncio
+from collections.abc import Callable, Generator
+from functools import partial
+from types import coroutine
+from typing import TypeVar, cast
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
@@ -10,6 +14,7 @@ from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
 from services.gateway.edge.limits import RequestLimits
 from services.gateway.edge.replies import RETRY_LATER
 
+T = TypeVar("T")
 _LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
 _OF_MESSAGES = ("/message:send", "/message:stream")
@@ -99,14 +104,23 @@ class _LimitedBody:
         if self._whole:
             return await self._receive()
         self._check(self._said)
+        receiving = self._receive().__await__()
+        try:
+            waits_for = next(receiving)  # most bodies have come by now: they need no timer
+        except StopIteration as received:
+            message = cast(Message, received.value)
+        else:
+            message = await self._receive_in_time(receiving, waits_for)
+        self._count(message)
+        return message
+
+    async def _receive_in_time(self, receiving: "Generator[object, object, Message]", waits_for: object) -> Message:
         try:
             async with asyncio.timeout_at(self._until):
-                message = await self._receive()
+                return await _resume(receiving, waits_for)
         except TimeoutError:
             seconds = self._limits.body_seconds
             raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
-        self._count(message)
-        return message
 
     def _count(self, message: Message) -> None:
         self._read += len(message.get("body", b""))
@@ -123,6 +137,22 @@ class _LimitedBody:
         if self._is_large:
             self._large.give_back()
             self._is_large = False
+
+
+@coroutine
+def _resume(step: "Generator[object, object, T]", waits_for: object) -> "Generator[object, object, T]":
+    """Go on with what was begun and waits: what it waits for is awaited in its place."""
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as error:  # noqa: BLE001  it is its own: a cancellation above all
+            make: Callable[[], object] = partial(step.throw, error)
+        else:
+            make = partial(step.send, sent)
+        try:
+            waits_for = make()
+        except StopIteration as done:
+            return cast(T, done.value)
 
 
 def _said_length(scope: Scope) -> int:

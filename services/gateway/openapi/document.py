@@ -8,6 +8,7 @@ from typing import cast
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import JsonValue
+from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm
@@ -50,7 +51,23 @@ _WORDS: Mapping[Errors, str] = {
 
 
 class DescribedApp(FastAPI):
-    """An application whose description says what its paths take and answer."""
+    """An application whose description says what its paths take and answer.
+
+    ``entry`` is what each request comes in by; it leads on to ``serve_routes``. Starlette's own stack of middleware,
+    which wraps each message of each request four times, is left to requests that are answered by a route.
+    """
+
+    entry: ASGIApp | None = None
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.entry is None or scope["type"] != "http":
+            return await self.serve_routes(scope, receive, send)
+        scope["app"] = self
+        return await self.entry(scope, receive, send)
+
+    async def serve_routes(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await super().__call__(scope, receive, send)
 
     @override
     def openapi(self) -> Schema:

@@ -174,7 +174,7 @@ def _later(scope: Scope, fault: TooManyRequests) -> Response:
 
 def _with_standing(send: Send, entry: AdmittedRequest) -> Send:
     async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] == "http.response.start" and entry.standing.measures:
             MutableHeaders(scope=message).update(limit_headers(entry.standing))
         await send(message)
 

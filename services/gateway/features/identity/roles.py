@@ -11,12 +11,14 @@ DEFAULT_TENANT = "default"
 ANONYMOUS = "anonymous"
 _PATH = "metadata.principal"
 
+_NOBODY = Principal(id=ANONYMOUS)
+
 
 def claimed_principal(metadata: JsonObject) -> Principal:
     """The principal that ``metadata.principal`` names, unverified; ``anonymous`` if it names none."""
     claim = object_at(metadata, "principal", _PATH)
     if not claim:
-        return Principal(id=ANONYMOUS)
+        return _NOBODY
     return Principal(
         id=required_id(claim, "id", f"{_PATH}.id"), roles=roles_in(claim, _PATH), levels=levels_in(claim, _PATH)
     )

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ def _trim(kept: "OrderedDict[str, tuple[float, int]] | OrderedDict[int, None]") 
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
+_REMEMBERED = 256  # words of clients, up to a whole head of a request each
 _HOST_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
 
 
@@ -86,6 +88,7 @@ def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     return _address_text(found)
 
 
+@lru_cache(_REMEMBERED)
 def _address(text: str) -> Address | None:
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     if bare.count(":") == 1:
@@ -98,6 +101,7 @@ def _address(text: str) -> Address | None:
     return mapped or address
 
 
+@lru_cache(_REMEMBERED)
 def _address_text(address: Address | None) -> str:
     if isinstance(address, IPv6Address):
         return str(ip_network((address, _HOST_BITS), strict=False))

@@ -83,6 +83,7 @@ class TaskStream:
     ) -> None:
         self.record, self.shown_id = record, shown_id
         self._desk, self._beginning, self._end, self._ticket = desk, beginning, end, ticket
+        self._newest: TaskRecord | None = None  # as the end of a turn was told with it
 
     async def updates(self) -> AsyncGenerator[ToldUpdate, None]:
         """Every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
@@ -117,10 +118,13 @@ class TaskStream:
     async def note_delivery(self) -> None:
         """Note that the client has got all of it: the same message is a new one from now on."""
         if self._ticket is not None and not self._ticket.is_reply:
-            await self._desk.note_answer(self._ticket, await self._desk.now(self.record))
+            await self._desk.note_answer(self._ticket, self._newest or await self._desk.now(self.record))
 
     async def _record_by_then(self, event: TaskEvent) -> TaskRecord | None:
-        return await self._desk.now(self.record) if event.kind == "turn_finished" else None
+        if event.kind != "turn_finished":
+            return None
+        self._newest = await self._desk.now(self.record)
+        return self._newest
 
 
 class Streams:

@@ -35,16 +35,18 @@ class PassingTasks(Tasks):
         return await self._tasks.signal(tenant, session_id, turn)
 
     @override
-    async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
-        return await self._tasks.record(tenant, task_id)
+    async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
+        return await self._tasks.record(tenant, task_id, session_id)
 
     @override
-    async def standing(self, tenant: str, task_id: str) -> Standing | None:
-        return await self._tasks.standing(tenant, task_id)
+    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
+        return await self._tasks.standing(tenant, task_id, session_id)
 
     @override
-    def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
-        return self._tasks.watch(tenant, task_id, after)
+    def watch(
+        self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
+    ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
+        return self._tasks.watch(tenant, task_id, after, session_id)
 
 
 KEPT_SECONDS = 1.0  # for which a count lets messages in: it costs one round trip a second, however many come

@@ -213,7 +213,7 @@ class TaskService:
 
     async def standing(self, record: TaskRecord) -> Standing:
         """A task that was read before, as it now is, and where its events stand."""
-        found = await self._tasks.standing(record.tenant, record.task_id)
+        found = await self._tasks.standing(record.tenant, record.task_id, record.session_id)
         if found is None:
             raise NoVisibleTask(record.task_id)
         return found
@@ -223,7 +223,7 @@ class TaskService:
         return await self._read_again(record)
 
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
-        return self._tasks.watch(record.tenant, record.task_id, after)
+        return self._tasks.watch(record.tenant, record.task_id, after, record.session_id)
 
     async def _check_endpoint(self, message: ClientMessage, caller: Caller) -> None:
         """What the tenant's record names is permitted; of all else, what the operator of the installation lists."""
@@ -301,10 +301,13 @@ class TaskService:
     async def _wait_for_end(self, record: TaskRecord, limit: float, turn_id: str) -> None:
         try:
             async with self._leaving.patience(limit):
-                standing = await self.standing(record)
-                if standing.record.state.is_terminal or turn_id in standing.record.turns_done:
-                    return
-                async with aclosing(self.watch(record, standing.newest or "0")) as events:
+                after = "0"  # of a task that was just accepted all events are new
+                if record.state is not TaskState.SUBMITTED or record.turns_done:
+                    standing = await self.standing(record)
+                    if standing.record.state.is_terminal or turn_id in standing.record.turns_done:
+                        return
+                    after = standing.newest or "0"
+                async with aclosing(self.watch(record, after)) as events:
                     async for _, event in events:
                         if is_end_of(event, turn_id):
                             return
@@ -312,7 +315,7 @@ class TaskService:
             return  # the client is told how the task stands
 
     async def _read_again(self, record: TaskRecord) -> TaskRecord:
-        now = await self._tasks.record(record.tenant, record.task_id)
+        now = await self._tasks.record(record.tenant, record.task_id, record.session_id)
         if now is None:
             raise NoVisibleTask(record.task_id)
         return now

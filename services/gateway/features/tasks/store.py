@@ -19,12 +19,13 @@ from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, thread_key
 from shared.infra.lua import Call, Scripts, answering
+from shared.infra.reads import PackedReads, Reads
 from shared.ports.tasks import Tasks
 from shared.ports.tenant_records import TenantRecords
 
 _TASK = "task"
 _MOST_KNOWN = 1024
-_LARGEST = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
+_LARGEST = 64 * 1024  # bytes; with ``_MOST_KNOWN``, what is kept stays within bounds
 MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
@@ -32,8 +33,20 @@ class _KnownTask(NamedTuple):
     """Where a task lies that was found under its own id, and what it was when it was read last, if that is kept."""
 
     session_id: str
-    stored: str = ""
+    place: bytes
+    reads: PackedReads
+    stored: bytes = b""
     record: TaskRecord | None = None
+
+    @classmethod
+    def from_record(cls, found: TaskRecord, stored: bytes = b"", record: TaskRecord | None = None) -> "_KnownTask":
+        """``record``: what ``stored`` says, if that is kept."""
+        tenant, session_id, task_id = found.tenant, found.session_id, found.task_id
+        place = f"{task_id}\n{session_id}".encode()
+        return cls(session_id, place, _packed_reads(tenant, session_id, task_id), stored, record)
+
+    def reads_of(self, tenant: str, task_id: str, fingerprint: str) -> PackedReads:
+        return _packed_reads(tenant, self.session_id, task_id, fingerprint)
 
 
 def _fields(fingerprint: str) -> list[str]:
@@ -45,11 +58,24 @@ def _thread_of(noted: list[str | None]) -> Thread:
     return Thread(task_id, signalled or "", answered or "")
 
 
+def _text(noted: bytes | None) -> str:
+    return (noted or b"").decode()
+
+
+def _packed_reads(tenant: str, session_id: str, task_id: str, fingerprint: str = "") -> PackedReads:
+    """What is noted of the task's id, where the id leads, and the record."""
+    return PackedReads.pack(
+        ("HMGET", thread_key(tenant, task_id), *_fields(fingerprint)),
+        ("GET", keys.alias_key(tenant, task_id)),
+        ("HGET", keys.task_keys(tenant, session_id, task_id).record, "json"),
+    )
+
+
 class RedisThreads(ClientThreads):
     """Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+    def __init__(self, redis: Redis, reads: Reads) -> None:
+        self._redis, self._reads = redis, reads
         self._known: OrderedDict[tuple[str, str], _KnownTask] = OrderedDict()
 
     @override
@@ -60,15 +86,14 @@ class RedisThreads(ClientThreads):
         known = self._known.get((tenant, client_id))
         if known is None:
             return await self._find_anew(tasks, tenant, client_id, fingerprint)
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.hmget(thread_key(tenant, client_id), _fields(fingerprint))
-            pipe.get(keys.alias_key(tenant, client_id))
-            pipe.hget(keys.task_keys(tenant, known.session_id, client_id).record, "json")
-            noted, place, stored = cast("tuple[list[str | None], str | None, str | None]", await pipe.execute())
-        thread = _thread_of(noted)
-        if thread.task_id not in (None, client_id) or place != f"{client_id}\n{known.session_id}" or stored is None:
-            del self._known[tenant, client_id]
+        reads = known.reads if not fingerprint else known.reads_of(tenant, client_id, fingerprint)
+        noted, place, stored = await self._reads.ask(reads)
+        task_id, signalled, answered = map(_text, cast("list[bytes | None]", noted))
+        is_there = place == known.place and task_id in ("", client_id)
+        if not is_there or not isinstance(stored, bytes):
+            self._known.pop((tenant, client_id), None)
             return await self._find_anew(tasks, tenant, client_id, fingerprint)
+        thread = Thread(task_id or None, signalled, answered)
         if known.record is not None and stored == known.stored:
             self._known.move_to_end((tenant, client_id))
             return thread, known.record
@@ -81,13 +106,13 @@ class RedisThreads(ClientThreads):
     ) -> tuple[Thread, TaskRecord | None]:
         thread, record = await super().find(tasks, tenant, client_id, fingerprint)
         if record is not None and record.task_id == client_id and thread.task_id in (None, client_id):
-            self._keep(record, "")
+            self._keep(record, b"")
         return thread, record
 
-    def _keep(self, record: TaskRecord, stored: str) -> None:
+    def _keep(self, record: TaskRecord, stored: bytes) -> None:
         """Of a large record only its place is kept: it is read anew each time."""
         name, is_small = (record.tenant, record.task_id), 0 < len(stored) <= _LARGEST
-        self._known[name] = _KnownTask(record.session_id, *((stored, record) if is_small else ()))
+        self._known[name] = _KnownTask.from_record(record, *((stored, record) if is_small else ()))
         self._known.move_to_end(name)
         if len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
