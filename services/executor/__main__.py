@@ -12,7 +12,7 @@ gc.disable()  # whatever is imported stays: looking for garbage in it costs a qu
 
 from services.executor.adapters.file_tenants import BadTenantFile
 from services.executor.bootstrap import carry_out_turns, show_tools
-from services.executor.config.settings import ExecutorSettings
+from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
 from shared.infra.starting import CannotStart, read_settings, refuse_start

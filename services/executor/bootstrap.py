@@ -31,7 +31,6 @@ from services.executor.adapters.tenants_without_made_tools import TenantsWithout
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
-from services.executor.config.settings import CredentialSettings, ExecutorSettings
 from services.executor.core.budget.budget import Ceilings, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
@@ -45,10 +44,11 @@ from services.executor.core.turn.worker import Execute, Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
-from services.executor.parts.model import BuildPart, PartSetting
+from services.executor.optional_parts import BuildPart, PartSetting
 from services.executor.ports.models import Tier
 from services.executor.ports.sandbox import NoSandbox
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.domain.model_price import NANO
 from shared.infra.counted_model import CountedModel

@@ -18,7 +18,6 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_slots import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.config.settings import RunSettings
 from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.evictor import Evictor
 from services.executor.core.turn.fair_share import Shares
@@ -38,6 +37,7 @@ from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import SWEEP_SECONDS, UpkeepPlan, keep_up
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import SessionSlots
+from services.executor.settings import RunSettings
 from shared.infra.installation import Installation
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage

@@ -9,10 +9,10 @@ from pathlib import Path
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
-from services.executor.config.settings import CredentialSettings
 from services.executor.entrypoints.connections import Tried, WantedConnections, format_report, parse_arguments
 from services.executor.ports.credentials import Credentials, CredentialUnavailable
 from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
+from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses
 from shared.domain.exact_json import loads_object

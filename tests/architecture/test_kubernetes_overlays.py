@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from promql_parser import parse
 
-from services.executor.config.settings import ExecutorSettings as ExecutorSettings
+from services.executor.settings import ExecutorSettings as ExecutorSettings
 from services.gateway.edge.kept_alive import JSON_BEAT, SSE_BEAT
 from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain import metric_names

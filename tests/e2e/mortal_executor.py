@@ -16,13 +16,13 @@ from typing_extensions import override
 
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.bootstrap import carry_out_turns
-from services.executor.config.settings import ExecutorSettings
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.worker import Execute, Worker
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
+from services.executor.settings import ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.infra.process import configure_logging, dies_with_parent
 from tests.e2e.fuse import FUSE, Fuse

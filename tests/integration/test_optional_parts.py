@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.tenants_without_made_tools import TenantsWithoutMadeTools
-from services.executor.config.settings import ExecutorSettings
+from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
 from shared.contracts.tenant import TenantRecord
 from shared.infra.parts import PartGroup
@@ -72,7 +72,7 @@ class NotInstalled:
 
 sys.meta_path.insert(0, NotInstalled())
 from services.executor.bootstrap import carry_out_turns
-from services.executor.config.settings import ExecutorSettings
+from services.executor.settings import ExecutorSettings
 from shared.infra.starting import CannotStart
 from shared.ports.store import StoreUnavailable
 

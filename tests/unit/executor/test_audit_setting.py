@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.config.settings import ExecutorSettings
+from services.executor.settings import ExecutorSettings
 
 
 def _settings(monkeypatch: pytest.MonkeyPatch, written: str | None) -> ExecutorSettings:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.config.settings import ExecutorSettings
 from services.executor.ports.orchestrators import Orchestrating
+from services.executor.settings import ExecutorSettings
 
 pytestmark = pytest.mark.promise("brainos.settings")
 _BRAINOS = {"BRAINOS_API_URL": "https://brain.example", "BRAINOS_API_KEY": "k", "BRAINOS_ORG_ID": "org-1"}

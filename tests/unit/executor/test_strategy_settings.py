@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.config.settings import ExecutorSettings
+from services.executor.settings import ExecutorSettings
 from shared.domain.words import Strategy
 from shared.infra.model_effort import takes_effort
 

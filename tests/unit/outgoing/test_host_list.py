@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from services.executor.config.settings import ExecutorSettings as ExecutorSettings
+from services.executor.settings import ExecutorSettings as ExecutorSettings
 from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain.outgoing import Reach
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from services.executor.config.settings import RunSettings
+from services.executor.settings import RunSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl
 from shared.infra.redis_address import RedisAddress, read_address
 

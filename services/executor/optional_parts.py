@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from redis.asyncio import Redis
 
-from services.executor.config.settings import ExecutorSettings
 from services.executor.core.session.context import Ports
+from services.executor.settings import ExecutorSettings
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from services.executor.adapters.brainos import Account, BrainOS
-from services.executor.parts.model import EquipPorts, PartSetting
+from services.executor.optional_parts import EquipPorts, PartSetting
 
 
 @asynccontextmanager

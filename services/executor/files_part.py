@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from services.executor.adapters.kept_files import FileBounds, KeptFiles
-from services.executor.parts.model import EquipPorts, PartSetting
+from services.executor.optional_parts import EquipPorts, PartSetting
 from services.executor.ports.files import NoFiles
 from shared.infra.guard import Guard
 

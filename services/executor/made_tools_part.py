@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.core.session.context import Ports
-from services.executor.parts.model import EquipPorts, PartSetting
+from services.executor.optional_parts import EquipPorts, PartSetting
 
 
 @asynccontextmanager
