@@ -70,6 +70,7 @@ FROM ${SERVICE}-files AS files
 FROM ${PYTHON} AS laid-out
 ARG SOURCE_DATE_EPOCH=0
 COPY LICENSE /made/app/
+COPY pyproject.toml /made/app/
 COPY shared/ /made/app/shared/
 COPY --from=files / /made/app/
 WORKDIR /made

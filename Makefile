@@ -99,3 +99,4 @@ lock: ## resolve again what pyproject.toml asks for: everything, and one file fo
 		$(COMPILE) -c locks/dev.txt --extra $$service -o locks/$$service.txt pyproject.toml || exit 1; done
 	@$(COMPILE) -c locks/dev.txt --extra all -o locks/all.txt pyproject.toml
 	@$(COMPILE) -c locks/dev.txt --extra audit -o locks/audit.txt pyproject.toml
+	@$(COMPILE) --extra langgraph-bench -o locks/langgraph.txt pyproject.toml

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import err, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL, levels_of
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -24,14 +24,14 @@ approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's ye
 
 
 @approvals.command("list")
-def listed(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_approvals(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the approvals that wait, the nearest deadline first.
 
     Example:
 
       purple approvals list
     """
-    found = asked(url, lambda client: client.approvals())
+    found = ask_gateway(url, lambda client: client.approvals())
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("approvals"))
@@ -47,7 +47,7 @@ def show(approval_id: ApprovalId, url: Gateway = DEFAULT_URL, as_json: AsJson = 
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    _say(asked(url, lambda client: client.approval(approval_id)), as_json)
+    _say(ask_gateway(url, lambda client: client.approval(approval_id)), as_json)
 
 
 @approvals.command()
@@ -90,8 +90,8 @@ def _answer(
     word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
     levels = levels_of(level) if level else tuple(one.word for one in Level)
-    body: JsonObject = {"decision": word, "comment": comment, **said_by(name, Role.APPROVER, levels)}
-    _say(asked(url, lambda client: client.answer(approval_id, body)), as_json)
+    body: JsonObject = {"decision": word, "comment": comment, **speaker_claim(name, Role.APPROVER, levels)}
+    _say(ask_gateway(url, lambda client: client.answer(approval_id, body)), as_json)
 
 
 def _say(approval: JsonObject, as_json: bool) -> None:
@@ -114,7 +114,7 @@ def _say(approval: JsonObject, as_json: bool) -> None:
     for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
-    err.print(Text(f"{_who(approval)}, until {moment(approval.get('deadline'))}{_then(approval)}", "dim"))
+    err.print(Text(f"{_who(approval)}, until {moment(approval.get('deadline'))}{_describe_next(approval)}", "dim"))
     err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
     return None
 
@@ -157,7 +157,7 @@ def _reads(rows: list[JsonObject]) -> Table:
     return table
 
 
-def _then(row: JsonObject) -> str:
+def _describe_next(row: JsonObject) -> str:
     """What no answer comes to."""
     later = _texts(row.get("goes_on_to"))
     if row.get("status") != "waiting":

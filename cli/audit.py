@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, give_up, out, say_json
-from cli.gateway.asking import AsJson, asked, objects_in
+from cli.gateway.asking import AsJson, ask_gateway, objects_in
 from cli.gateway.client import GatewayClient
 from cli.send import DEFAULT_URL
 from cli.times import moment
@@ -43,7 +43,7 @@ def audit(
     if as_json and as_csv:
         give_up(Complaint("--json and --csv exclude each other.", "Ask for one of them."))
     filters = {"task": task, "session": session, "since": since, "until": until}
-    found = asked(url, lambda client: _all(client, {name: value for name, value in filters.items() if value}))
+    found = ask_gateway(url, lambda client: _all(client, {name: value for name, value in filters.items() if value}))
     writes = objects_in(found.get("writes"))
     if as_json:
         say_json(dumps(found))
@@ -69,16 +69,16 @@ def as_lines(writes: list[JsonObject]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_FIELDS)
     for write in writes:
-        flat = {**write, **_flattened(write)}
+        flat = {**write, **_flatten_write(write)}
         writer.writerow([_plain(flat.get(name)) for name in _FIELDS])
     return text.getvalue()
 
 
-def _flattened(write: JsonObject) -> JsonObject:
+def _flatten_write(write: JsonObject) -> JsonObject:
     policy, proof = _object(write.get("policy")), _object(write.get("proof"))
     return {
         "asked_by": _object(write.get("asked_by")).get("id"),
-        "approved_by": _approved_by(write),
+        "approved_by": _approval_in_words(write),
         "rules": _why(write),
         "policy_hash": policy.get("policy_hash"),
         "proof": proof.get("note"),
@@ -90,20 +90,20 @@ def _flattened(write: JsonObject) -> JsonObject:
 def _table(writes: list[JsonObject]) -> Table:
     table = Table(*_COLUMNS, title="1 write" if len(writes) == 1 else f"{len(writes)} writes")
     for write in writes:
-        flat = {**write, **_flattened(write)}
+        flat = {**write, **_flatten_write(write)}
         names = ("task_id", "call_id", "tool", "arguments", "asked_by", "approved_by", "rules", "status", "proof")
-        table.add_row(*(Text(_shown(flat.get(name))) for name in names), moment(flat.get("sent_at")))
+        table.add_row(*(Text(_show_value(flat.get(name))) for name in names), moment(flat.get("sent_at")))
     return table
 
 
-def _approved_by(write: JsonObject) -> str:
+def _approval_in_words(write: JsonObject) -> str:
     """Who said yes, with what they said; else what let the write pass."""
     decisions = [one for asked in objects_in(write.get("approvals")) for one in objects_in(asked.get("decisions"))]
-    yes = [_said(one) for one in decisions if one.get("decision") == "approve"]
-    return "; ".join(yes) or _shown(write.get("allowed_by"))
+    yes = [_decision_in_words(one) for one in decisions if one.get("decision") == "approve"]
+    return "; ".join(yes) or _show_value(write.get("allowed_by"))
 
 
-def _said(decision: JsonObject) -> str:
+def _decision_in_words(decision: JsonObject) -> str:
     comment = f" ({decision.get('comment')})" if decision.get("comment") else ""
     return f"{decision.get('by')} at {decision.get('at')}{comment}"
 
@@ -113,13 +113,13 @@ def _why(write: JsonObject) -> str:
     return "; ".join(f"{rule.get('rule')}: {rule.get('reason')}" for rule in rules)
 
 
-def _shown(value: Json) -> str:
+def _show_value(value: Json) -> str:
     """A server's words are shown as they are, never read as markup."""
     return value if isinstance(value, str) else "" if value in (None, [], {}) else dumps(value)
 
 
 def _plain(value: Json) -> str:
-    text = _shown(value)
+    text = _show_value(value)
     return f"'{text}" if text.startswith(_FORMULAS) else text
 
 

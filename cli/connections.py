@@ -25,7 +25,7 @@ def _of_a_tenant() -> None:
 
 
 @connections.command("test")
-def tried(
+def try_connections(
     tenant_id: Annotated[str, typer.Argument(help="The tenant.")] = "default",
     file: Annotated[
         Path | None, typer.Option(help="Try this record, before it is stored.", exists=True, dir_okay=False)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -21,7 +21,7 @@ dlq = typer.Typer(
 
 
 @dlq.command("list")
-def listed(
+def list_dead_letters(
     limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 100,
     name: Name = "",
     url: Gateway = DEFAULT_URL,
@@ -33,7 +33,7 @@ def listed(
 
       purple dlq list
     """
-    found = _asked(url, "list", name, {"limit": limit})
+    found = _ask_dead_letters(url, "list", name, {"limit": limit})
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("letters"))
@@ -49,7 +49,7 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq show turn-12-1790000000000-0
     """
-    _say(_asked(url, f"{letter_id}/show", name), as_json)
+    _say(_ask_dead_letters(url, f"{letter_id}/show", name), as_json)
 
 
 @dlq.command()
@@ -74,7 +74,7 @@ def requeue(
         give_up(Complaint("Name one letter, or say --outcomes for all outcomes."))
     if outcomes:
         return _say(_all_outcomes(url, name), as_json)
-    return _say(_asked(url, f"{letter_id}/requeue", name, {"again": again}), as_json)
+    return _say(_ask_dead_letters(url, f"{letter_id}/requeue", name, {"again": again}), as_json)
 
 
 @dlq.command()
@@ -85,21 +85,21 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq drop outcome-3-1790000000000-0
     """
-    _say(_asked(url, f"{letter_id}/drop", name), as_json)
+    _say(_ask_dead_letters(url, f"{letter_id}/drop", name), as_json)
 
 
 def _all_outcomes(url: str, name: str) -> JsonObject:
     """As many as a list has; the next call takes the next."""
-    letters = objects_in(_asked(url, "list", name, {"limit": _MOST}).get("letters"))
+    letters = objects_in(_ask_dead_letters(url, "list", name, {"limit": _MOST}).get("letters"))
     mine = [letter for letter in letters if letter.get("kind") == "outcome"]
     known = [str(letter["id"]) for letter in mine if letter.get("task_id")]
     for letter_id in reversed(known):  # the oldest first, as they came
-        _asked(url, f"{letter_id}/requeue", name)
+        _ask_dead_letters(url, f"{letter_id}/requeue", name)
     return {"requeued_outcomes": len(known), "unreadable": len(mine) - len(known)}
 
 
-def _asked(url: str, path: str, name: str, body: JsonObject | None = None) -> JsonObject:
-    return asked(url, lambda client: client.dead_letters(path, {**(body or {}), **said_by(name)}))
+def _ask_dead_letters(url: str, path: str, name: str, body: JsonObject | None = None) -> JsonObject:
+    return ask_gateway(url, lambda client: client.dead_letters(path, {**(body or {}), **speaker_claim(name)}))
 
 
 def _table(letters: list[JsonObject]) -> Table:

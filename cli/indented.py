@@ -7,15 +7,18 @@ from shared.domain.exact_json import Json, dumps
 _STEP = "  "
 
 
-def indented(value: Json, margin: str = "") -> str:
+def indent_json(value: Json, margin: str = "") -> str:
     """``json.dumps`` with an indent, where a fraction may be a ``Decimal``."""
     match value:
         case dict() if value:
             return _block(
-                "{", (f"{dumps(name)}: {indented(value[name], margin + _STEP)}" for name in sorted(value)), "}", margin
+                "{",
+                (f"{dumps(name)}: {indent_json(value[name], margin + _STEP)}" for name in sorted(value)),
+                "}",
+                margin,
             )
         case list() if value:
-            return _block("[", (indented(part, margin + _STEP) for part in value), "]", margin)
+            return _block("[", (indent_json(part, margin + _STEP) for part in value), "]", margin)
         case _:
             return dumps(value)
 

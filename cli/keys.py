@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL, levels_of
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -75,18 +75,18 @@ def create(
     wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
     wish |= {name: number for name, number in numbers.items() if number is not None}
-    _say_made(_asked(url, "create", name, {"key": wish}), as_json)
+    _say_made(_ask_keys(url, "create", name, {"key": wish}), as_json)
 
 
 @keys.command("list")
-def listed(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_keys(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the tenant's keys, the newest first, without their secrets.
 
     Example:
 
       purple keys list
     """
-    found = _asked(url, "list", name, {})
+    found = _ask_keys(url, "list", name, {})
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("keys"))
@@ -107,12 +107,12 @@ def revoke(
 
       purple keys revoke 1f0c9a7b3d2e
     """
-    revoked = _asked(url, f"{key_id}/revoke", name, {})
+    revoked = _ask_keys(url, f"{key_id}/revoke", name, {})
     say_json(dumps(revoked)) if as_json else out.print(f"Key {revoked.get('key_id')} lets nobody in any more.")
 
 
-def _asked(url: str, path: str, name: str, body: JsonObject) -> JsonObject:
-    return asked(url, lambda client: client.keys(path, {**body, **said_by(name)}))
+def _ask_keys(url: str, path: str, name: str, body: JsonObject) -> JsonObject:
+    return ask_gateway(url, lambda client: client.keys(path, {**body, **speaker_claim(name)}))
 
 
 def _say_made(made: JsonObject, as_json: bool) -> None:

@@ -102,7 +102,7 @@ async def running(
         redis = await held.enter_async_context(_redis(options))
         queue = await held.enter_async_context(_queue(options))
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
-        ports = StackPorts.of(free_ports(StackPorts.needed(options.executors)))
+        ports = StackPorts.from_free(free_ports(StackPorts.count_needed(options.executors)))
         specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
         children = await held.enter_async_context(_children(specs, options.folder))
         await wait_until_ready(children, ready_seconds, tell)

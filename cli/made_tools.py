@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import err, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -20,14 +20,14 @@ made = typer.Typer(
 
 
 @made.command("list")
-def listed(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_made_tools(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the tools that were made for the tenant, every version. It takes the role operator, as all of these do.
 
     Example:
 
       purple tools made list
     """
-    found = _asked(url, "list", name)
+    found = _ask_made_tools(url, "list", name)
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("tools"))
@@ -43,7 +43,7 @@ def show(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: A
 
       purple tools made show net_margin
     """
-    found = _asked(url, f"{tool}/show", name)
+    found = _ask_made_tools(url, f"{tool}/show", name)
     if as_json:
         return say_json(dumps(found))
     for version in objects_in(found.get("versions")):
@@ -59,12 +59,12 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json:
 
       purple tools made remove net_margin
     """
-    found = _asked(url, f"{tool}/remove", name)
+    found = _ask_made_tools(url, f"{tool}/remove", name)
     say_json(dumps(found)) if as_json else out.print(f"Tool {tool} is used by no task any more.", markup=False)
 
 
-def _asked(url: str, path: str, name: str) -> JsonObject:
-    return asked(url, lambda client: client.made_tools(path, said_by(name)))
+def _ask_made_tools(url: str, path: str, name: str) -> JsonObject:
+    return ask_gateway(url, lambda client: client.made_tools(path, speaker_claim(name)))
 
 
 def _table(rows: list[JsonObject]) -> Table:

@@ -43,7 +43,7 @@ def check(
     """
     facts = ("--context", str(context)) if context else ()
     text = ("--task", task) if task else ()
-    found = _asked("check", str(file), *facts, *text, doing="Checking")
+    found = _ask_policy("check", str(file), *facts, *text, doing="Checking")
     if as_json:
         say_json(dumps(found))
     else:
@@ -72,14 +72,14 @@ def backtest(
         environ = archive_environ(folder)
     except Complaint as complaint:
         give_up(complaint, _CANNOT)
-    found = _asked("backtest", str(file), "--tenant", tenant, doing="Reading the archive", environ=environ)
+    found = _ask_policy("backtest", str(file), "--tenant", tenant, doing="Reading the archive", environ=environ)
     if as_json:
         say_json(dumps(found))
     else:
         _show_backtest(found)
 
 
-def _asked(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
+def _ask_policy(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
     try:
         return asyncio.run(json_of("services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ))
     except Complaint as complaint:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import Complaint, err, give_up, out, own_name, say_json
-from cli.gateway.client import API_KEY, GATEWAY_HELP, connected
+from cli.gateway.client import API_KEY, GATEWAY_HELP, connect_gateway
 from cli.gateway.live import LiveStory, follow
 from cli.gateway.messages import Speaker, TaskView, Utterance
 from shared.domain.exact_json import dumps
@@ -55,7 +55,7 @@ def send(
 
 
 async def _send(url: str, utterance: Utterance, story: LiveStory | None) -> TaskView:
-    async with connected(url) as client:
+    async with connect_gateway(url) as client:
         with story or nullcontext():
             return (await follow(client, utterance, story))[0]
 
@@ -74,7 +74,7 @@ def _show(view: TaskView, url: str) -> None:
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.went_well else "bold red")
     if view.state == "input-required" and view.metadata.get("doubts"):
-        err.print(f"It waits for an operator: {own_name()} task show {view.id}{_at(url)}", soft_wrap=True)
+        err.print(f"It waits for an operator: {own_name()} task show {view.id}{_gateway_option(url)}", soft_wrap=True)
     elif view.state == "input-required":
         err.print(f"It waits: {advice(view, url)}", soft_wrap=True)
 
@@ -84,12 +84,12 @@ def advice(view: TaskView, url: str) -> str:
     approve = f"{own_name()} approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(API_KEY):
         whose = f"an approver's key of level {view.level}" if view.level else "an approver's key"
-        return f"{approve}{_at(url)}, with {whose} in {API_KEY}"
+        return f"{approve}{_gateway_option(url)}, with {whose} in {API_KEY}"
     level = f" --level {view.level}" if view.level else ""
-    return f"{approve} --as NAME{level}{_at(url)}"
+    return f"{approve} --as NAME{level}{_gateway_option(url)}"
 
 
-def _at(url: str) -> str:
+def _gateway_option(url: str) -> str:
     """What a further command needs to reach the same gateway."""
     return "" if url == os.environ.get("PURPLE_URL", DEFAULT_URL) else f" --url {url}"
 

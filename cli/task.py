@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import err, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -28,7 +28,7 @@ def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -
 
       purple task show TASK
     """
-    _say(asked(url, lambda client: client.record(task_id)), as_json)
+    _say(ask_gateway(url, lambda client: client.record(task_id)), as_json)
 
 
 @task.command()
@@ -59,9 +59,9 @@ def resolve(
         "call": call,
         "resolution": resolution.value,
         "comment": comment,
-        **said_by(name),
+        **speaker_claim(name),
     }
-    _say(asked(url, lambda client: client.resolve(task_id, body)), as_json)
+    _say(ask_gateway(url, lambda client: client.resolve(task_id, body)), as_json)
 
 
 def _say(record: JsonObject, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cli.connections import connections
 from cli.console import err, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL
 from cli.tenant_record import record
 from shared.domain.exact_json import JsonObject, dumps
@@ -37,7 +37,7 @@ def stop(
 
       purple tenant stop default --reason "the ledger is being repaired"
     """
-    _say(_asked(url, tenant_id, "stop", {"reason": reason, **said_by(name)}), as_json)
+    _say(_ask_tenant(url, tenant_id, "stop", {"reason": reason, **speaker_claim(name)}), as_json)
 
 
 @tenant.command()
@@ -48,7 +48,7 @@ def resume(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_
 
       purple tenant resume default
     """
-    _say(_asked(url, tenant_id, "resume", said_by(name)), as_json)
+    _say(_ask_tenant(url, tenant_id, "resume", speaker_claim(name)), as_json)
 
 
 class Switch(StrEnum):
@@ -70,7 +70,7 @@ def made_tools(
 
       purple tenant made-tools default on
     """
-    _say(_asked(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **said_by(name)}), as_json)
+    _say(_ask_tenant(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **speaker_claim(name)}), as_json)
 
 
 @tenant.command()
@@ -81,11 +81,11 @@ def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple tenant show default --json
     """
-    _say(_asked(url, tenant_id, "show", said_by(name)), as_json)
+    _say(_ask_tenant(url, tenant_id, "show", speaker_claim(name)), as_json)
 
 
-def _asked(url: str, tenant_id: str, action: str, body: JsonObject) -> JsonObject:
-    return asked(url, lambda client: client.tenant(tenant_id, action, body))
+def _ask_tenant(url: str, tenant_id: str, action: str, body: JsonObject) -> JsonObject:
+    return ask_gateway(url, lambda client: client.tenant(tenant_id, action, body))
 
 
 def _say(state: JsonObject, as_json: bool) -> None:

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
-from cli.indented import indented
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.indented import indent_json
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
@@ -41,11 +41,11 @@ def show(
 
       purple tenant record show default > record.json
     """
-    found = _shown(url, tenant_id, name, version)
+    found = _ask_record(url, tenant_id, name, version)
     if as_json:
         return say_json(dumps(found))
-    err.print(Text(_told(found)), style="dim", soft_wrap=True)
-    return say_json(indented(found.get("record")))
+    err.print(Text(_describe_version(found)), style="dim", soft_wrap=True)
+    return say_json(indent_json(found.get("record")))
 
 
 @record.command("set")
@@ -70,11 +70,11 @@ def put(
     document = _document(file)
     _check_policies(file, document)
     document["version"] = _base(url, tenant_id, name, document.get("version"), force=force)
-    body: JsonObject = {"record": document, "comment": comment, **said_by(name)}
-    stored = asked(url, lambda client: client.put_tenant_record(tenant_id, body))
+    body: JsonObject = {"record": document, "comment": comment, **speaker_claim(name)}
+    stored = ask_gateway(url, lambda client: client.put_tenant_record(tenant_id, body))
     if as_json:
         return say_json(dumps(stored))
-    out.print(Text(f"tenant {tenant_id}: {_told(stored)}", "bold"), soft_wrap=True)
+    out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
     return None
 
 
@@ -86,7 +86,7 @@ def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = 
 
       purple tenant record diff default record.json
     """
-    now = _shown(url, tenant_id, name).get("record")
+    now = _ask_record(url, tenant_id, name).get("record")
     before, after = _lines(now), _lines(_document(file))
     lines = list(difflib.unified_diff(before, after, "stored", str(file), lineterm="", n=3))
     for line in lines:
@@ -126,11 +126,11 @@ def restore(
 
       purple tenant record restore default 3 --comment "the new ERP is not ready"
     """
-    body: JsonObject = {"version": version, "comment": comment, **said_by(name)}
-    stored = asked(url, lambda client: client.tenant(tenant_id, "record/restore", body))
+    body: JsonObject = {"version": version, "comment": comment, **speaker_claim(name)}
+    stored = ask_gateway(url, lambda client: client.tenant(tenant_id, "record/restore", body))
     if as_json:
         return say_json(dumps(stored))
-    out.print(Text(f"tenant {tenant_id}: {_told(stored)}", "bold"), soft_wrap=True)
+    out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
     return None
 
 
@@ -144,27 +144,27 @@ def withdraw(
 
       purple tenant record withdraw default --comment "one file for all again"
     """
-    body: JsonObject = {"comment": comment, **said_by(name)}
-    stored = asked(url, lambda client: client.tenant(tenant_id, "record/withdraw", body))
+    body: JsonObject = {"comment": comment, **speaker_claim(name)}
+    stored = ask_gateway(url, lambda client: client.tenant(tenant_id, "record/withdraw", body))
     if as_json:
         return say_json(dumps(stored))
-    out.print(Text(f"tenant {tenant_id}: {_told(stored)}", "bold"), soft_wrap=True)
+    out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
     return None
 
 
 def _lines(document: Json) -> list[str]:
     """Without the version, which is not for whoever edits to change."""
     known = document if isinstance(document, dict) else {}
-    return indented({name: value for name, value in known.items() if name != "version"}).splitlines()
+    return indent_json({name: value for name, value in known.items() if name != "version"}).splitlines()
 
 
-def _shown(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
+def _ask_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
     which: JsonObject = {} if version is None else {"version": version}
-    return asked(url, lambda client: client.tenant(tenant_id, "record/show", {**which, **said_by(name)}))
+    return ask_gateway(url, lambda client: client.tenant(tenant_id, "record/show", {**which, **speaker_claim(name)}))
 
 
 def _history(url: str, tenant_id: str, name: str) -> JsonObject:
-    return asked(url, lambda client: client.tenant(tenant_id, "record/history", said_by(name)))
+    return ask_gateway(url, lambda client: client.tenant(tenant_id, "record/history", speaker_claim(name)))
 
 
 def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
@@ -206,7 +206,7 @@ def _check_policies(file: Path, document: JsonObject) -> None:
         give_up(Complaint("Nothing was stored: not every rule can be understood."))
 
 
-def _told(found: JsonObject) -> str:
+def _describe_version(found: JsonObject) -> str:
     again = f", which is version {found.get('restored')} again" if found.get("restored") else ""
     again = ", without a record" if found.get("withdrawn") else again
     why = f": {found.get('comment')}" if found.get("comment") else ""

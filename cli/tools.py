@@ -36,7 +36,7 @@ tools.add_typer(made, name="made")
 
 
 @tools.callback()
-def discovered(
+def discover_tools(
     context: typer.Context,
     endpoint: Annotated[
         str, typer.Option(help="The tool server: its URL, with or without /mcp.", envvar="GREEN_AGENT_MCP_URL")
@@ -117,9 +117,9 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
     title = f"{found.get('endpoint')} speaks {speaks}: {len(listed)} tools ({kinds or 'none'})"
     wide = width >= _WIDE
     table = Table(title=title)
-    table.add_column("tool", min_width=_room(tool.get("name") for tool in listed), overflow="fold")
-    table.add_column("class", min_width=_room(counted))
-    table.add_column("read back, or pages by", min_width=_room(_read_by(tool).plain for tool in listed))
+    table.add_column("tool", min_width=_columns(tool.get("name") for tool in listed), overflow="fold")
+    table.add_column("class", min_width=_columns(counted))
+    table.add_column("read back, or pages by", min_width=_columns(_read_by(tool).plain for tool in listed))
     for heading in ("key", "why", *(("what it says of itself",) if wide else ())):
         table.add_column(heading)
     for tool in listed:
@@ -130,7 +130,7 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
     return table
 
 
-def _room(texts: Iterable[Json]) -> int:
+def _columns(texts: Iterable[Json]) -> int:
     """Columns for the longest of them, within reason: names are not broken for the sake of a sentence."""
     return min(max((len(str(text)) for text in texts), default=0), _LONGEST)
 

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import JsonObject, dumps
 
@@ -19,14 +19,14 @@ webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: how a task's fare, 
 
 
 @webhooks.command("list")
-def listed(task: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_webhooks(task: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List a task's webhooks: active, failing or disabled, what was delivered, and the last error.
 
     Example:
 
       purple webhooks list T1
     """
-    found = asked(url, lambda client: client.webhooks_of(task))
+    found = ask_gateway(url, lambda client: client.webhooks_of(task))
     _say(found, objects_in(found.get("webhooks")), _OF_TASK, "The task has no webhooks.", as_json)
 
 
@@ -38,7 +38,7 @@ def failing(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
 
       purple webhooks failing
     """
-    found = asked(url, lambda client: client.failing_webhooks())
+    found = ask_gateway(url, lambda client: client.failing_webhooks())
     _say(found, objects_in(found.get("failing")), _FAILING, "Nothing fails.", as_json)
 
 
@@ -50,7 +50,7 @@ def secret(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False)
 
       purple webhooks secret
     """
-    found = asked(url, lambda client: client.webhook_secret(said_by(name)))
+    found = ask_gateway(url, lambda client: client.webhook_secret(speaker_claim(name)))
     if as_json:
         return say_json(dumps(found))
     secrets = found.get("secrets")

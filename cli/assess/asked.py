@@ -56,7 +56,7 @@ class ToldProgress(NamedTuple):
     said: str
 
 
-async def assessed(url: str, http: httpx.AsyncClient, wanted: WantedRun, follow: Follow) -> AssessmentResults:
+async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, follow: Follow) -> AssessmentResults:
     """One assessment from beginning to end; one that is given up on the way is cancelled at the assessor.
 
     Raises ``Complaint`` if it ends without results.
@@ -98,7 +98,7 @@ async def _events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> Async
                 f"The assessor at {url} did not take the request ({answer.status_code}).", answer.text[:500]
             )
         async for event in stream.aiter_sse():
-            yield _told(url, _object(_read(event.data)))
+            yield _read_progress(url, _object(_read(event.data)))
 
 
 async def _cancel(url: str, http: httpx.AsyncClient, task_id: str) -> None:
@@ -114,7 +114,7 @@ def _call(method: str, params: JsonObject) -> JsonObject:
     return {"jsonrpc": "2.0", "id": "assess", "method": method, "params": params}
 
 
-def _told(url: str, body: JsonObject) -> ToldProgress:
+def _read_progress(url: str, body: JsonObject) -> ToldProgress:
     if problem := _object(body.get("error")):
         raise Complaint(f"The assessor at {url} refused: {problem.get('message')}")
     result = _object(body.get("result"))

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cli.assess.asked import WantedRun, assessed
+from cli.assess.asked import WantedRun, run_assessment
 from cli.assess.authors import begin, run_assessor
-from cli.assess.handed_over import handed_over
+from cli.assess.handed_over import hand_over_assessment
 from cli.assess.kept import keep, read
 from cli.assess.own_assessor import AGENT_KEY, assessor_at
 from cli.assess.progress import AssessProgress
@@ -76,7 +76,7 @@ def measure(
     if not scenario or not agent:
         raise typer.BadParameter("--scenario and --agent are both needed")
     wanted = WantedRun(scenario, agent, max_turns, turn_timeout, seed)
-    shown = _checked(agent_key)
+    shown = _check_key(agent_key)
     began = datetime.now(UTC)
     try:
         done, broken = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
@@ -160,7 +160,7 @@ def keep_there(
     Example: purple assess keep inbox_triage-20260302-090000 --at http://127.0.0.1:9010
     """
     try:
-        page = asyncio.run(handed_over(keep_at, read(folder, name)))
+        page = asyncio.run(hand_over_assessment(keep_at, read(folder, name)))
     except Complaint as complaint:
         give_up(complaint)
     out.print(page, markup=False, soft_wrap=True)
@@ -191,7 +191,7 @@ def compare(
         out.print(comparison_table(figures, (Path(before).stem, Path(after).stem)))
 
 
-def _checked(key: str) -> str:
+def _check_key(key: str) -> str:
     try:
         return checked_key(key) if key else ""
     except ValueError as error:
@@ -208,7 +208,7 @@ async def _runs(
         for number in range(1, count + 1):
             progress = AssessProgress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
             try:
-                results = await assessed(assessor, http, wanted, progress)
+                results = await run_assessment(assessor, http, wanted, progress)
             except Complaint as complaint:
                 if not done:
                     raise
@@ -220,7 +220,7 @@ async def _runs(
 def _at_gateway(url: str, kept: Assessment) -> tuple[str, Complaint | None]:
     """The address of its page, or why there is none: what is kept here is to be shown all the same."""
     try:
-        return asyncio.run(handed_over(url, kept)), None
+        return asyncio.run(hand_over_assessment(url, kept)), None
     except Complaint as complaint:
         return "", complaint
 

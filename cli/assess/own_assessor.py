@@ -34,12 +34,12 @@ async def assessor_at(
         if url:
             yield url, http
             return
-        async with _started(scenarios) as own:
+        async with _start_assessor(scenarios) as own:
             yield own, http
 
 
 @asynccontextmanager
-async def _started(scenarios: Path | None) -> AsyncIterator[str]:
+async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
     with TemporaryDirectory(prefix="assess-") as folder:
         child = Child.start(_spec(free_ports(1)[0], scenarios), Path(folder))
         try:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from cli.console import Complaint
 from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.figures import Change, Line, compared, lines
+from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
 from shared.contracts.assessment.kept import PASSES_AT, Assessment
 from shared.domain.intervals import Interval
 
@@ -33,7 +33,7 @@ def sentences(assessment: Assessment) -> list[str]:
         share = f"{_number(points.score)} of {_number(points.max_score)} points"
         took = f"{results.turns_taken} turns, {results.actions_taken} actions, {results.duration_seconds:.1f} s"
         said.append(f"Run {number}: {results.status}, {share}, {took}.")
-        said.extend(f"  Failed: {_failed(turn)}" for turn in results.failed_turns)
+        said.extend(f"  Failed: {_describe_failure(turn)}" for turn in results.failed_turns)
     unjudged = assessment.runs[0].results.unjudged
     if unjudged:
         said.append(f"Nobody was there to judge {', '.join(unjudged)}: left out of the points of a run.")
@@ -48,15 +48,15 @@ def comparison(before: Assessment, after: Assessment) -> JsonObject:
     """Points by criterion, dimension and in all, as means over the runs. Raises ``Complaint``: of two scenarios."""
     if before.scenario != after.scenario:
         raise Complaint(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
-    figures = compared(before, after)
+    figures = compare_assessments(before, after)
     return {
         "scenario": before.scenario,
         "agents": [before.agent, after.agent],
         "runs": [len(before.runs), len(after.runs)],
         "passed": [before.passed, after.passed],
-        "dimensions": {name: _told(change) for name, change in figures.dimensions.items()},
-        "criteria": {name: _told(change) for name, change in figures.criteria.items()},
-        "overall": _told(figures.overall),
+        "dimensions": {name: _change_as_json(change) for name, change in figures.dimensions.items()},
+        "criteria": {name: _change_as_json(change) for name, change in figures.criteria.items()},
+        "overall": _change_as_json(figures.overall),
     }
 
 
@@ -89,7 +89,7 @@ def _points(line: Line) -> str:
     return f"{_number(line.mean)}{each}"
 
 
-def _failed(turn: JsonObject) -> str:
+def _describe_failure(turn: JsonObject) -> str:
     number, kind = turn.get("turn_number", "?"), str(turn.get("error_type", "error")).replace("_", " ")
     which = _number(number) if isinstance(number, float) else number
     return f"turn {which}, {kind}: {turn.get('error', '')}"
@@ -103,7 +103,7 @@ def _mean(interval: Interval | None) -> str:
     return "" if interval is None else f" and earns a share of {_range(interval)} of the points"
 
 
-def _told(change: Change) -> JsonObject:
+def _change_as_json(change: Change) -> JsonObject:
     told: JsonObject = {"before": change.before, "after": change.after, "change": change.change}
     return told | {"interval": [*change.interval] if change.interval else None, "clear": change.is_clear}
 

@@ -91,10 +91,10 @@ def _report(observed: Observed) -> Iterator[str]:
     notices = observed.task.notices
     expected = [(tool, _SENT if tool in notices else _PROVED) for tool in observed.task.writes]
     if reported != expected:
-        yield f"reported {_listed(reported)}, expected {_listed(expected)}"
+        yield f"reported {_list_writes(reported)}, expected {_list_writes(expected)}"
 
 
-def _listed(writes: Sequence[tuple[Json, Json]]) -> str:
+def _list_writes(writes: Sequence[tuple[Json, Json]]) -> str:
     return ", ".join(f"{tool} as {status}" for tool, status in writes) or "no write"
 
 
@@ -111,11 +111,11 @@ def _answer(observed: Observed) -> Iterator[str]:
     elif observed.task.answer is not None:
         wanted = observed.task.answer
         expected: Sequence[Json] = observed.after.ids(wanted.table, wanted.column, wanted.value)
-        if _parsed(observed.final.answer) != [*expected]:
+        if _parse_answer(observed.final.answer) != [*expected]:
             yield f"answered {observed.final.answer}, expected {dumps([*expected])}"
 
 
-def _parsed(answer: str) -> Json:
+def _parse_answer(answer: str) -> Json:
     try:
         return loads(answer)
     except ValueError:

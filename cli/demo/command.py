@@ -15,12 +15,12 @@ import typer
 
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.demo.company import Company
-from cli.demo.elsewhere import NotFresh, elsewhere
+from cli.demo.elsewhere import NotFresh, stack_elsewhere
 from cli.demo.report import DemoResult, demo_json, demo_problems, demo_table, judge
 from cli.demo.run import observe
 from cli.demo.script import TASKS
 from cli.demo.tasks import DemoTask
-from cli.gateway.client import connected
+from cli.gateway.client import connect_gateway
 from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import StackOptions
@@ -76,7 +76,7 @@ def demo(
 
       purple demo --url http://127.0.0.1:9010 --company http://127.0.0.1:9009 --database company.sqlite3
     """
-    there = elsewhere(url, company, database)
+    there = stack_elsewhere(url, company, database)
     tasks, environ = _expecting_too_much(broken), _environ(protocol, model_url, model)
     began = time.monotonic()
     try:
@@ -105,7 +105,7 @@ async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: 
         with Starting(err, quiet) as starting:
             async with running(_options(folder, environ), tell=starting) as stack:
                 _introduce(stack, quiet)
-                results = await _carried_out(tasks, stack, quiet)
+                results = await _carry_out_tasks(tasks, stack, quiet)
         explained = all(result.ok for result in results)
         return results, stack.notice
     except asyncio.CancelledError:
@@ -115,9 +115,9 @@ async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: 
         _tidy(folder, explained)
 
 
-async def _carried_out(tasks: tuple[DemoTask, ...], stack: Stack, quiet: bool) -> list[DemoResult]:
+async def _carry_out_tasks(tasks: tuple[DemoTask, ...], stack: Stack, quiet: bool) -> list[DemoResult]:
     company = Company(stack.url("company"), stack.options.company_database)
-    async with connected(stack.url("gateway")) as client:
+    async with connect_gateway(stack.url("gateway")) as client:
         return [judge(observed) async for observed in observe(tasks, client, company, quiet)]
 
 

@@ -11,7 +11,7 @@ from cli.demo.company import Company
 from cli.demo.report import DemoResult, judge
 from cli.demo.run import observe
 from cli.demo.tasks import DemoTask
-from cli.gateway.client import connected
+from cli.gateway.client import connect_gateway
 
 _FAULTLESS = "{}"
 
@@ -30,7 +30,7 @@ class Elsewhere:
     async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
         """The results, and what the stack says about its model. Raises ``Complaint``."""
         self._look()
-        async with self.company.misbehaving(_FAULTLESS), connected(self.url) as client:
+        async with self.company.misbehaving(_FAULTLESS), connect_gateway(self.url) as client:
             if not quiet:
                 err.print(f"At {self.url}, with the company at {self.company.url}.", style="dim")
             results = [judge(observed) async for observed in observe(tasks, client, self.company, quiet)]
@@ -48,7 +48,7 @@ class Elsewhere:
             )
 
 
-def elsewhere(url: str, company: str, database: Path | None) -> Elsewhere | None:
+def stack_elsewhere(url: str, company: str, database: Path | None) -> Elsewhere | None:
     """Where the tasks are to go; None for a stack of the demo's own."""
     if not url and not company and database is None:
         return None

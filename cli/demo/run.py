@@ -36,7 +36,7 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
     events: list[Event] = []
     for said in task.turns:
         saying = _say(said, views[-1].id if views else None, client, quiet)
-        view, happened = await _within_bound(saying, said)
+        view, happened = await _limit_time(saying, said)
         views.append(view)
         events += happened
         pictures.append(company.books())
@@ -46,7 +46,7 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
     return Observed(task, tuple(views), before, waiting, pictures[-1], time.monotonic() - began, tuple(events))
 
 
-async def _within_bound(saying: Coroutine[None, None, Turn], said: DemoTurn) -> Turn:
+async def _limit_time(saying: Coroutine[None, None, Turn], said: DemoTurn) -> Turn:
     try:
         async with asyncio.timeout(TURN_SECONDS):
             return await saying

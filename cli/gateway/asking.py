@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import Complaint, give_up
-from cli.gateway.client import GATEWAY_HELP, GatewayClient, connected
+from cli.gateway.client import GATEWAY_HELP, GatewayClient, connect_gateway
 from cli.gateway.messages import Speaker
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
@@ -18,20 +18,20 @@ Gateway = Annotated[str, typer.Option("--url", help=GATEWAY_HELP, envvar="PURPLE
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
 
-def asked(url: str, ask: Callable[[GatewayClient], Awaitable[JsonObject]]) -> JsonObject:
+def ask_gateway(url: str, ask: Callable[[GatewayClient], Awaitable[JsonObject]]) -> JsonObject:
     """The gateway's answer; what is to be complained about ends the command with one sentence."""
 
-    async def answered() -> JsonObject:
-        async with connected(url) as client:
+    async def answer() -> JsonObject:
+        async with connect_gateway(url) as client:
             return await ask(client)
 
     try:
-        return asyncio.run(answered())
+        return asyncio.run(answer())
     except Complaint as complaint:
         give_up(complaint)
 
 
-def said_by(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
+def speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
     """The claim of who speaks, as it stands in a request's body; whoever runs the command, if no name is given."""
     speaker = Speaker(name or os.environ.get("USER", "cli"), (role.value,), levels)
     return {"metadata": {"principal": speaker.as_json()}}

@@ -138,7 +138,7 @@ class GatewayClient:
                 yield line
 
     async def _rpc(self, method: str, params: JsonObject) -> JsonObject:
-        body = dumps({"jsonrpc": "2.0", "id": "cli", "method": method, "params": self._said(params)})
+        body = dumps({"jsonrpc": "2.0", "id": "cli", "method": method, "params": self._without_claims_of_keyed(params)})
         try:
             answer = await self._http.post(
                 f"{self.url}/", content=body, headers={"Content-Type": "application/json"}, timeout=TIMEOUT
@@ -148,7 +148,7 @@ class GatewayClient:
         return _result(method, answer)
 
     async def _rest(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        content = None if body is None else dumps(self._said(body))
+        content = None if body is None else dumps(self._without_claims_of_keyed(body))
         headers = {"Content-Type": "application/json"}
         try:
             answer = await self._http.request(
@@ -158,7 +158,7 @@ class GatewayClient:
             raise self._unreachable(error) from error
         return _object(method, path, answer)
 
-    def _said(self, body: Json) -> Json:
+    def _without_claims_of_keyed(self, body: Json) -> Json:
         return _without_claims(body) if self._keyed else body
 
     def _unreachable(self, error: httpx.TransportError) -> Complaint:
@@ -167,7 +167,7 @@ class GatewayClient:
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncIterator[GatewayClient]:
+async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     """A client that sends the API key in ``PURPLE_API_KEY``, where one is set. No URL: the stack that runs here."""
     key = os.environ.get(API_KEY, "")
     async with httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"} if key else None) as http:

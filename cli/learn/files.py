@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, asked, said_by
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, speaker_claim
 from cli.gateway.client import GatewayClient
-from cli.indented import indented
+from cli.indented import indent_json
 from cli.send import DEFAULT_URL
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -33,7 +33,7 @@ def export(
 
       purple learn export ./learned
     """
-    found = asked(url, lambda client: client.learning_files("export", said_by(name))).get("files")
+    found = ask_gateway(url, lambda client: client.learning_files("export", speaker_claim(name))).get("files")
     files = found if isinstance(found, dict) else {}
     known: JsonObject = {
         name: files[name] for name in map(str, LearningFile) if name in files
@@ -41,7 +41,7 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, content in known.items():
-            (folder / file_name).write_text(indented(content) + "\n", encoding="utf-8")
+            (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
     except OSError as error:
         give_up(Complaint(f"{folder} cannot be written: {error.strerror}."))
     sizes: JsonObject = {file_name: _size(content) for file_name, content in known.items()}
@@ -71,11 +71,11 @@ def bring(
       purple learn import ./learned
     """
     contents = [piece for file, content in _contents(folder).items() for piece in pieces(file, content)]
-    checked = [_brought(url, name, file, content, dry_run=True) for file, content in contents]
+    checked = [_import_file(url, name, file, content, dry_run=True) for file, content in contents]
     refused = any(report.get("problems") for report in checked)
     reports = checked
     if not (refused or dry_run):
-        reports = [_brought(url, name, file, content, dry_run=False) for file, content in contents]
+        reports = [_import_file(url, name, file, content, dry_run=False) for file, content in contents]
         refused = any(report.get("problems") for report in reports)
     _say(reports, refused, as_json)
     if refused:
@@ -103,14 +103,14 @@ def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]
     return [(file, {"entities": rows[first : first + _PIECE]}) for first in range(0, len(rows), _PIECE)]
 
 
-def _brought(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
-    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **said_by(name)}
+def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
+    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **speaker_claim(name)}
 
     async def ask(client: GatewayClient) -> JsonObject:
         return await client.learning_files("import", body)
 
     with err.status(f"{'Checking' if dry_run else 'Importing'} {file.value} ..."):
-        return asked(url, ask)
+        return ask_gateway(url, ask)
 
 
 def _say(reports: list[JsonObject], refused: bool, as_json: bool) -> None:

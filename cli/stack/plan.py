@@ -63,11 +63,11 @@ class StackPorts:
     executors: tuple[int, ...]
 
     @staticmethod
-    def needed(executors: int) -> int:
+    def count_needed(executors: int) -> int:
         return 4 + executors
 
     @classmethod
-    def of(cls, free: tuple[int, ...]) -> "StackPorts":
+    def from_free(cls, free: tuple[int, ...]) -> "StackPorts":
         return cls(planner=free[0], company=free[1], policy=free[2], learner=free[3], executors=free[4:])
 
 
@@ -133,28 +133,28 @@ def _credentials(options: StackOptions) -> dict[str, str]:
     return {name: value for name, value in options.environ.items() if name.startswith(ENV_PREFIX)}
 
 
-def _bound(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
+def _with_address(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
     return {**base, "HOST": HOST, "PORT": str(port), **more}
 
 
 def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
-    return ProcessSpec("policy", ("services.policy",), url_of(port), stops=3, environ=_bound(base, port))
+    return ProcessSpec("policy", ("services.policy",), url_of(port), stops=3, environ=_with_address(base, port))
 
 
 def _learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
     """Facts are found by the same model as everything else, unless the caller says otherwise."""
-    environ = _bound({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
+    environ = _with_address({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
     environ |= _archive(options) | ({} if environ["LEARN_KNOWLEDGE"] == "off" else _model(options, ports))
     return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
 
 
 def _planner(port: int, base: Mapping[str, str]) -> ProcessSpec:
-    return ProcessSpec("planner", ("services.planner",), url_of(port), stops=3, environ=_bound(base, port))
+    return ProcessSpec("planner", ("services.planner",), url_of(port), stops=3, environ=_with_address(base, port))
 
 
 def _company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
     faults = {"ALLOW_FAULTS": "true"} if options.company_faults else {}
-    environ = _bound(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
+    environ = _with_address(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
     return ProcessSpec("company", ("examples.company",), url_of(port), stops=4, ready_path="/health", environ=environ)
 
 
@@ -182,7 +182,7 @@ def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mappi
     port = ports.executors[number]
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
     environ = (
-        _bound(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
+        _with_address(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
         | _model(options, ports)
         | _brainos(options)
         | _tools(options, ports)
@@ -197,7 +197,7 @@ def _assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     """Nobody but this machine reaches it. It starts and ends its simulators itself, and its model is a real one."""
     port = options.assessor_port
     model = {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
-    environ = {**_bound(base, port, AUTHENTICATION="off"), **model}
+    environ = {**_with_address(base, port, AUTHENTICATION="off"), **model}
     return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cli.console import Complaint
-from cli.indented import indented
+from cli.indented import indent_json
 from cli.stack.plan import StackOptions, default_tenant_file
 from shared.domain.exact_json import loads_object
 
@@ -59,5 +59,5 @@ def _write_record(options: StackOptions, word: str) -> Path:
         raise Complaint(f"{before} cannot be read: {error}") from error
     if word:
         options.folder.mkdir(parents=True, exist_ok=True)
-        record.write_text(indented({**content, "unruled_writes": word}) + "\n", "utf-8")
+        record.write_text(indent_json({**content, "unruled_writes": word}) + "\n", "utf-8")
     return record

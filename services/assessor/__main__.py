@@ -16,11 +16,11 @@ from services.assessor.checking import check
 from services.assessor.core.days.generation import DIFFICULTIES
 from services.assessor.generating import write_days
 from services.assessor.settings import AssessorSettings, GreenAgentConfig, older_names
-from shared.infra.counted_app import counted
+from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refused
-from shared.infra.traced_app import traced
+from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 from shared.ports.simulated_world import SimulatorFailed
 
@@ -37,9 +37,9 @@ def main(arguments: Sequence[str]) -> int:
         with tracing(settings, "assessor") as tracer:
             app = build(settings, tracer=tracer)
             configure_logging("assessor", settings.log_level, settings.log_format)
-            serve_until_stopped(traced(counted(app, "assessor"), tracer), settings.host, settings.port)
+            serve_until_stopped(trace_requests(count_requests(app, "assessor"), tracer), settings.host, settings.port)
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     return 0
 
 
@@ -53,7 +53,7 @@ def _check(arguments: Sequence[str]) -> int:
         config = read_settings(GreenAgentConfig, **{**older_names(), **given})
         return asyncio.run(check(config, options.scenario))
     except (CannotStart, SimulatorFailed) as problem:
-        return refused(problem)
+        return refuse_start(problem)
 
 
 def _days(arguments: Sequence[str]) -> int:
@@ -66,7 +66,7 @@ def _days(arguments: Sequence[str]) -> int:
     try:
         return write_days(options.scenarios_dir, options.seed, options.count, options.difficulty)
     except OSError as problem:
-        return refused(problem)
+        return refuse_start(problem)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,7 +15,7 @@ from services.executor.bootstrap import carry_out_turns, show_tools
 from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.infra.tracing import tracing
 from shared.ports.store import StoreUnavailable
 
@@ -41,9 +41,9 @@ def main(arguments: list[str]) -> int:
         with tracing(settings, "executor") as tracer:
             uvloop.run(carry_out_turns(settings, tracer=tracer))
     except (CannotStart, BadTenantFile, VolatileRedis) as problem:
-        return refused(problem)
+        return refuse_start(problem)
     except StoreUnavailable as error:
-        return refused(CannotStart(f"REDIS_URL cannot be used: {error}"))
+        return refuse_start(CannotStart(f"REDIS_URL cannot be used: {error}"))
     return 0
 
 

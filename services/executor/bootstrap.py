@@ -32,16 +32,16 @@ from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
-from services.executor.core.budget.budget import Ceilings
-from services.executor.core.budget.tariff import NANO, Tariff
+from services.executor.core.budget.budget import Ceilings, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.session.answer_rules import AnswerRules
-from services.executor.core.session.context import Limits, Ports
+from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Bounds
-from services.executor.core.tools.paginate_walk import ListBounds
+from services.executor.core.states.validity import refuse_bad_files
+from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.turn.runner import RunsTurns
-from services.executor.core.turn.worker import Worker
+from services.executor.core.turn.walk import walk
+from services.executor.core.turn.worker import Execute, Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
@@ -51,6 +51,7 @@ from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
+from shared.domain.model_price import NANO
 from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
 from shared.infra.late_model import ClosableModel, LateModel
@@ -62,7 +63,7 @@ from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.tracing import NO_TRACER, Tracer
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Execute], RunsTurns]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
@@ -86,6 +87,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
         ceilings=_ceilings(settings),
         file_characters=settings.file_characters,
     )
+    refuse_bad_files()
     policy = HttpPolicy(settings.policy_url, tracer=tracer)
     model, brainos = _model(settings, tracer), _brainos(settings)
     metrics = Metrics("executor")
@@ -108,7 +110,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
             ports = ports._replace(sandbox=sandbox, made=making, tracer=TimedTracer(tracer, metrics))
             archive, memories = settings.archive(), settings.session_archive()
             ports = ports._replace(files=_files(settings))
-            carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts()), metrics))
+            carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts(), walk), metrics))
             await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
     finally:
         await redis.aclose()

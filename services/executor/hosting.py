@@ -27,7 +27,7 @@ from services.executor.core.turn.reaper import Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import ArchiveNews, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
-from services.executor.entrypoints.errands import keep_importing
+from services.executor.entrypoints.file_requests import keep_importing
 from services.executor.entrypoints.gauges import ExecutorGauges
 from services.executor.entrypoints.heartbeat_thread import beats_in_thread
 from services.executor.entrypoints.http import Circuits, health_app
@@ -37,12 +37,12 @@ from services.executor.entrypoints.upkeep_loop import SWEEP_SECONDS, UpkeepPlan,
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import SessionSlots
 from services.executor.settings import RunSettings
-from shared.infra.errands import Errands
 from shared.infra.installation import Installation
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
+from shared.infra.rpc import RpcQueue
 from shared.infra.side_server import QuietServer, side_server
 from shared.infra.tenant_stops import TenantStops
 from shared.infra.wakes import ArqWakes
@@ -127,7 +127,7 @@ async def _serve(
         listening = group.create_task(queue.main())
         archiving = group.create_task(keep_archived(archiver, news))
         evicting = group.create_task(keep_idle_away(evictor, settings.session_idle_seconds))
-        importing = group.create_task(keep_importing(Errands(state, "executor"), RedisLearned(state)))
+        importing = group.create_task(keep_importing(RpcQueue(state, "executor"), RedisLearned(state)))
         await stop.wait()
         await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting, importing)
 

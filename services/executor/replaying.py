@@ -6,13 +6,15 @@ import sys
 from collections.abc import Sequence
 
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.replay.replay import CannotReplay, Replayed, replay
+from services.executor.core.replay.course import Replayed
+from services.executor.core.replay.replay import CannotReplay, replay
 from services.executor.core.session.context import Limits
+from services.executor.core.turn.walk import walk
 from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, format_report, parse_arguments
 from shared.contracts.archive import read_archived
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.ports.archive import ArchiveUnavailable
 
 
@@ -26,7 +28,7 @@ def show_replay(arguments: Sequence[str]) -> int:
     try:
         done = asyncio.run(_replay_task(wanted))
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
         sys.stderr.write(f"{wanted.task_id} cannot be replayed: {error}\n")
         return CANNOT
@@ -44,4 +46,4 @@ async def _replay_task(wanted: WantedTask) -> Replayed:
     task = read_archived(content)
     if (task.record.tenant, task.record.task_id) != (wanted.tenant, wanted.task_id):
         raise CannotReplay("what lies in its place in the archive is another task")
-    return await replay(task, Limits(), load_prompts())
+    return await replay(task, Limits(), load_prompts(), walk)

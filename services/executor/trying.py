@@ -21,7 +21,7 @@ from shared.infra.guard import Guard
 from shared.infra.host_list import HostList
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
-from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 
@@ -45,7 +45,7 @@ def try_connections(arguments: Sequence[str]) -> int:
     try:
         source, tried = asyncio.run(_try_connections(wanted, read_settings(TryingSettings)))
     except (CannotStart, BadTenantFile) as problem:
-        return refused(problem)
+        return refuse_start(problem)
     except (StoreUnavailable, BadRecord, OSError, ValueError) as error:
         sys.stderr.write(f"The record of tenant {wanted.tenant} cannot be read: {error}\n")
         return CANNOT

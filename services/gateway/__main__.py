@@ -16,8 +16,8 @@ from services.gateway.settings import GatewaySettings
 from shared.infra.logged_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refused
-from shared.infra.traced_app import traced
+from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 
 gc.freeze()
@@ -36,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = read_settings(GatewaySettings, **given)
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     configure_logging("gateway", settings.log_level, settings.log_format)
     if settings.profile == "production" and not settings.purple_agent_card_url:
         log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
     leaving = leaving_of(settings)
     with tracing(settings, "gateway") as tracer:
-        app = traced(LoggedApp(build(settings, leaving, tracer)), tracer)
+        app = trace_requests(LoggedApp(build(settings, leaving, tracer)), tracer)
         serve_until_stopped(app, settings.host, settings.port, leaving)
     return 0
 

@@ -1,7 +1,7 @@
 """Where ports and adapters meet."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
 from time import monotonic
@@ -29,7 +29,6 @@ from services.gateway.features.assessments.store import RedisAssessments
 from services.gateway.features.audit.routes import AuditEndpoints
 from services.gateway.features.audit.service import AuditService
 from services.gateway.features.audit.store import ArchivedAudit, RedisAudit
-from services.gateway.features.console.context import ConsoleServices
 from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
 from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.dead_letters.store import RedisDeadLetters
@@ -50,6 +49,7 @@ from services.gateway.features.memory.store import RedisForgets, RedisMemories
 from services.gateway.features.records.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.features.records.routes import RecordEndpoints
 from services.gateway.features.records.service import Addresses, RecordService
+from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, CountedTasks, SheddingTasks, traced_tasks
 from services.gateway.features.tasks.listing import TaskListService
@@ -69,13 +69,12 @@ from services.gateway.features.tenants.store import RedisSpending, RedisTenants
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.openapi.document import DescribedApp
+from services.gateway.parts.model import BuildPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     IdentityWiring,
     MetricsWiring,
     WebhookWiring,
-    console_routes,
-    mcp_side,
     message_files,
     noticing,
     participation,
@@ -84,6 +83,7 @@ from shared.domain.outgoing import operators_reach
 from shared.infra.counted_app import CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import Live
+from shared.infra.parts import PartGroup
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
@@ -151,13 +151,14 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
 
     lists = TaskListService(RedisTaskLists(state))
     inbox = ApprovalService(RedisApprovals(state), desk, _now)
-    mcp = mcp_side(settings, desk, lists, inbox, identity)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         telling = noticing(push, state, live, settings.card_url, _now)
-        serving = mcp.open() if mcp else nullcontext()
-        async with live, doorway.open(), push.open(settings.model_notice), telling, counting.open(), serving:
+        delivering = push.open(settings.model_notice)
+        async with live, doorway.open(), delivering, telling, counting.open(), AsyncExitStack() as opened:
+            for part in optional:
+                await opened.enter_async_context(part.open())
             yield
         await state.aclose()
         await queue.aclose()
@@ -197,14 +198,25 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     app.include_router(AuditEndpoints(audit, identity).routes())
     measured = AssessmentService(RedisAssessments(state))
     app.include_router(AssessmentEndpoints(measured, identity, face.max_body).routes())
-    stories, webhooks = RedisStories(state), WebhookService(desk, push.book)
-    spending = RedisSpending(state)
-    desks = ConsoleServices(
-        desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit, measured
+    services = FeatureServices(
+        tasks=desk,
+        lists=lists,
+        approvals=inbox,
+        tenants=tenants,
+        statistics=statistics,
+        spending=RedisSpending(state),
+        stories=RedisStories(state),
+        webhooks=WebhookService(desk, push.book),
+        dead_letters=clerk,
+        memory=memory,
+        audit=audit,
+        assessments=measured,
     )
-    if mcp:
-        app.router.routes.append(mcp.route)
-    app.router.routes.extend(console_routes(desks, state, identity, settings, _now))
+    host = PartHost(settings, state, identity, services, _now)
+    group = PartGroup[BuildPart]("gateway")
+    optional = [group.load(name)(host) for name in settings.gateway_parts]
+    for part in optional:
+        app.router.routes.extend(part.routes)
     return app
 
 

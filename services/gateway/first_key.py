@@ -13,7 +13,7 @@ from services.gateway.features.identity.api_keys import HasOperator, MadeKey, Wi
 from services.gateway.features.identity.store import RedisKeyring
 from shared.domain.words import Role
 from shared.infra.redis import RedisUrl, connect
-from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.ports.store import StoreUnavailable
 
 FIRST_KEY = "first-key"
@@ -36,7 +36,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
             first_key(read_settings(KeySettings).redis_url, options.tenant, options.principal, options.again)
         )
     except (CannotStart, StoreUnavailable) as problem:
-        return refused(problem)
+        return refuse_start(problem)
     except HasOperator as problem:
         sys.stderr.write(f"{problem}\n")
         return _REFUSED

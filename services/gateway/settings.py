@@ -19,6 +19,7 @@ from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
+from shared.infra.parts import PartGroup, PartNames
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.tracing_settings import TracingSettings
 
@@ -202,11 +203,17 @@ class GatewaySettings(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
     )
     model_notice: str = Field(default="", description="what is said about the model on the card and in answers")
-    mcp_server: bool = Field(
-        default=False, description="whether tasks and approvals are also served as tools over MCP, at /mcp"
+    gateway_parts: PartNames = Field(
+        default=("console",),
+        description="the optional parts that are loaded: console, mcp (tasks and approvals as tools over MCP, at /mcp)",
     )
     a2a_streaming: Literal["on", "off"] = Field(default="on", description="whether streams are offered")
     a2a_extended_card: Literal["on", "off"] = Field(default="on", description="whether the extended card is offered")
+
+    @field_validator("gateway_parts")
+    @classmethod
+    def _are_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return PartGroup[object]("gateway").check(value)
 
     @model_validator(mode="after")
     def _name_authentication(self) -> Self:

@@ -6,24 +6,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import httpx
 from redis.asyncio import Redis
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
 
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.dispatcher import NoticeLoop
 from services.gateway.features.approvals.notices import Notifier
-from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import EnvironmentReferences, NoPosts, RedisApprovals, RedisNotices
-from services.gateway.features.console.context import ConsoleContext, ConsoleServices, Glance
-from services.gateway.features.console.pages import ConsoleAssets, Pages
-from services.gateway.features.console.routes import console
-from services.gateway.features.console.sessions import Gate
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop
 from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
@@ -34,12 +25,9 @@ from services.gateway.features.identity.middleware import Watch
 from services.gateway.features.identity.model import Identity, RateMeter
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
-from services.gateway.features.identity.store import RedisSignIns
 from services.gateway.features.identity.throttle import Strictness, networks_in
 from services.gateway.features.identity.tokens import Expected, JwtIdentity
 from services.gateway.features.participation.service import ParticipationService, PermittedWorlds
-from services.gateway.features.tasks.listing import TaskListService
-from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
@@ -54,12 +42,9 @@ from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage, metrics_app
 from shared.infra.participations import RedisParticipations
 from shared.infra.sealed import Seal
-from shared.infra.side_server import served_beside
+from shared.infra.side_server import serve_beside
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tasks import Tasks, Wakes
-
-if TYPE_CHECKING:
-    from services.gateway.mcp_server.server import McpSide
 
 
 class MetricsWiring:
@@ -70,7 +55,7 @@ class MetricsWiring:
 
     def open(self) -> AbstractAsyncContextManager[None]:
         """Show them meanwhile, on ``METRICS_PORT``."""
-        return served_beside(metrics_app(self._page), self._host, self._port)
+        return serve_beside(metrics_app(self._page), self._host, self._port)
 
 
 class IdentityWiring:
@@ -193,34 +178,3 @@ def participation(
 def message_files(settings: GatewaySettings) -> MessageFiles:
     reach = files_reach(settings.files_allowed_hosts, loopback=settings.profile == "embedded")
     return MessageFiles(settings.file_archive(), reach, settings.files_per_message, settings.file_bytes)
-
-
-def console_routes(
-    desks: ConsoleServices, state: Redis, identity: Identity, settings: GatewaySettings, clock: Callable[[], datetime]
-) -> list[BaseRoute]:
-    assets = ConsoleAssets()
-    room = ConsoleContext(
-        desks=desks,
-        gate=Gate(identity, RedisSignIns(state)),
-        pages=Pages(assets, settings.model_notice, clock),
-        glance=Glance(desks.approvals, desks.lists, desks.statistics, clock),
-        secure=settings.card_url.startswith("https://"),
-        trusted=networks_in(settings.trusted_proxies),
-    )
-    return [Route("/console", _home), Mount("/console", console(room, assets))]
-
-
-def mcp_side(
-    settings: GatewaySettings, desk: TaskService, lists: TaskListService, approvals: ApprovalService, identity: Identity
-) -> "McpSide | None":
-    """The MCP server, where it is switched on: its SDK is loaded there alone."""
-    if not settings.mcp_server:
-        return None
-    from services.gateway.mcp_server.server import McpServices, McpSide
-
-    return McpSide(McpServices(desk, lists, approvals, identity, settings.model_notice))
-
-
-async def _home(_: Request) -> Response:
-    """A relative place: behind a proxy nobody knows here what the outside calls us."""
-    return RedirectResponse("/console/", 307)

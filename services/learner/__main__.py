@@ -13,7 +13,7 @@ from services.learner.bootstrap import learn
 from services.learner.settings import LearnerSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.infra.tracing import tracing
 from shared.ports.store import StoreUnavailable
 
@@ -33,9 +33,9 @@ def main(arguments: Sequence[str] = ()) -> int:
         with tracing(settings, "learner") as tracer:
             uvloop.run(learn(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:
-        return refused(problem)
+        return refuse_start(problem)
     except StoreUnavailable as error:
-        return refused(CannotStart(f"REDIS_URL cannot be used: {error}"))
+        return refuse_start(CannotStart(f"REDIS_URL cannot be used: {error}"))
     return 0
 
 

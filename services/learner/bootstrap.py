@@ -15,8 +15,8 @@ from services.learner.core.learner import Learner
 from services.learner.entrypoints.gauges import LearnerGauges
 from services.learner.entrypoints.http import health_app
 from services.learner.entrypoints.loops import consume, keep_share
-from services.learner.rooms.files import file_room
-from services.learner.rooms.memory import memory_room
+from services.learner.file_jobs import build_file_jobs
+from services.learner.memory_jobs import build_memory_jobs
 from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage
@@ -44,8 +44,8 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds, beside=REMEMBERING)
     learner = Learner(outcomes, RedisMemory(redis), tracer)
     metrics = Metrics("learner")
-    memory = memory_room(settings, redis, owner, settings.lease_seconds, learner, metrics)
-    files = file_room(settings, redis, owner)
+    memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)
+    files = build_file_jobs(settings, redis, owner)
     page = MetricsPage(metrics, (LearnerGauges(learner, memory),))
     server = side_server(health_app(outcomes, learner, files.seeding, memory, page), settings.host, settings.port)
     every = settings.lease_seconds / 3

@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from services.learner.core.report.prepared import Prepared, prepare_training
 from services.learner.core.report.report import REPORTS_PREFIX, BadReport, Report, as_json, read_report
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
-from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.starting import CannotStart, read_settings, refuse_start
 
 REPORT = "report"
 _REFUSED = 1
@@ -42,7 +42,7 @@ def report_command(arguments: Sequence[str]) -> int:
     try:
         found = _in_files(options.files) if options.files else asyncio.run(_in_bucket(options.bucket, options.most))
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     except (BucketUnavailable, OSError) as problem:
         return _complain(str(problem))
     if not found.reports:

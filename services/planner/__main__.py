@@ -9,11 +9,11 @@ gc.disable()  # whatever is imported stays: looking for garbage in it costs a si
 
 from services.planner.bootstrap import build
 from services.planner.settings import PlannerSettings
-from shared.infra.counted_app import counted
+from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refused
-from shared.infra.traced_app import traced
+from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 
 gc.freeze()
@@ -26,10 +26,12 @@ def main() -> int:
     try:
         settings = read_settings(PlannerSettings, **({"planner_allow_faults": True} if options.allow_faults else {}))
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     configure_logging("planner", settings.log_level, settings.log_format)
     with tracing(settings, "planner") as tracer:
-        serve_until_stopped(traced(counted(build(settings), "planner"), tracer), settings.host, settings.port)
+        serve_until_stopped(
+            trace_requests(count_requests(build(settings), "planner"), tracer), settings.host, settings.port
+        )
     return 0
 
 

@@ -17,8 +17,8 @@ from shared.infra.main_server import serve_until_stopped
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refused
-from shared.infra.traced_app import traced
+from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 
 gc.freeze()
@@ -33,14 +33,14 @@ def main(arguments: list[str]) -> int:
         return _backtest(arguments[1:])
     if arguments:
         known = "check and backtest are commands, HOST and PORT are variables"
-        return refused(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
+        return refuse_start(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
     try:
         settings = read_settings(PolicySettings)
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     configure_logging("policy", settings.log_level, settings.log_format)
     with tracing(settings, "policy") as tracer:
-        serve_until_stopped(traced(_build_counted(settings), tracer), settings.host, settings.port)
+        serve_until_stopped(trace_requests(_build_counted(settings), tracer), settings.host, settings.port)
     return 0
 
 
@@ -55,9 +55,9 @@ def _backtest(arguments: list[str]) -> int:
     try:
         archive = read_settings(ArchiveSettings).archive()
     except CannotStart as problem:
-        return refused(problem)
+        return refuse_start(problem)
     if archive is None:
-        return refused(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
+        return refuse_start(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
     return backtest(arguments, archive)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
-from shared.infra.counted_app import counted
+from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, read_settings, refused
-from shared.infra.traced_app import traced
+from shared.infra.starting import CannotStart, read_settings, refuse_start
+from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 
 
@@ -23,10 +23,12 @@ def main(arguments: Sequence[str]) -> int:
         )
         app = build(settings)
     except (CannotStart, OSError) as problem:
-        return refused(problem)
+        return refuse_start(problem)
     configure_logging("simulator", settings.log_level, settings.log_format)
     with tracing(settings, "simulator") as tracer:
-        serve_until_stopped(traced(counted(app, "simulator"), tracer), settings.host, settings.port, websockets=True)
+        serve_until_stopped(
+            trace_requests(count_requests(app, "simulator"), tracer), settings.host, settings.port, websockets=True
+        )
     return 0
 
 

@@ -38,7 +38,7 @@ class Confirmed(Contract):
     verdict_hash: str
 
 
-class Confirmation(Contract):
+class ConfirmationStep(Contract):
     """Which of several confirmations is asked for: the ``number``-th, counted from 1, ``of`` so many."""
 
     about: str
@@ -67,7 +67,7 @@ class Approval(Contract):
     deadline: datetime
     status: ApprovalStatus = ApprovalStatus.WAITING
     decisions: tuple[Decision, ...] = ()
-    confirmation: Confirmation | None = None
+    confirmation: ConfirmationStep | None = None
     grounds: Grounds = Grounds()
     ladder: tuple[Rung, ...] = ()
     escalations: tuple[Escalation, ...] = ()

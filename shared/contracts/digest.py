@@ -14,10 +14,10 @@ from typing import NamedTuple
 from shared.contracts.case import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
-from shared.domain.cases import judged
+from shared.domain.cases import judge_outcome
 from shared.domain.keywords import keywords
 from shared.domain.quality import Formula
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy, WriteStatus
 
 NO_PULL = "-"
@@ -66,38 +66,38 @@ def digest_of(outcome: TaskOutcome) -> Digest:
         return NO_DIGEST
     case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
     counted = f"{reward_units(outcome.quality)} {case.outcome} {round(at.timestamp() * 1000)} {at.date()}"
-    header = f"{_quoted(outcome.tenant)} {_pull(outcome)} {counted} {outcome.event_id}"
+    header = f"{_quote_name(outcome.tenant)} {_pull(outcome)} {counted} {outcome.event_id}"
     return Digest(header, "" if outcome.dry_run else case.model_dump_json())
 
 
 def case_of(outcome: TaskOutcome) -> CaseEntry:
     """The case without anything that the privacy guard marks, whoever sent the event."""
-    summary = redacted(outcome.summary)
+    summary = redact_text(outcome.summary)
     return CaseEntry(
         case_id=outcome.event_id,
         session_id=outcome.session_id,
         task_id=outcome.task_id,
         summary=summary[:_SUMMARY],
         keywords=keywords(summary),
-        outcome=judged(outcome.state, outcome.quality),
+        outcome=judge_outcome(outcome.state, outcome.quality),
         quality=outcome.quality,
         formula=_formula(outcome),
         parts=_parts(outcome),
-        worked=_notes(_worked(outcome)),
-        failed=_notes(_failed(outcome)),
+        worked=_notes(_success_lines(outcome)),
+        failed=_notes(_failure_lines(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
-        strategy=_carried_by(outcome),
+        strategy=_effective_strategy(outcome),
         at=outcome.ended_at,
     )
 
 
 def _pull(outcome: TaskOutcome) -> str:
-    return f"{outcome.strategy}:{_quoted(outcome.process_type)}" if outcome.strategy_applied else NO_PULL
+    return f"{outcome.strategy}:{_quote_name(outcome.process_type)}" if outcome.strategy_applied else NO_PULL
 
 
 @lru_cache(maxsize=1_024)  # the same few tenants and kinds, over and over
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return dumps(name).replace(" ", r"\u0020")
 
 
@@ -117,12 +117,12 @@ def _parts(outcome: TaskOutcome) -> dict[str, float]:
     return parts
 
 
-def _carried_by(outcome: TaskOutcome) -> Strategy:
+def _effective_strategy(outcome: TaskOutcome) -> Strategy:
     """The strategy that did the work: fsm, where the chosen one could not be applied."""
     return Strategy.FSM if outcome.details.get("strategy_fell_back") else outcome.strategy
 
 
-def _worked(outcome: TaskOutcome) -> Iterator[str]:
+def _success_lines(outcome: TaskOutcome) -> Iterator[str]:
     verified = outcome.writes.get(WriteStatus.VERIFIED, 0)
     if verified:
         yield f"writes verified: {verified}"
@@ -131,7 +131,7 @@ def _worked(outcome: TaskOutcome) -> Iterator[str]:
     yield from outcome.worked
 
 
-def _failed(outcome: TaskOutcome) -> Iterator[str]:
+def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
     if outcome.reason:
         yield outcome.reason
     for status, count in sorted(outcome.writes.items()):
@@ -148,7 +148,7 @@ def _notes(said: Iterator[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)  # the same few names of tools, over and over
 def _note(text: str) -> str:
-    return redacted(text)[:_SAID]
+    return redact_text(text)[:_SAID]
 
 
 @lru_cache(maxsize=256)

@@ -35,10 +35,10 @@ def is_rising(ladder: tuple[Rung, ...]) -> bool:
     return all(before < after for before, after in pairwise(ranks))
 
 
-def above(ladder: tuple[Rung, ...], level: str | None) -> tuple[Rung, ...]:
+def rungs_above(ladder: tuple[Rung, ...], level: str | None) -> tuple[Rung, ...]:
     """The rungs that come after a level, which need not be one of them."""
     return tuple(rung for rung in ladder if level is None or Level.parse(rung.level) > Level.parse(level))
 
 
-def rung_of(ladder: tuple[Rung, ...], level: str | None) -> Rung | None:
+def find_rung(ladder: tuple[Rung, ...], level: str | None) -> Rung | None:
     return next((rung for rung in ladder if rung.level == level), None)

@@ -18,7 +18,7 @@ class LearningFile(StrEnum):
     STATISTICS = "statistics.json"
 
 
-class FileErrand(Contract):
+class FileRequest(Contract):
     """A file to be imported into a tenant's memory. ``dry_run``: only say what would become of it."""
 
     tenant: str

@@ -58,5 +58,5 @@ class MadeTool(Contract):
             return number >= len(self.arguments)
         return number == len(self.arguments)
 
-    def removed(self, at: datetime, by: str) -> "MadeTool":
+    def copy_as_removed(self, at: datetime, by: str) -> "MadeTool":
         return self.model_copy(update={"code": "", "cases": (), "removed_at": at, "removed_by": by})

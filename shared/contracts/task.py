@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.base import Contract
+from shared.contracts.participation import AssessedTurn
 from shared.domain.words import Dialect, Role, TaskState
 
 

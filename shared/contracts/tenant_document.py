@@ -37,9 +37,9 @@ def read_record(document: JsonObject) -> TenantRecord:
     """The record, the rules of each policy sorted by their kind. Raises ``BadRecord``."""
     strange = list(_strange(document, TenantRecord, ""))
     try:
-        record = TenantRecord.model_validate(_sorted(document))
+        record = TenantRecord.model_validate(_sort_policies(document))
     except ValidationError as error:
-        raise BadRecord([*strange, *_told(error)]) from None
+        raise BadRecord([*strange, *_field_problems(error)]) from None
     if problems := [*strange, *_twice(record), *_urls(record)]:
         raise BadRecord(problems)
     return record
@@ -66,14 +66,14 @@ def _notices_beyond_walls(record: TenantRecord, tenant: str) -> Iterator[FieldPr
                 yield FieldProblem(f"notices.{place}.{name}", wall)
 
 
-def _sorted(document: JsonObject) -> JsonObject:
+def _sort_policies(document: JsonObject) -> JsonObject:
     policies = document.get("policies")
     if not isinstance(policies, list):
         return document
     return {**document, "policies": [sorted_document(one) if isinstance(one, dict) else one for one in policies]}
 
 
-def _told(error: ValidationError) -> Iterator[FieldProblem]:
+def _field_problems(error: ValidationError) -> Iterator[FieldProblem]:
     for one in error.errors(include_url=False, include_input=False):
         where = ".".join(str(part) for part in one["loc"]) or "the document"
         yield FieldProblem(where, one["msg"].removeprefix("Value error, "))

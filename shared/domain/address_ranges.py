@@ -23,7 +23,7 @@ class Range(StrEnum):
 
 def range_of(address: Address) -> Range:
     """The range of an address; of one that carries an IPv4 address, the range of that one unless it is public."""
-    inner = _carried(address) if isinstance(address, IPv6Address) else None
+    inner = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
     inside = range_of(inner) if inner else Range.PUBLIC
     if inside is not Range.PUBLIC:
         return inside
@@ -49,7 +49,7 @@ def _by_library(address: Address) -> Range:
     return Range.PUBLIC if public else Range.RESERVED
 
 
-def _carried(address: IPv6Address) -> IPv4Address | None:
+def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address in the last bytes, where networks translate or tunnel to it."""
     if address in _MAPPED or address in _NAT64 or _is_isatap(address):
         return IPv4Address(int(address) & 0xFFFFFFFF)

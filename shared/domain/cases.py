@@ -47,14 +47,14 @@ class Case(Protocol):
 C = TypeVar("C", bound=Case)
 
 
-def judged(state: TaskState, quality: float) -> CaseOutcome:
+def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
     """What an ended task counts as."""
     if state is TaskState.FAILED or quality < _POOR:
         return CaseOutcome.FAILURE
     return CaseOutcome.PARTIAL if quality < _GOOD or state is TaskState.CANCELED else CaseOutcome.SUCCESS
 
 
-def pruned(log: Sequence[C], now: datetime) -> list[C]:
+def prune_log(log: Sequence[C], now: datetime) -> list[C]:
     """The log without context rot: poor failures, what is older than 72 hours, and failures that repeat each other.
 
     If that would take more than 70 % of it, the better half is kept instead, and never fewer than three.

@@ -21,7 +21,7 @@ def is_long(turns: Sequence[Said], most: int) -> bool:
     return len(turns) > most or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
 
 
-def concatenated(turns: Sequence[Said]) -> str:
+def concatenate_turns(turns: Sequence[Said]) -> str:
     """The beginning of each turn, the words shared out evenly; at most 200 words.
 
     Where there are too many turns for that, the newest are told. A summary of earlier ones comes first and keeps half.

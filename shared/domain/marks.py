@@ -92,13 +92,13 @@ _LEAST = 4  # characters of a password that is taken for one
 def marks(text: str) -> tuple[Mark, ...]:
     """What is marked in a text, in order, no two overlapping."""
     found: list[Mark] = []
-    for mark in sorted(_found(text), key=lambda mark: (mark.start, -mark.end)):
+    for mark in sorted(_find_marks(text), key=lambda mark: (mark.start, -mark.end)):
         if not found or mark.start >= found[-1].end:
             found.append(mark)
     return tuple(found)
 
 
-def marked(text: str) -> dict[str, MarkKind]:
+def marked_values(text: str) -> dict[str, MarkKind]:
     """The marked values of a text with their kinds, in the order of their appearance."""
     values: dict[str, MarkKind] = {}
     for mark in marks(text):
@@ -106,7 +106,7 @@ def marked(text: str) -> dict[str, MarkKind]:
     return values
 
 
-def _found(text: str) -> Iterator[Mark]:
+def _find_marks(text: str) -> Iterator[Mark]:
     lowered = text.lower()
     if _DIGITS.search(text):
         yield from _numbers(text)

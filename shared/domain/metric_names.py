@@ -81,7 +81,7 @@ SESSIONS_WAITING = _gauge(
 SESSIONS_PUT_OFF = _gauge(
     "purple_sessions_put_off",
     Shown.QUEUE,
-    "Sessions with work that waits for a later moment: a retry, a seat of their tenant, the end of a stop.",
+    "Sessions with work that waits for a later moment: a retry, a slot of their tenant, the end of a stop.",
 )
 OLDEST_WAITING = _gauge(
     "purple_oldest_waiting_seconds",

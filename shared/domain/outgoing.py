@@ -24,7 +24,7 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
-class Rule(StrEnum):
+class OutgoingRule(StrEnum):
     """Which rule refused."""
 
     SPELLING = "spelling"
@@ -39,7 +39,7 @@ class Rule(StrEnum):
 class Refused(Exception):
     """An address that may not be called. The message continues "the URL ..." and tells nothing about a network."""
 
-    def __init__(self, rule: Rule, message: str) -> None:
+    def __init__(self, rule: OutgoingRule, message: str) -> None:
         super().__init__(message)
         self.rule, self.message = rule, message
 
@@ -99,13 +99,13 @@ def operators_reach(allowed_hosts: Collection[str]) -> Reach:
 
 def check_url(url: str, reach: Reach) -> Target:
     """What a URL leads to, if it may be called as far as its text tells; raises ``Refused``."""
-    found = _matched(url)
+    found = _match_url(url)
     target = _target(found["scheme"].lower(), found["host"].lower(), found["port"])
     if target.scheme not in reach.schemes:
-        raise Refused(Rule.SCHEME, f"must be an {' or '.join(sorted(reach.schemes))} URL")
+        raise Refused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(reach.schemes))} URL")
     rest = found["rest"] or ""
     if "#" in rest or ("?" in rest and not reach.queries):
-        raise Refused(Rule.QUERY, f"must have no {'' if reach.queries else 'query or '}fragment")
+        raise Refused(OutgoingRule.QUERY, f"must have no {'' if reach.queries else 'query or '}fragment")
     check_target(target, reach)
     return target
 
@@ -118,7 +118,7 @@ def check_target(target: Target, reach: Reach) -> None:
     elif not _is_opened(target, reach):
         _check_name(target, reach)
     if not (target.port in WEB_PORTS or _is_opened(target, reach) or _networks(reach)):
-        raise Refused(Rule.PORT, f"has port {target.port}, which is none of the web's{_hint(reach)}")
+        raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_hint(reach)}")
 
 
 def check_address(address: Address, target: Target, reach: Reach) -> None:
@@ -130,13 +130,13 @@ def check_address(address: Address, target: Target, reach: Reach) -> None:
         raise unreachable(target, reach)
     if kind is Range.PUBLIC:
         raise _not_listed(target, reach)
-    raise Refused(Rule.ADDRESS, f"leads to a {kind.value} address{_hint(reach)}")
+    raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_hint(reach)}")
 
 
 def unreachable(target: Target, reach: Reach) -> Refused:
     """The same words for a name that does not exist and for one that leads inside: they shall not differ."""
     hint = "" if _names(target, reach) else _hint(reach)
-    return Refused(Rule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
+    return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
 
 def _opens(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
@@ -161,7 +161,7 @@ def _is_opened(target: Target, reach: Reach) -> bool:
 
 def _check_name(target: Target, reach: Reach) -> None:
     if _is_localhost(target.host):
-        raise Refused(Rule.ADDRESS, f"leads to a loopback address{_hint(reach)}")
+        raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_hint(reach)}")
     if not (reach.public or _networks(reach)):
         raise _not_listed(target, reach)
 
@@ -186,21 +186,21 @@ def _is_localhost(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
 
 
-def _matched(url: str) -> re.Match[str]:
+def _match_url(url: str) -> re.Match[str]:
     if len(url) > MAX_URL:
-        raise Refused(Rule.SPELLING, f"must have at most {MAX_URL} characters")
+        raise Refused(OutgoingRule.SPELLING, f"must have at most {MAX_URL} characters")
     if not url.isprintable() or not url.isascii() or " " in url or "\\" in url:
-        raise Refused(Rule.SPELLING, "must be a plain URL without spaces, backslashes or control characters")
+        raise Refused(OutgoingRule.SPELLING, "must be a plain URL without spaces, backslashes or control characters")
     found = _URL.fullmatch(url)
     if found is None:
-        raise Refused(Rule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user")
+        raise Refused(OutgoingRule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user")
     return found
 
 
 def _target(scheme: str, host: str, port: str | None) -> Target:
     number = int(port) if port is not None else _PORT_OF.get(scheme, 1)
     if not 0 < number < 65536:
-        raise Refused(Rule.PORT, "must have a port from 1 to 65535")
+        raise Refused(OutgoingRule.PORT, "must have a port from 1 to 65535")
     return Target(scheme, _host(host), number)
 
 
@@ -210,7 +210,9 @@ def _host(host: str) -> str:
     if bare != host or _NUMBER.fullmatch(bare.rpartition(".")[2]):
         return _plain_address(bare, six=bare != host)
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
-        raise Refused(Rule.HOST, "must have a host name of letters, digits and hyphens, without a dot at its end")
+        raise Refused(
+            OutgoingRule.HOST, "must have a host name of letters, digits and hyphens, without a dot at its end"
+        )
     return host
 
 
@@ -220,7 +222,7 @@ def _plain_address(written: str, *, six: bool) -> str:
     except ValueError:
         address = None
     if address is None or (address.version == 6) is not six or (not six and str(address) != written):
-        raise Refused(Rule.HOST, "must spell an address as four decimal numbers, or as IPv6 in brackets")
+        raise Refused(OutgoingRule.HOST, "must spell an address as four decimal numbers, or as IPv6 in brackets")
     return str(address)
 
 
@@ -253,7 +255,7 @@ def _with_port(host: str, port: int) -> str:
 
 
 def _not_listed(target: Target, reach: Reach) -> Refused:
-    return Refused(Rule.NOT_LISTED, f"host {target.host!r} is not allowed here{_hint(reach)}")
+    return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_hint(reach)}")
 
 
 def _hint(reach: Reach) -> str:

@@ -65,7 +65,7 @@ def quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
     """The score of a run. An exact-match answer of a completed task scores 1.0, whatever the formula."""
     if evidence.exact_match and evidence.state is TaskState.COMPLETED:
         return Score(1.0, formula, {"exact_match": 1.0})
-    parts = _signals(evidence) if formula is Formula.SIGNALS else _weighted(evidence)
+    parts = _signals(evidence) if formula is Formula.SIGNALS else _weigh_parts(evidence)
     told = {name: round(part, 4) for name, part in parts.items() if part}
     return Score(round(min(1.0, max(0.0, sum(told.values()))), 4), formula, told)
 
@@ -90,7 +90,7 @@ def _signals(evidence: Evidence) -> dict[str, float]:
     }
 
 
-def _weighted(evidence: Evidence) -> dict[str, float]:
+def _weigh_parts(evidence: Evidence) -> dict[str, float]:
     """``0.35 answer + 0.35 tools + 0.30 policy`` (seeds 002 and 003): its answer part does look at length."""
     expected = max(_ENOUGH_WORDS, evidence.task_words)
     answer = min(1.0, evidence.answer_words / expected)

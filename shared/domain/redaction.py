@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import MarkKind, marked
+from shared.domain.marks import MarkKind, marked_values
 
 T = TypeVar("T")
 NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
@@ -18,9 +18,9 @@ _LABELLED = re.compile(
 )
 
 
-def redacted(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
+def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
     """The text with a word such as ``[card]`` for everything that is marked in it, and for the ``known`` values."""
-    values = {**marked(text), **known}
+    values = {**marked_values(text), **known}
     found = {value: kind for value, kind in values.items() if value in text}
     return literals(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
 
@@ -33,25 +33,25 @@ def literals(values: Iterable[str]) -> re.Pattern[str]:
 
 def without_marks(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
     """JSON-like data with every marked text in it redacted; a password also where only its field's name tells."""
-    return cast(T, _without(value, known))
+    return cast(T, _redact_value(value, known))
 
 
-def _without(value: object, known: Mapping[str, MarkKind]) -> object:
+def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
     match value:
         case str():
-            return redacted(value, known)
+            return redact_text(value, known)
         case bool() | None | float():
             return value
         case int():
-            return redacted(str(value)) if marked(str(value)) else value
+            return redact_text(str(value)) if marked_values(str(value)) else value
         case dict():  # before what has to be asked of a class by its registry
             return {key: _field(str(key), inner, known) for key, inner in value.items()}
         case list():
-            return [_without(inner, known) for inner in value]
+            return [_redact_value(inner, known) for inner in value]
         case Mapping():
             return {key: _field(str(key), inner, known) for key, inner in value.items()}
         case tuple() if type(value) is tuple:
-            return tuple(_without(inner, known) for inner in value)
+            return tuple(_redact_value(inner, known) for inner in value)
         case _:
             return value
 
@@ -59,7 +59,7 @@ def _without(value: object, known: Mapping[str, MarkKind]) -> object:
 def _field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:
     if isinstance(value, str) and value and _LABELLED.search(name):
         return f"[{MarkKind.PASSWORD}]"
-    return _without(value, known)
+    return _redact_value(value, known)
 
 
 def _literal(value: str) -> str:

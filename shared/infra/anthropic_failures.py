@@ -50,7 +50,7 @@ class Invalid(ModelUnavailable):
 
 def status_failure(model: str, error: anthropic.APIStatusError) -> ModelUnavailable:
     """What an answer other than 2xx means, in words of ours; the endpoint's own are in the log."""
-    said, status = _said(error.body), error.status_code
+    said, status = _reason_in(error.body), error.status_code
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
         return Absent(f"the endpoint has no model {model}")
@@ -87,7 +87,7 @@ def feature_named(said: str, without: Set[Feature]) -> Feature | None:
     return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(said)), None)
 
 
-def _said(body: object) -> str:
+def _reason_in(body: object) -> str:
     """The endpoint's own words, bounded; never headers, which may hold a key."""
     return (_words(body) or "no reason given")[:300]
 

@@ -21,7 +21,7 @@ from shared.infra.anthropic_failures import (
 )
 from shared.infra.anthropic_reply import read_reply
 from shared.infra.anthropic_request import Feature, encode_request
-from shared.infra.patiently import patiently
+from shared.infra.patiently import retry_patiently
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -76,7 +76,9 @@ class AnthropicModel(Model):
         )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        return await patiently(lambda: self._complete(request), (Unreached,), self._limits.pauses, _PATIENCE_SECONDS)
+        return await retry_patiently(
+            lambda: self._complete(request), (Unreached,), self._limits.pauses, _PATIENCE_SECONDS
+        )
 
     async def close(self) -> None:
         await self._client.close()
@@ -144,7 +146,7 @@ class AnthropicModel(Model):
             raise ModelUnavailable(f"the model {model} could not be asked ({type(error).__name__})") from error
 
     def _note(self, model: str, request: ModelRequest) -> None:
-        span = self._tracer.here()
+        span = self._tracer.current_span()
         if span.is_recording:
             span.rename(names.CHAT.format(model=model))
             span.note({names.REQUEST_MODEL: model, names.MAX_TOKENS: request.max_tokens, names.PROVIDER: "anthropic"})

@@ -18,12 +18,12 @@ class EncryptedArchive(Archive):
 
     @override
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        await self._inner.put(tenant, task_id, await asyncio.to_thread(self._closed, content))
+        await self._inner.put(tenant, task_id, await asyncio.to_thread(self._encrypt, content))
 
     @override
     async def get(self, tenant: str, task_id: str) -> bytes | None:
         closed = await self._inner.get(tenant, task_id)
-        return None if closed is None else await asyncio.to_thread(self._opened, closed)
+        return None if closed is None else await asyncio.to_thread(self._decrypt, closed)
 
     @override
     async def list(self, tenant: str) -> tuple[str, ...]:
@@ -33,10 +33,10 @@ class EncryptedArchive(Archive):
     async def delete(self, tenant: str, task_id: str) -> bool:
         return await self._inner.delete(tenant, task_id)
 
-    def _closed(self, content: bytes) -> bytes:
+    def _encrypt(self, content: bytes) -> bytes:
         return self._box.encrypt(zlib.compress(content))
 
-    def _opened(self, closed: bytes) -> bytes:
+    def _decrypt(self, closed: bytes) -> bytes:
         try:
             return zlib.decompress(self._box.decrypt(closed))
         except (InvalidToken, zlib.error) as error:

@@ -12,20 +12,20 @@ def folder_url(folder: Path) -> str:
 
 def key_of(folder: Path) -> str:
     """The key of that stack's archive, made now if there is none. Two who make one at once get the same."""
-    return _kept(folder / "archive.key")
+    return _read_or_make_key(folder / "archive.key")
 
 
 def webhook_secret_of(folder: Path) -> str:
     """What that stack signs webhooks with, made in the same way."""
-    return _kept(folder / "webhook.key")
+    return _read_or_make_key(folder / "webhook.key")
 
 
 def assessment_key_of(folder: Path) -> str:
     """What that stack keeps the keys to assessed worlds under, made in the same way."""
-    return _kept(folder / "assessment.key")
+    return _read_or_make_key(folder / "assessment.key")
 
 
-def _kept(path: Path) -> str:
+def _read_or_make_key(path: Path) -> str:
     if not path.exists():
         _make(path)
     return path.read_text().strip()

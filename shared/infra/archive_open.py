@@ -57,17 +57,17 @@ class ArchiveSettings(BaseSettings):
 
     def archive(self) -> Archive | None:
         """The archive of ended tasks, or None where none was named. Talks to nobody yet."""
-        return self._at(self.archive_url)
+        return self._open_archive(self.archive_url)
 
     def session_archive(self) -> Archive | None:
         """The archive of what idle sessions remember, in a part of its own beside the tenants' tasks."""
-        return self._at(f"{self.archive_url.rstrip('/')}/sessions")
+        return self._open_archive(f"{self.archive_url.rstrip('/')}/sessions")
 
     def file_archive(self) -> Archive | None:
         """The archive of the files that come with messages, by the hashes of their contents."""
-        return self._at(f"{self.archive_url.rstrip('/')}/files")
+        return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
-    def _at(self, address: str) -> Archive | None:
+    def _open_archive(self, address: str) -> Archive | None:
         return EncryptedArchive(_plain(address), _keys(self.archive_key)) if self.archive_url else None
 
 

@@ -31,14 +31,14 @@ class S3Archive(Archive):
 
     @override
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        await _asked(lambda: self._client.put_object(**self._at(tenant, task_id), Body=content))
+        await _call_bucket(lambda: self._client.put_object(**self._object_address(tenant, task_id), Body=content))
 
     @override
     async def get(self, tenant: str, task_id: str) -> bytes | None:
         def read() -> bytes:
-            return cast(_Body, self._client.get_object(**self._at(tenant, task_id))["Body"]).read()
+            return cast(_Body, self._client.get_object(**self._object_address(tenant, task_id))["Body"]).read()
 
-        return await _asked_for(read)
+        return await _call_or_miss(read)
 
     @override
     async def list(self, tenant: str) -> tuple[str, ...]:
@@ -48,29 +48,29 @@ class S3Archive(Archive):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=stem)
             return [str(item["Key"]).removeprefix(stem) for page in pages for item in page.get("Contents", ())]
 
-        found = await _asked(read)
+        found = await _call_bucket(read)
         return tuple(sorted(task_id for name in found if (task_id := task_id_of(name)) is not None))
 
     @override
     async def delete(self, tenant: str, task_id: str) -> bool:
-        at = self._at(tenant, task_id)
-        if await _asked_for(lambda: bool(self._client.head_object(**at))) is None:
+        at = self._object_address(tenant, task_id)
+        if await _call_or_miss(lambda: bool(self._client.head_object(**at))) is None:
             return False
-        await _asked(lambda: self._client.delete_object(**at))
+        await _call_bucket(lambda: self._client.delete_object(**at))
         return True
 
-    def _at(self, tenant: str, task_id: str) -> dict[str, str]:
+    def _object_address(self, tenant: str, task_id: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": f"{self._prefix}{tenant_name(tenant)}/{task_name(task_id)}"}
 
 
-async def _asked(call: Callable[[], T]) -> T:
+async def _call_bucket(call: Callable[[], T]) -> T:
     try:
         return await asyncio.to_thread(call)
     except (BotoCoreError, ClientError) as error:
         raise ArchiveUnavailable(f"the archive's bucket cannot be used: {type(error).__name__}: {error}") from error
 
 
-async def _asked_for(call: Callable[[], T]) -> T | None:
+async def _call_or_miss(call: Callable[[], T]) -> T | None:
     """The same; None where the thing asked for is not there."""
 
     def unless_missing() -> T | None:
@@ -81,4 +81,4 @@ async def _asked_for(call: Callable[[], T]) -> T | None:
                 return None
             raise
 
-    return await _asked(unless_missing)
+    return await _call_bucket(unless_missing)

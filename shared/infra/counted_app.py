@@ -29,10 +29,10 @@ class CountedApp:
             return await (await self._page.answer(Request(scope)))(scope, receive, send)
         if scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
-        return await _Exchange(self._meter, scope).through(self._app, receive, send)
+        return await _Exchange(self._meter, scope).run(self._app, receive, send)
 
 
-def counted(app: ASGIApp, service: str) -> CountedApp:
+def count_requests(app: ASGIApp, service: str) -> CountedApp:
     """For a service that counts nothing but its requests."""
     metrics = Metrics(service)
     return CountedApp(app, metrics, MetricsPage(metrics))
@@ -46,7 +46,7 @@ class _Exchange:
         self._began, self._took = perf_counter(), 0.0
         self._status, self._streams = 500, False
 
-    async def through(self, app: ASGIApp, receive: Receive, send: Send) -> None:
+    async def run(self, app: ASGIApp, receive: Receive, send: Send) -> None:
         self._meter.add(names.HTTP_OPEN, 1)
         try:
             await app(self._scope, receive, self._noting(send))

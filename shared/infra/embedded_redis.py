@@ -56,7 +56,7 @@ def _from_wheel() -> str | None:
     return str(program) if program.is_file() else None
 
 
-def _locked(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -164,7 +164,7 @@ class EmbeddedRedis:
         held = self._directory / "lock"
         held.touch(_OWNERS_FILE)
         with held.open("ab") as file:
-            while not _locked(file.fileno()):
+            while not _try_lock(file.fileno()):
                 if time.monotonic() > until:
                     raise NoRedisServer(
                         f"Another server keeps its data in {self._directory}: stop it first, or use another folder."

@@ -71,13 +71,13 @@ class Feed:
     async def close(self) -> None:
         await self._stack.aclose()
 
-    async def after(self, stream_id: str) -> list[Row]:
+    async def events_after(self, stream_id: str) -> list[Row]:
         """The next events after that one, as soon as there are any. Raises ``EventsLost``."""
         while True:
             bell = self._bell
             await self._read_on(stream_id)
             reads = self._reads
-            rows = self._known(stream_id)
+            rows = self._rows_after(stream_id)
             if rows is None:
                 rows = await self._read(self._stream, stream_id)
             if rows:
@@ -134,7 +134,7 @@ class Feed:
         for row in rows:
             self._append(row)
 
-    def _known(self, stream_id: str) -> list[Row] | None:
+    def _rows_after(self, stream_id: str) -> list[Row] | None:
         """The rows after that id; None if not all of them are in memory."""
         place = place_of(stream_id)
         if place < place_of(self._since):

@@ -49,7 +49,7 @@ class Guard:
         """Refuse a URL that is about to be asked for; raises ``Refused``. Queries are the caller's own by then."""
         check_url(url, self.reach._replace(queries=True))
 
-    async def connected(
+    async def connect_to(
         self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
     ) -> Stream:
         """The first of the host's addresses that answers.
@@ -71,14 +71,14 @@ class Guard:
     async def addresses(self, target: Target) -> Sequence[str]:
         """At least one address, all of them permitted; raises ``Refused``. One that is not spoils them all."""
         check_target(target, self.reach)
-        found = await self._found(target)
+        found = await self._resolve(target)
         if not found:
             raise unreachable(target, self.reach)
         for address in found:
             check_address(ip_address(address), target, self.reach)
         return sorted(found, key=lambda address: ":" in address)
 
-    async def _found(self, target: Target) -> Sequence[str]:
+    async def _resolve(self, target: Target) -> Sequence[str]:
         if is_address(target.host):
             return (target.host,)
         try:

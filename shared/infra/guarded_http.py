@@ -8,7 +8,7 @@ import httpx
 from httpcore import SOCKET_OPTION
 from typing_extensions import override
 
-from shared.domain.outgoing import Refused, Rule, Target
+from shared.domain.outgoing import OutgoingRule, Refused, Target
 from shared.infra.guard import Guard
 
 _SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
@@ -21,7 +21,7 @@ class RefusedConnection(httpx.ConnectError):
 
     def __init__(self, refused: Refused, request: httpx.Request) -> None:
         super().__init__(f"the URL {refused.message}", request=request)
-        self.rule: Rule = refused.rule
+        self.rule: OutgoingRule = refused.rule
 
 
 def guarded_client(
@@ -78,7 +78,7 @@ class _Backend(httpcore.AsyncNetworkBackend):
             return await self._plain.connect_tcp(address, port, seconds, local_address, socket_options)
 
         try:
-            return await self._guard.connected(Target(_SCHEME, host, port), timeout, connect)
+            return await self._guard.connect_to(Target(_SCHEME, host, port), timeout, connect)
         except TimeoutError as error:
             raise httpcore.ConnectTimeout("no connection in time") from error
 

@@ -12,9 +12,9 @@ def _split(given: object) -> object:
     return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
 
 
-def _checked(entries: tuple[str, ...]) -> tuple[str, ...]:
+def _check_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
     reach_entries(entries)
     return entries
 
 
-HostList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_checked)]
+HostList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_check_entries)]

@@ -25,7 +25,7 @@ THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest
 APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
 TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its last use
 FAILING_SECONDS = 30 * DAY  # how long it is shown that a tenant's webhook failed, after its last failure
-ERRAND_SECONDS = 300  # how long the answer to an errand is kept for whoever asked
+RPC_REPLY_SECONDS = 300  # how long the answer to a request between services is kept for whoever asked
 CONSOLE_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
 ASSESSMENT_SECONDS = 90 * DAY  # how long an assessment is kept for the console
 REFUSED_SECONDS = 300  # how long refused sign-ins of an address are counted
@@ -247,7 +247,7 @@ OTHER_KINDS = (
         "seats",
         "executor",
         "short",
-        "of a tenant with a cap, sorted sets of sessions: running (score: end of the seat, ms), queue (since when)",
+        "of a tenant with a cap, sorted sets of sessions: running (score: end of the slot, ms), queue (since when)",
     ),
     KeyKind("translated", "executor", "short", "a prose policy as rules, by the hash of its text and tools"),
     KeyKind(
@@ -263,7 +263,7 @@ OTHER_KINDS = (
         "sorted set of requests to forget that are open; score: when to look at it next (ms)",
     ),
     KeyKind("errands", "gateway, learner", "short", "list of what a service is asked to do: id, newline, what"),
-    KeyKind("errand", "executor, learner", "short", "the answer to an errand"),
+    KeyKind("errand", "executor, learner", "short", "the answer to a request between services"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
     KeyKind("probe", "all", "short", "written by whoever asks whether the server takes writes"),
     KeyKind(
@@ -381,7 +381,7 @@ def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "
     return ListStems(f"{stem}:of:{_q(owner)}:", f"{stem}:all:", f"{stem}:in:{_q(session_id)}:")
 
 
-def listed(tenant: str, owner: str, session_id: str, task_id: str) -> str:
+def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
     """Where a task is listed, as the scripts read it from its record."""
     stems = list_stems(partition_of(tenant, session_id), tenant, owner, session_id)
     member = pack(EndedMember(tenant, session_id, task_id))
@@ -526,12 +526,12 @@ def api_keys_of(tenant: str) -> str:
     return f"pa:keys:{_q(tenant)}"
 
 
-def errands_key(doer: str) -> str:
+def rpc_queue_key(doer: str) -> str:
     return f"pa:errands:{_q(doer)}"
 
 
-def errand_key(errand_id: str) -> str:
-    return f"pa:errand:{_q(errand_id)}"
+def rpc_reply_key(request_id: str) -> str:
+    return f"pa:errand:{_q(request_id)}"
 
 
 def failing_key(tenant: str) -> str:
@@ -571,15 +571,15 @@ def spend_key(tenant: str, day: str) -> str:
     return f"pa:spend:{_q(tenant)}:{day}"
 
 
-class SeatKeys(NamedTuple):
+class SlotKeys(NamedTuple):
     running: str
     queue: str
 
 
-def seat_keys(tenant: str) -> SeatKeys:
-    """Which sessions of a tenant are worked on, over all executors, and which wait for a seat: one slot."""
+def slot_keys(tenant: str) -> SlotKeys:
+    """Which sessions of a tenant are worked on, over all executors, and which wait for one, in one slot of Redis."""
     stem = f"pa:seats:{{{_q(tenant)}}}"
-    return SeatKeys(f"{stem}:running", f"{stem}:queue")
+    return SlotKeys(f"{stem}:running", f"{stem}:queue")
 
 
 def translated_key(tenant: str, key: str) -> str:

@@ -35,7 +35,7 @@ async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, Json
             LearningFile.CASE_LOG: _cases(cases),
             LearningFile.STRATEGY_BANDIT: _bandit(arms, trends),
             LearningFile.KNOWLEDGE_BASE: {
-                "facts": [_named(fact, "text", "fact") for fact in map(_object, facts) if fact]
+                "facts": [_rename_field(fact, "text", "fact") for fact in map(_object, facts) if fact]
             },
             LearningFile.SYNTHESIZED: {name: _process(_object(row)) for name, row in sorted(processes.items())},
             LearningFile.ENTITIES: _entities(entities, links),
@@ -116,7 +116,7 @@ def _process(template: dict[str, JsonValue]) -> JsonValue:
     }
 
 
-def _named(row: dict[str, JsonValue], name: str, instead: str) -> JsonValue:
+def _rename_field(row: dict[str, JsonValue], name: str, instead: str) -> JsonValue:
     return {instead if key == name else key: value for key, value in row.items() if key != "v"}
 
 

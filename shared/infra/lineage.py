@@ -39,7 +39,7 @@ class Lineage:
         """When the server last came back without having been stopped; None if never. The end of its log may be gone."""
         return _moment(self._crashed_us)
 
-    def heard(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
+    def record_answer(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
         """Take note of what a connection's server said."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
         self._restored_us = max(self._restored_us, restored_us)

@@ -68,20 +68,20 @@ class Live:
         """``hear`` is called with each message; with None where some may have been missed."""
         self._listeners.setdefault(channel, set()).add(hear)
         try:
-            await self._subscribed(channel)
+            await self._subscribe(channel)
             yield
         finally:
             await self._leave(channel, hear)
 
-    async def _subscribed(self, channel: str) -> None:
+    async def _subscribe(self, channel: str) -> None:
         """Return when the server has confirmed: what is published from now on is heard."""
         try:
             async with asyncio.timeout(_CONFIRM_SECONDS):
-                await (await self._asked(channel)).wait()
+                await (await self._request_subscription(channel)).wait()
         except TimeoutError as error:
             raise unavailable(error) from error
 
-    async def _asked(self, channel: str) -> asyncio.Event:
+    async def _request_subscription(self, channel: str) -> asyncio.Event:
         async with self._turn:
             confirmed = self._confirmed.get(channel)
             if confirmed is None:

@@ -65,14 +65,14 @@ class Scripts:
     async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
         parts = [len(keys), *keys, *arguments]
 
-        async def evaluated(again: bool) -> Reply:
+        async def evaluate(again: bool) -> Reply:
             text = source(name, again=again)
             try:
                 return cast(Reply, await self._execute("EVALSHA", digest_of(text), *parts))
             except NoScriptError:  # the server was restarted, or its scripts were flushed
                 return cast(Reply, await self._execute("EVAL", text, *parts))
 
-        return await self._tried(evaluated)
+        return await self._retry(evaluate)
 
     async def run_confirmed(
         self, name: str, keys: Sequence[str], arguments: Iterable[Argument], replicas: int
@@ -80,7 +80,7 @@ class Scripts:
         """The reply, and whether so many replicas had in time what the script wrote."""
         parts = [len(keys), *keys, *arguments]
 
-        async def evaluated(again: bool) -> tuple[Reply, bool]:
+        async def evaluate(again: bool) -> tuple[Reply, bool]:
             text = source(name, again=again)
             reply, had = await self._with_wait(["EVALSHA", digest_of(text), *parts], replicas)
             if isinstance(reply, NoScriptError):
@@ -89,7 +89,7 @@ class Scripts:
                 raise reply
             return reply, isinstance(had, int) and had >= replicas
 
-        return await self._tried(evaluated)
+        return await self._retry(evaluate)
 
     async def run_many(self, name: str, calls: Iterable[Call]) -> list[Reply]:
         """The same script on many sets of keys, in one round trip."""
@@ -103,29 +103,29 @@ class Scripts:
         """Like ``run_many``, but a call that the server refused has its error in place of a reply."""
         rows: list[list[Argument]] = [[len(keys), *keys, *arguments] for keys, arguments in calls]
 
-        async def evaluated(again: bool) -> "list[Reply | ResponseError]":
+        async def evaluate(again: bool) -> "list[Reply | ResponseError]":
             text = source(name, again=again)
-            replies = await self._piped("EVALSHA", digest_of(text), rows)
+            replies = await self._pipeline("EVALSHA", digest_of(text), rows)
             missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-            mended = await self._piped("EVAL", text, [rows[place] for place in missed]) if missed else []
+            mended = await self._pipeline("EVAL", text, [rows[place] for place in missed]) if missed else []
             for place, reply in zip(missed, mended, strict=True):
                 replies[place] = reply
             return replies
 
-        return await self._tried(evaluated)
+        return await self._retry(evaluate)
 
     async def command(self, *words: Argument) -> object:
         """One plain command that may be repeated, with the same errors."""
 
-        async def executed(_: bool) -> object:
+        async def execute(_: bool) -> object:
             return await self._execute(*words)
 
-        return await self._tried(executed)
+        return await self._retry(execute)
 
     async def _execute(self, *words: Argument) -> object:
         return cast(object, await self._redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
 
-    async def _piped(self, word: str, script: str, rows: list[list[Argument]]) -> "list[Reply | ResponseError]":
+    async def _pipeline(self, word: str, script: str, rows: list[list[Argument]]) -> "list[Reply | ResponseError]":
         async with self._redis.pipeline(transaction=False) as pipe:
             for row in rows:
                 pipe.execute_command(word, script, *row)
@@ -137,7 +137,7 @@ class Scripts:
             pipe.execute_command("WAIT", replicas, CONFIRM_MS)
             return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
 
-    async def _tried(self, act: Callable[[bool], Awaitable[T]]) -> T:
+    async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
         """Act, again and again while the failure may pass, telling all but the first that they repeat."""
         until = asyncio.get_running_loop().time() + self._patience
         pause, again = _PAUSE_SECONDS, False

@@ -26,7 +26,7 @@ class Metrics(Meter):
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
         shown = (metric for metric in METRICS if metric.shown.includes(service))
-        self._collectors = {metric.name: _made(metric, self.registry) for metric in shown}
+        self._collectors = {metric.name: _make_collector(metric, self.registry) for metric in shown}
         self._known: dict[str, set[tuple[str, ...]]] = {name: set() for name in self._collectors}
         for metric in METRICS:
             for values in metric.begins_with:
@@ -65,9 +65,9 @@ class Metrics(Meter):
         collector = self._collectors.get(metric.name)
         if collector is None or not metric.labels:
             return collector
-        return collector.labels(*self._bounded(metric, labels))
+        return collector.labels(*self._bounded_labels(metric, labels))
 
-    def _bounded(self, metric: Metric, labels: Mapping[str, str]) -> tuple[str, ...]:
+    def _bounded_labels(self, metric: Metric, labels: Mapping[str, str]) -> tuple[str, ...]:
         """The labels' values, or ``OTHER`` for each of them where the metric has as many series as it may have."""
         known, values = self._known[metric.name], tuple(labels[name] for name in metric.labels)
         if values not in known and len(known) >= MOST_SERIES:
@@ -76,7 +76,7 @@ class Metrics(Meter):
         return values
 
 
-def _made(metric: Metric, registry: CollectorRegistry) -> _Collector:
+def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:
     if metric.kind is Kind.HISTOGRAM:
         return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry)
     return _KINDS[metric.kind](metric.name, metric.help, metric.labels, registry=registry)

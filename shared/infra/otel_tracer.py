@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
-from shared.domain.redaction import HIDDEN, redacted
+from shared.domain.redaction import HIDDEN, redact_text
 from shared.domain.span_names import ERROR_TYPE
 from shared.domain.version import VERSION
 from shared.ports.tracing import Attribute, Span, SpanKind, Tracer
@@ -47,10 +47,10 @@ class OtelSpan(Span):
 
     @override
     def rename(self, name: str) -> None:
-        self._span.update_name(_shown(name))
+        self._span.update_name(_redact_attribute(name))
 
     @override
-    def failed(self, kind: str) -> None:
+    def record_failure(self, kind: str) -> None:
         self._span.set_attribute(ERROR_TYPE, kind)
         self._span.set_status(otel.StatusCode.ERROR)
 
@@ -69,7 +69,7 @@ class OtelTracer(Tracer):
         return self._open(name, kind, _current.get(), ())
 
     @override
-    def continued(
+    def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[OtelSpan]:
         linked = _remote(link).get_span_context()
@@ -77,7 +77,7 @@ class OtelTracer(Tracer):
         return self._open(name, kind, _remote(parent), links)
 
     @override
-    def here(self) -> OtelSpan:
+    def current_span(self) -> OtelSpan:
         return OtelSpan(_current.get())
 
     @override
@@ -90,7 +90,7 @@ class OtelTracer(Tracer):
     @contextmanager
     def _open(self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]) -> Iterator[OtelSpan]:
         within = otel.set_span_in_context(parent, Context())
-        span = self._tracer.start_span(_shown(name), within, _KINDS[kind], links=links)
+        span = self._tracer.start_span(_redact_attribute(name), within, _KINDS[kind], links=links)
         said, ours, token = span.get_span_context(), OtelSpan(span), _current.set(span)
         ids = {"trace_id": otel.format_trace_id(said.trace_id), "span_id": otel.format_span_id(said.span_id)}
         try:
@@ -99,7 +99,7 @@ class OtelTracer(Tracer):
         except _NOT_ERRORS:
             raise
         except BaseException as error:
-            ours.failed(type(error).__name__)
+            ours.record_failure(type(error).__name__)
             raise
         finally:
             _current.reset(token)
@@ -109,15 +109,15 @@ class OtelTracer(Tracer):
 def _sayable(value: Attribute) -> Attribute:
     """Names are given by people, too: what the privacy guard marks stands in no trace (I12)."""
     if isinstance(value, str):
-        return _shown(value)
-    return value if isinstance(value, bool | int | float) else tuple(_shown(one) for one in value)
+        return _redact_attribute(value)
+    return value if isinstance(value, bool | int | float) else tuple(_redact_attribute(one) for one in value)
 
 
-def _shown(text: str) -> str:
-    return redacted(text, hidden) if (hidden := HIDDEN.get()) else _without_marks(text)
+def _redact_attribute(text: str) -> str:
+    return redact_text(text, hidden) if (hidden := HIDDEN.get()) else _without_marks(text)
 
 
-_without_marks = lru_cache(maxsize=4_096)(redacted)  # the same few names, over and over
+_without_marks = lru_cache(maxsize=4_096)(redact_text)  # the same few names, over and over
 
 
 def _remote(traceparent: str | None) -> otel.Span:

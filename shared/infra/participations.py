@@ -7,7 +7,7 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from shared.contracts.assessment.participation import Participation
+from shared.contracts.participation import Participation
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
 from shared.infra.sealed import CannotOpen, Seal
@@ -52,7 +52,7 @@ class RedisParticipations(Participations):
         return begun
 
     @override
-    async def of(self, tenant: str, session_id: str) -> Participation | None:
+    async def find(self, tenant: str, session_id: str) -> Participation | None:
         name = participation_key(tenant, session_id)
         reply = await self._scripts.command("HMGET", name, "json", "turns")
         text, turns = cast("list[str | None]", reply)
@@ -63,7 +63,7 @@ class RedisParticipations(Participations):
     @override
     async def latest(self, tenant: str, caller: str) -> Participation | None:
         session_id = cast("str | None", await self._scripts.command("GET", participant_key(tenant, caller)))
-        found = await self.of(tenant, session_id) if session_id else None
+        found = await self.find(tenant, session_id) if session_id else None
         return found if found and found.caller == caller else None
 
     @override

@@ -10,7 +10,7 @@ PATIENCE = 5.0  # seconds of attempts after which nothing is asked again: who an
 T = TypeVar("T")
 
 
-async def patiently(
+async def retry_patiently(
     ask: Callable[[], Awaitable[T]],
     unless: tuple[type[Exception], ...],
     pauses: tuple[float, ...] = PAUSES,

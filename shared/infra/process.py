@@ -11,7 +11,7 @@ from typing import Literal
 
 import structlog
 
-from shared.domain.redaction import HIDDEN, redacted, without_marks
+from shared.domain.redaction import HIDDEN, redact_text, without_marks
 from shared.domain.secrets_in_text import without_secrets
 
 _PR_SET_PDEATHSIG = 1
@@ -53,7 +53,7 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    last: list[structlog.typing.Processor] = [_without_marks, _naming(service), _rendered(form)]
+    last: list[structlog.typing.Processor] = [_without_marks, _naming(service), _redacting_renderer(form)]
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(least),
@@ -68,9 +68,12 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
     logging.basicConfig(handlers=[handler], level=max(least, logging.WARNING), force=True)
 
 
-def _rendered(form: Literal["json", "text"]) -> structlog.typing.Processor:
+def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Processor:
     """Last of all, so that no credential is left whoever brought it: an error, a library, an address."""
-    json, text = structlog.processors.JSONRenderer(default=_shown), structlog.dev.ConsoleRenderer(colors=False)
+    json, text = (
+        structlog.processors.JSONRenderer(default=_represent_value),
+        structlog.dev.ConsoleRenderer(colors=False),
+    )
 
     def render(logger: structlog.typing.WrappedLogger, name: str, event: structlog.typing.EventDict) -> str:
         line = json(logger, name, event) if form == "json" else text(logger, name, event)
@@ -86,9 +89,9 @@ def _without_marks(
     return without_marks(event, HIDDEN.get())
 
 
-def _shown(value: object) -> str:
+def _represent_value(value: object) -> str:
     """What is no JSON, as text; an error may quote what it was given."""
-    return redacted(repr(value), HIDDEN.get())
+    return redact_text(repr(value), HIDDEN.get())
 
 
 def _naming(service: str) -> structlog.typing.Processor:

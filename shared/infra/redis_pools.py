@@ -60,7 +60,7 @@ class _Following(AbstractConnection):
         await self.send_command("EVAL", source("lineage"), 1, SERVER)
         try:
             said = cast("str | bytes", await self.read_response())
-            self._lineage.heard(*map(int, said.split()))
+            self._lineage.record_answer(*map(int, said.split()))
         except ResponseError as error:
             if self._lineage.problem is None:  # said once: it is asked again with every command
                 log.warning("lineage_unknown", error=str(error))

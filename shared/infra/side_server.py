@@ -21,7 +21,7 @@ def side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
 
 
 @asynccontextmanager
-async def served_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None]:
+async def serve_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None]:
     """Serve it on a port of its own meanwhile; 0: not at all."""
     if not port:
         yield

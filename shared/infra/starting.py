@@ -22,7 +22,7 @@ def read_settings(kind: type[S], **given: object) -> S:
         raise CannotStart(_sentence(error)) from error
 
 
-def refused(problem: Exception) -> int:
+def refuse_start(problem: Exception) -> int:
     """Say why the service does not start; the exit code for it."""
     sys.stderr.write(f"{problem}\n")
     return CANNOT_START

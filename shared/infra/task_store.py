@@ -39,22 +39,22 @@ class TaskStore(Tasks):
         reply = await self._accept(record, turn, dedupe or turn.turn_id, known_as or "")
         if reply[0] in ("other", "ended", "stopped") and fresh_alias:
             await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
-        accepted = await self._accepted(record, turn, reply)
+        accepted = await self._read_acceptance(record, turn, reply)
         if fresh_alias and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
             await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
         if known_as is not None:
             await self._set_alias(accepted.record, known_as)
         return accepted
 
-    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
+    async def find_accepted(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
         tenant, session_id = record.tenant, record.session_id
         seen = await self._command(
             "GET", keys.dedupe_key(tenant, session_id, turn.principal.id, dedupe or turn.turn_id)
         )
         if seen is not None:
-            return await self._accepted(record, turn, ["seen", str(seen)])
+            return await self._read_acceptance(record, turn, ["seen", str(seen)])
         waits = await self._command("HGET", keys.session_keys(tenant, session_id).turns, turn.turn_id)
-        return None if waits is None else await self._accepted(record, turn, ["waits", str(waits)])
+        return None if waits is None else await self._read_acceptance(record, turn, ["waits", str(waits)])
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision, cancel or deadline before the session's inbox; False if the task is unknown or has ended."""
@@ -68,7 +68,7 @@ class TaskStore(Tasks):
     async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
         """The task of that id, or of the newest task known by it."""
         found = await self._resolve(tenant, task_id)
-        return await self._stored(tenant, *found) if found else None
+        return await self._read_record(tenant, *found) if found else None
 
     async def standing(self, tenant: str, task_id: str) -> Standing | None:
         """The task of that id and where its events stand, read in one step."""
@@ -92,7 +92,7 @@ class TaskStore(Tasks):
             raise UnknownTask(task_id)
         async with self._feeds.feed(keys.task_keys(tenant, found[1], found[0]).events) as feed:
             while True:
-                for row in await feed.after(after):
+                for row in await feed.events_after(after):
                     after = row.stream_id
                     yield row
 
@@ -108,19 +108,19 @@ class TaskStore(Tasks):
         arguments += [record.model_dump_json(), record.state.value]
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
         arguments += [keys.EVENTS_KEPT, self._resend_window, known_as, event.model_dump_json()]
-        arguments += [keys.listed(tenant, record.requester.id, session_id, record.task_id)]
+        arguments += [keys.listing_argument(tenant, record.requester.id, session_id, record.task_id)]
         reply = await self._scripts.run("accept", names, arguments)
         return cast(list[str], reply)
 
-    async def _accepted(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
+    async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
         match reply:
             case ["ok", json]:
                 return Accepted(TaskRecord.model_validate_json(json), turn.turn_id, True)
             case ["seen", first]:
                 task_id, turn_id = first.split("\n")
-                return await self._known(record, task_id, turn_id)
+                return await self._known_acceptance(record, task_id, turn_id)
             case ["waits", known]:
-                return await self._known(record, Turn.model_validate_json(known).task_id, turn.turn_id)
+                return await self._known_acceptance(record, Turn.model_validate_json(known).task_id, turn.turn_id)
             case ["ended"]:
                 raise TaskEnded(record.task_id)
             case ["stopped", reason]:
@@ -128,8 +128,8 @@ class TaskStore(Tasks):
             case _:
                 raise SessionBelongsToOther(record.session_id)
 
-    async def _known(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
-        stored = await self._stored(record.tenant, task_id, record.session_id)
+    async def _known_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
+        stored = await self._read_record(record.tenant, task_id, record.session_id)
         return Accepted(stored or record, turn_id, False)
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
@@ -141,7 +141,7 @@ class TaskStore(Tasks):
         if before is None or before == value:
             return False
         task_id, session_id = str(before).split("\n")
-        if await self._stored(record.tenant, task_id, session_id) is not None:
+        if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
         await self._command("SET", name, value)
         return True
@@ -163,7 +163,7 @@ class TaskStore(Tasks):
         found, session_id = str(value).split("\n")
         return found, session_id
 
-    async def _stored(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
+    async def _read_record(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
         json = await self._command("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
         return None if json is None else TaskRecord.model_validate_json(str(json))
 

@@ -22,11 +22,11 @@ class TenantStops:
 
     async def stop(self, tenant: str, reason: str) -> None:
         """Take no more messages, and let the tenant's turns that run stop before their next call."""
-        await self._decree(tenant, " ".join(reason.split()) or "stopped by an operator")
+        await self._set_stop(tenant, " ".join(reason.split()) or "stopped by an operator")
 
     async def resume(self, tenant: str) -> None:
         """Let the tenant's tasks go on."""
-        await self._decree(tenant, "")
+        await self._set_stop(tenant, "")
 
     async def reason(self, tenant: str) -> str | None:
         """Why the tenant is stopped; None if it is not."""
@@ -41,8 +41,8 @@ class TenantStops:
             await self._tell(tenant, row)
         return len(news)
 
-    async def _decree(self, tenant: str, reason: str) -> None:
-        await self._tell(tenant, str(await self._scripts.run("decree", [keys.STOPS], [tenant, reason])))
+    async def _set_stop(self, tenant: str, reason: str) -> None:
+        await self._tell(tenant, str(await self._scripts.run("set_stop", [keys.STOPS], [tenant, reason])))
 
     async def _tell(self, tenant: str, row: str) -> None:
         arguments: list[Argument] = [row, keys.members_of(tenant), keys.LIFTED_SECONDS]

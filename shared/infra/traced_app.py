@@ -11,7 +11,7 @@ _PROBES = frozenset({"/health", "/ready", "/metrics"})
 _KNOWN = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 
-def traced(app: ASGIApp, tracer: Tracer) -> ASGIApp:
+def trace_requests(app: ASGIApp, tracer: Tracer) -> ASGIApp:
     """The application itself where nobody looks; else the same, with a span for each request that is no probe."""
     return TracedApp(app, tracer) if tracer.is_on else app
 
@@ -27,7 +27,7 @@ class TracedApp:
         if scope["type"] != "http" or scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
         method = _method(scope)
-        with self._tracer.continued(method, SpanKind.SERVER, _traceparent(scope)) as span:
+        with self._tracer.continue_trace(method, SpanKind.SERVER, _traceparent(scope)) as span:
             span.note({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
 
             async def noting(message: Message) -> None:
@@ -56,7 +56,7 @@ def _traceparent(scope: Scope) -> str | None:
 def _note_status(span: Span, status: int) -> None:
     span.note({names.HTTP_STATUS: status})
     if status >= 500:
-        span.failed(str(status))
+        span.record_failure(str(status))
 
 
 def _note_route(span: Span, method: str, scope: MutableMapping[str, object]) -> None:

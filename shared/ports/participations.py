@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from shared.contracts.assessment.participation import Participation
+from shared.contracts.participation import Participation
 
 
 class Beginning(NamedTuple):
@@ -35,7 +35,7 @@ class Participations(Protocol):
         """
         ...
 
-    async def of(self, tenant: str, session_id: str) -> Participation | None: ...
+    async def find(self, tenant: str, session_id: str) -> Participation | None: ...
 
     async def latest(self, tenant: str, caller: str) -> Participation | None:
         """Of all that the caller has begun and that run still, the one begun last."""

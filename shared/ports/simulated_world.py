@@ -16,7 +16,7 @@ from shared.contracts.ues.simulation import (
     EventList,
     EventSummary,
     KeyMade,
-    ScenarioLoaded,
+    ScenarioImport,
     SimulatorEvent,
     Started,
     TimeState,
@@ -99,7 +99,7 @@ class Simulation(Protocol):
 class Scenarios(Protocol):
     async def import_full(
         self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False
-    ) -> ScenarioLoaded: ...
+    ) -> ScenarioImport: ...
 
 
 class Keys(Protocol):

@@ -60,7 +60,7 @@ class Tasks(Protocol):
         """
         ...
 
-    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
+    async def find_accepted(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
         """What ``accept`` would give again for a message that it has taken; None for another. Stores nothing."""
         ...
 

@@ -36,7 +36,7 @@ class Span(Protocol):
 
     def rename(self, name: str) -> None: ...
 
-    def failed(self, kind: str) -> None:
+    def record_failure(self, kind: str) -> None:
         """It did not do what it was for; ``kind`` is an error's type or status, never its words."""
         ...
 
@@ -51,7 +51,7 @@ class Tracer(Protocol):
         """A span within the current one, and current itself while it is open. An error that leaves it marks it."""
         ...
 
-    def continued(
+    def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[Span]:
         """A span within one of another process, by its ``traceparent``; the first of a trace without a usable one.
@@ -60,7 +60,7 @@ class Tracer(Protocol):
         """
         ...
 
-    def here(self) -> Span:
+    def current_span(self) -> Span:
         """The current span."""
         ...
 
@@ -90,7 +90,7 @@ class NoSpan(Span, AbstractContextManager["NoSpan"]):
         return
 
     @override
-    def failed(self, kind: str) -> None:
+    def record_failure(self, kind: str) -> None:
         return
 
     @override
@@ -120,11 +120,11 @@ class NoTracer(Tracer):
         return _NO_SPAN
 
     @override
-    def continued(self, name: str, kind: SpanKind, parent: str | None, link: str | None = None) -> NoSpan:
+    def continue_trace(self, name: str, kind: SpanKind, parent: str | None, link: str | None = None) -> NoSpan:
         return _NO_SPAN
 
     @override
-    def here(self) -> NoSpan:
+    def current_span(self) -> NoSpan:
         return _NO_SPAN
 
     @override

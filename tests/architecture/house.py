@@ -1,6 +1,6 @@
 """How large and how tangled the code is, each figure with its target: ``make house``.
 
-Nothing here fails a build: ``make check`` holds what must hold, and this says how far the rest is from its target.
+``make check`` holds what must hold; test_house.py holds what is reached; the rest is how far it is from its target.
 """
 
 import ast
@@ -17,6 +17,7 @@ from tests.architecture.names import ROOT, offenders
 
 MEASURED = ("services/simulator", "services/assessor", "services/planner", "tools", "examples")
 PRODUCT = ("services", "shared", "cli")
+LONGEST_CHAIN = 12  # files of one service, each importing the next
 SERVICES = ("gateway", "executor", "policy", "learner", "planner", "simulator", "assessor")
 
 
@@ -50,17 +51,23 @@ def rows() -> list[Row]:
         Row("names that break the lint", str(sum(offenders(ROOT).values())), "0"),
         Row("classes that share their name", f"{100 * shared_names(_files((*PRODUCT, *MEASURED))):.1f} %", "2 %"),
     ]
-    for service in SERVICES:
-        package = f"services.{service}"
+    for package in ("shared", *(f"services.{service}" for service in SERVICES)):
+        service = package.rpartition(".")[2]
         inside = {module for module in graph.modules if module == package or module.startswith(f"{package}.")}
         imports = {module: graph.find_modules_directly_imported_by(module) & inside for module in inside}
         circles = folder_circles(imports)
         found += [
-            Row(f"{service}: longest chain of imports", str(len(longest_chain(imports))), "12"),
+            Row(f"{service}: longest chain of imports", str(len(longest_chain(imports))), str(LONGEST_CHAIN)),
             Row(f"{service}: folders in circles", str(len(circles)), "0"),
             *(Row(f"  {circle}", "") for circle in circles),
         ]
     return found
+
+
+def imports_inside(graph: grimp.ImportGraph, package: str) -> dict[str, set[str]]:
+    """Which modules of a package each of them imports."""
+    inside = {module for module in graph.modules if module == package or module.startswith(f"{package}.")}
+    return {module: graph.find_modules_directly_imported_by(module) & inside for module in inside}
 
 
 def size(files: Iterable[Path]) -> Size:

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from tests.architecture.house import folder_circles, longest_chain, shared_names, size
+import grimp
+import pytest
+
+from tests.architecture.house import LONGEST_CHAIN, folder_circles, imports_inside, longest_chain, shared_names, size
 
 _IMPORTS = {"a.one": {"b.one"}, "b.one": {"b.two"}, "b.two": set(), "b.three": {"a.two"}, "a.two": set[str]()}
 
@@ -23,3 +26,12 @@ def test_lines_statements_and_headers_are_counted(tmp_path: Path) -> None:
     other.write_text("class One: ...\n\n\nclass Two: ...\n")
     assert size([file]) == (1, 7, 4, 3)
     assert round(shared_names([file, other]), 2) == 0.67
+
+
+@pytest.mark.promise("imports.directions")
+@pytest.mark.parametrize("service", ["executor"])
+def test_a_service_that_reached_the_target_keeps_it(service: str) -> None:
+    imports = imports_inside(grimp.build_graph("services", cache_dir=None), f"services.{service}")
+
+    assert len(chain := longest_chain(imports)) <= LONGEST_CHAIN, chain
+    assert folder_circles(imports) == []

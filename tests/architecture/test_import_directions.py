@@ -55,6 +55,12 @@ def test_the_project_keeps_its_import_directions() -> None:
         pytest.param(
             "services/gateway/edge/odd.py", "services.gateway.features.identity", id="the edge knows a feature"
         ),
+        pytest.param("services/gateway/odd_part.py", "services.gateway.parts.console", id="a part is imported by name"),
+        pytest.param(
+            "services/gateway/features/odd.py",
+            "services.gateway.mcp_server.server",
+            id="a feature knows an optional part",
+        ),
         pytest.param("services/executor/core/odd.py", "redis", id="a core does I/O"),
         pytest.param("services/executor/core/odd.py", "services.executor.adapters", id="a core knows an adapter"),
         pytest.param("services/executor/core/odd.py", "services.executor.ports", id="a core file in no folder"),

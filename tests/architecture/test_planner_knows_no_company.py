@@ -10,7 +10,7 @@ import pytest
 from examples.company.books import CompanyBooks
 from examples.company.catalogue import TOOLS
 from examples.company.seed import plant
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
 from services.planner.core.words import parts
 
 _PLANNER = Path(__file__).parents[2] / "services" / "planner"

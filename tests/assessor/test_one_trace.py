@@ -5,10 +5,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.assess.asked import WantedRun, assessed
+from cli.assess.asked import WantedRun, run_assessment
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
-from shared.infra.traced_app import traced
+from shared.infra.traced_app import trace_requests
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
@@ -23,8 +23,8 @@ async def test_the_agent_is_told_of_the_trace_that_its_assessments_request_began
     given = {"scenarios_dir": tmp_path, "anthropic_api_key": "", "anthropic_base_url": ""}
     async with simulator() as ues, reached(gold.participant) as agent, httpx.AsyncClient(trust_env=False) as http:
         settings = AssessorSettings.model_validate({**given, "simulator_url": ues, "simulator_admin_key": ADMIN})
-        async with serving(traced(build(settings, tracer=kept.tracer), kept.tracer)) as url:
-            await assessed(url, http, WantedRun(SCENE, agent.url), lambda _: None)
+        async with serving(trace_requests(build(settings, tracer=kept.tracer), kept.tracer)) as url:
+            await run_assessment(url, http, WantedRun(SCENE, agent.url), lambda _: None)
 
     calls = [span for span in kept.all if span.name.startswith("agent ")]
     told = [headers["traceparent"].split("-")[1:3] for headers in gold.participant.headers]

@@ -28,7 +28,7 @@ class MemoryTasks(Tasks):
         self._news = asyncio.Condition()
 
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
-        if before := await self.accepted_before(record, turn, dedupe):
+        if before := await self.find_accepted(record, turn, dedupe):
             return before
         message = (record.tenant, turn.principal.id, dedupe or turn.turn_id)
         if self._owners.setdefault((record.tenant, record.session_id), turn.principal.id) != turn.principal.id:
@@ -41,7 +41,7 @@ class MemoryTasks(Tasks):
         return accepted
 
     @override
-    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
+    async def find_accepted(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
         self._check()
         seen = self._seen.get((record.tenant, turn.principal.id, dedupe or turn.turn_id))
         return Accepted(self.records[record.tenant, seen.record.task_id], seen.turn_id, False) if seen else None

@@ -63,7 +63,7 @@ async def test_a_whole_assessment_ends_by_itself_with_a_result(scenario: str, tm
 async def _key_of_the_world(whole: WholeStack) -> str:
     """What the worker was given, opened as an executor opens it."""
     kept = RedisParticipations(whole.redis, [whole.stack.options.assessment_key])
-    running = await kept.of(TENANT, await _session_in_turn(whole))
+    running = await kept.find(TENANT, await _session_in_turn(whole))
     assert running is not None
     return kept.key_of(running)
 

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
 from services.learner.adapters.redis_fact_book import RedisFactBook
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_lore import RedisLore
+from services.learner.adapters.redis_knowledge import RedisKnowledge
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import LEARNING, REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse
@@ -52,7 +52,7 @@ class MemoryStage:
 
     def a_rememberer(self, name: str, held: Collection[int] = range(PARTITIONS)) -> Rememberer:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
-        return Rememberer(outcomes, RedisLore(self.redis), lambda: held, lambda: held, wants_facts=True)
+        return Rememberer(outcomes, RedisKnowledge(self.redis), lambda: held, lambda: held, wants_facts=True)
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""

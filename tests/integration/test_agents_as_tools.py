@@ -13,6 +13,7 @@ from typing_extensions import override
 from services.executor.adapters.by_origin import open_servers
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.tools import NEVER_TAKEN, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
@@ -54,7 +55,7 @@ class AgentStage(Stage):
     @override
     def worker(self) -> Worker:
         ports = Ports(self.model, self._real, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports, self.limits, load())
+        return Worker(ports, self.limits, load(), walk)
 
     @property
     def write(self) -> LedgerEntry:

@@ -11,9 +11,10 @@ from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.ues_tools import UesTools, WorldKeys
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
-from shared.contracts.assessment.participation import AssessedTurn
+from shared.contracts.participation import AssessedTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.outgoing import tools_reach
 from shared.domain.words import TaskState
@@ -57,7 +58,7 @@ async def test_what_the_user_asks_for_in_the_chat_is_done_in_the_world() -> None
         stage.turns.record = await _assessed(stage.turns.record, proctor)
         async with UesTools(OneKey(key.secret), guard) as tools:
             ports = Ports(model, tools, stage.policy, stage.tenants, stage.learned, stage.daily)
-            worker = Worker(ports, stage.limits._replace(tool_seconds=5.0), load())
+            worker = Worker(ports, stage.limits._replace(tool_seconds=5.0), load(), walk)
             await worker.run(stage.turns.work(message(DEFAULT_ASSESSMENT_INSTRUCTIONS)), stage.turns)
 
         mails = (await proctor.email.get_state()).emails.values()

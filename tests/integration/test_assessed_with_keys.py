@@ -11,7 +11,7 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from cli.assess.asked import WantedRun, assessed
+from cli.assess.asked import WantedRun, run_assessment
 from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
@@ -61,7 +61,7 @@ async def test_an_agent_behind_keys_is_measured_and_its_key_stands_nowhere(scene
     wanted = WantedRun(SCENE, scene.play.url, max_turns=2, turn_timeout=20)
     with capture_logs() as logs:
         async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: scene.key}) as http:
-            results = await assessed(scene.assessor, http, wanted, followed.append)
+            results = await run_assessment(scene.assessor, http, wanted, followed.append)
             shown = await _kept_tasks(http, scene.assessor)
 
     assert (results.status, results.turns_taken, results.failed_turns) == ("completed", 2, ())
@@ -86,6 +86,6 @@ async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
 async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said: str, scene: Scene) -> None:
     async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
         with pytest.raises(Complaint, match=said):
-            await assessed(scene.assessor, http, WantedRun(SCENE, scene.play.url), lambda _: None)
+            await run_assessment(scene.assessor, http, WantedRun(SCENE, scene.play.url), lambda _: None)
 
     assert scene.play.worker.works == []

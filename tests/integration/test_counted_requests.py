@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from services.policy.bootstrap import build as build_policy
 from services.policy.settings import PolicySettings
 from shared.domain import metric_names as names
-from shared.infra.counted_app import CountedApp, counted
+from shared.infra.counted_app import CountedApp, count_requests
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage
 from tests.samples import samples
@@ -69,7 +69,7 @@ def test_requests_are_counted_by_the_pattern_of_their_route_and_never_by_their_p
 @pytest.mark.promise("metrics.shown")
 @pytest.mark.parametrize(("accept", "kind"), [("", PLAIN), ("*/*", PLAIN), (f"{OPEN}1.0.0", OPEN), (PLAIN, PLAIN)])
 def test_the_page_speaks_the_format_that_is_asked_for(accept: str, kind: str) -> None:
-    with TestClient(counted(_shop(), "planner")) as client:
+    with TestClient(count_requests(_shop(), "planner")) as client:
         shown = client.get("/metrics", headers={"Accept": accept})
 
     assert shown.headers["content-type"].startswith(kind)
@@ -106,7 +106,7 @@ def test_a_metric_never_has_more_series_than_it_may() -> None:
 
 @pytest.mark.promise("metrics.shown")
 async def test_scrapes_that_come_together_are_all_answered() -> None:
-    app = counted(_shop(), "planner")
+    app = count_requests(_shop(), "planner")
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://planner") as client:
         answers = await asyncio.gather(*(client.get("/metrics") for _ in range(5)))
 

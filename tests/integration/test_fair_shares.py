@@ -151,7 +151,7 @@ async def test_a_cap_holds_over_all_executors_and_each_end_wakes_one_that_waits(
         await worker.all_ended.wait()
         await asyncio.gather(*(runner.idle.wait() for runner in runners))
     assert worker.most["flood"] <= 4
-    assert not await redis.exists(*keys.seat_keys("flood"))
+    assert not await redis.exists(*keys.slot_keys("flood"))
 
 
 @given(free=st.integers(0, 600), here=st.integers(0, 600))

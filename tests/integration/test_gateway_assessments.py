@@ -8,7 +8,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from cli.assess.handed_over import handed_over
+from cli.assess.handed_over import hand_over_assessment
 from cli.console import Complaint
 from services.gateway.features.assessments.model import KeptAssessment
 from services.gateway.features.assessments.store import RedisAssessments
@@ -68,11 +68,11 @@ async def test_the_command_hands_one_over_and_is_told_where_it_is_shown(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["casey"])
-    page = await handed_over(scene.play.url, an_assessment())
+    page = await hand_over_assessment(scene.play.url, an_assessment())
     monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["dana"])
 
     with pytest.raises(Complaint, match="may not keep assessments"):
-        await handed_over(scene.play.url, an_assessment())
+        await hand_over_assessment(scene.play.url, an_assessment())
 
     async with _signed_in(scene, "casey") as casey:
         shown = await casey.get(page)

@@ -5,7 +5,7 @@ import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.executor.core.turn.poison import letter
+from services.executor.core.turn.attempt import letter
 from services.executor.ports.sessions import Work
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord

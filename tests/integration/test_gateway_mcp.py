@@ -20,7 +20,12 @@ from tests.integration.gateway_stage import Stage, stage
 from tests.scripted_agent import make_keys
 
 pytestmark = pytest.mark.promise("gateway.mcp")
-LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True, "mcp_server": True}
+LOCKED = {
+    "authentication": "keys",
+    "profile": "production",
+    "allow_volatile_redis": True,
+    "gateway_parts": "console,mcp",
+}
 PEOPLE = {
     "anna": ("acme", (Role.CLIENT,)),
     "bob": ("acme", (Role.CLIENT,)),
@@ -107,6 +112,6 @@ async def test_nobody_is_served_without_a_key_and_nothing_where_it_is_off(redis:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     async with _locked(redis, redis_url) as (play, keys):
         keyless = await play.client.post("/mcp", json=body)
-    async with stage(redis, redis_url, **{**LOCKED, "mcp_server": False}) as play:
+    async with stage(redis, redis_url, **{**LOCKED, "gateway_parts": "console"}) as play:
         off = await play.client.post("/mcp", json=body, headers={"Authorization": f"Bearer {keys['anna']}"})
     assert (keyless.status_code, off.status_code) == (401, 404)

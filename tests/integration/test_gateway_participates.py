@@ -287,7 +287,7 @@ async def test_the_key_is_kept_sealed_and_stands_nowhere_else(
     assert SECRET.encode() not in stored
     assert SECRET not in f"{begun}{reply}{story}{logged}"
     kept = RedisParticipations(redis, [KEY])
-    running = await kept.of("default", "c1")
+    running = await kept.find("default", "c1")
     assert running is not None
     assert (running.turns, kept.key_of(running)) == (1, SECRET)
     assert SECRET not in repr(running)

@@ -10,25 +10,25 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.entrypoints.errands import keep_importing as keep_importing_processes
+from services.executor.entrypoints.file_requests import keep_importing as keep_importing_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.training.seeding import Seeder
-from services.learner.entrypoints.errands import keep_importing
+from services.learner.entrypoints.file_requests import keep_importing
 from services.learner.entrypoints.memory_loops import keep_forgetting
 from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
 from services.learner.ports.files import StoredFile
 from shared.contracts.forget import ForgetRequest
-from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
-from shared.infra.errands import Errands
+from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.infra.rpc import RpcQueue
 from tests.integration.gateway_stage import PATIENCE
 
 _A_CASE = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-11-01T10:00:00Z"}
 
 
-class _Broken(RedisImportShelf):
+class _Broken(RedisImportRepository):
     @override
     async def read_stored(self, tenant: str) -> StoredFile:
         raise TypeError(tenant)
@@ -37,11 +37,11 @@ class _Broken(RedisImportShelf):
 @pytest.mark.promise("memory.edges")
 async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
     serving = asyncio.create_task(
-        keep_importing(Errands(redis, "learner"), Importer(_Broken(redis), lambda: datetime.now(UTC)))
+        keep_importing(RpcQueue(redis, "learner"), Importer(_Broken(redis), lambda: datetime.now(UTC)))
     )
-    errand = FileErrand(tenant="acme", file=LearningFile.CASE_LOG, content=[_A_CASE])
+    request = FileRequest(tenant="acme", file=LearningFile.CASE_LOG, content=[_A_CASE])
     try:
-        answers = [await Errands(redis, "learner").ask(errand.model_dump_json(), PATIENCE) for _ in range(2)]
+        answers = [await RpcQueue(redis, "learner").ask(request.model_dump_json(), PATIENCE) for _ in range(2)]
     finally:
         serving.cancel()
     told = [FileReport.model_validate_json(answer or "").problems for answer in answers]
@@ -55,10 +55,10 @@ async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis
         async def process_types(self, tenant: str) -> tuple[str, ...]:
             raise TypeError(tenant)
 
-    serving = asyncio.create_task(keep_importing_processes(Errands(redis, "executor"), Breaks(redis)))
-    errand = FileErrand(tenant="acme", file=LearningFile.SYNTHESIZED, content={})
+    serving = asyncio.create_task(keep_importing_processes(RpcQueue(redis, "executor"), Breaks(redis)))
+    request = FileRequest(tenant="acme", file=LearningFile.SYNTHESIZED, content={})
     try:
-        answer = await Errands(redis, "executor").ask(errand.model_dump_json(), PATIENCE)
+        answer = await RpcQueue(redis, "executor").ask(request.model_dump_json(), PATIENCE)
     finally:
         serving.cancel()
     assert FileReport.model_validate_json(answer or "").problems == ("it cannot be imported: TypeError",)

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.redis_fact_book import RedisFactBook
-from services.learner.adapters.redis_lore import RedisLore
+from services.learner.adapters.redis_knowledge import RedisKnowledge
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
@@ -31,7 +31,7 @@ from tests.integration.test_state_keys import kind_of
 _TEXT = "Pay invoice INV-7 of Initech Ltd for EUR 1,200.00"
 
 
-class Forgetful(RedisLore):
+class Forgetful(RedisKnowledge):
     """A store whose learner dies right after each step that it takes."""
 
     @override

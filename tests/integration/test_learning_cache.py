@@ -12,15 +12,15 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.entrypoints.errands import keep_importing
+from services.executor.entrypoints.file_requests import keep_importing
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
-from services.learner.rooms.files import FileRoom, file_room
+from services.learner.file_jobs import FileJobs, build_file_jobs
 from services.learner.settings import LearnerSettings
-from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
+from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.infra import keys
-from shared.infra.errands import Errands
 from shared.infra.learned_files import learned_files
+from shared.infra.rpc import RpcQueue
 from shared.infra.starting import CannotStart
 from tests.integration.learner_stage import PATIENCE, an_outcome, learner_process, leave, until_settled
 
@@ -32,20 +32,20 @@ PROCESS: JsonValue = {
 }
 
 
-def _room(redis: Redis, redis_url: str, folder: Path, tenant: str = "acme") -> FileRoom:
+def _jobs(redis: Redis, redis_url: str, folder: Path, tenant: str = "acme") -> FileJobs:
     told = {"redis_url": redis_url, "rl_cache_dir": folder, "rl_cache_tenant": tenant, "rl_cache_seconds": 0.1}
-    return file_room(LearnerSettings.model_validate(told), redis, "one")
+    return build_file_jobs(LearnerSettings.model_validate(told), redis, "one")
 
 
 @asynccontextmanager
-async def _running(room: FileRoom) -> AsyncIterator[None]:
-    task = asyncio.create_task(room.run())
+async def _running(jobs: FileJobs) -> AsyncIterator[None]:
+    task = asyncio.create_task(jobs.run())
     try:
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await room.close()
+        await jobs.close()
 
 
 def _put(folder: Path, files: Mapping[str, JsonValue]) -> None:
@@ -84,9 +84,9 @@ async def _learn(redis: Redis, *numbers: int, tenant: str = "acme") -> None:
 async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     """Processes by an executor, whenever one comes. What was in the folder is kept beside what is written now."""
     _put(tmp_path, {"strategy_bandit.json": BANDIT, "synthesized_definitions.json": {"grant_award": PROCESS}})
-    async with _running(_room(redis, redis_url, tmp_path)):
+    async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
-        executor = asyncio.create_task(keep_importing(Errands(redis, "executor"), RedisLearned(redis)))
+        executor = asyncio.create_task(keep_importing(RpcQueue(redis, "executor"), RedisLearned(redis)))
         async with asyncio.timeout(PATIENCE):
             while await RedisLearned(redis).process("acme", "grant_award") is None:
                 await asyncio.sleep(0.02)
@@ -102,7 +102,7 @@ async def test_a_redis_that_lost_everything_is_filled_again(redis: Redis, redis_
     """Not the files emptied."""
     await _learn(redis, 1, 2, 3)
     before = await learned_files(redis, "acme")
-    async with _running(_room(redis, redis_url, tmp_path)):
+    async with _running(_jobs(redis, redis_url, tmp_path)):
         await _follows(redis, tmp_path)
         await redis.flushall()
         async with asyncio.timeout(PATIENCE):
@@ -119,7 +119,7 @@ async def test_a_tenant_that_has_learned_takes_nothing_from_the_folder(
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
     await _learn(redis, 1)
     before = await learned_files(redis, "acme")
-    async with _running(_room(redis, redis_url, tmp_path)):
+    async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
         await _learn(redis, 2)
     assert before != await learned_files(redis, "acme")
@@ -133,7 +133,7 @@ async def test_what_was_forgotten_does_not_come_back_from_the_folder(
 ) -> None:
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
     await redis.hset(keys.learned_keys("acme").forgets, "r1", "{}")  # type: ignore[misc]  # redis-py
-    async with _running(_room(redis, redis_url, tmp_path)):
+    async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
     assert (await learned_files(redis, "acme"))[LearningFile.STRATEGY_BANDIT] == {}
 
@@ -143,7 +143,7 @@ async def test_a_file_that_cannot_be_imported_harms_nothing_and_is_kept(
 ) -> None:
     (tmp_path / "case_log.json").write_text("{broken")
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
-    async with _running(_room(redis, redis_url, tmp_path)):
+    async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
     assert (await learned_files(redis, "acme"))[LearningFile.STRATEGY_BANDIT] == BANDIT
     assert (tmp_path / "case_log.json.before").read_text() == "{broken"
@@ -159,8 +159,8 @@ async def test_a_learner_that_is_stopped_leaves_what_it_learned_in_the_folder(
         await _written_once(tmp_path)
         await leave(redis, [an_outcome(number) for number in range(5)])
         await until_settled(redis)
-        brought = FileErrand(tenant="globex", file=LearningFile.STRATEGY_BANDIT, content=BANDIT)
-        answer = await Errands(redis, "learner").ask(brought.model_dump_json(), PATIENCE)
+        brought = FileRequest(tenant="globex", file=LearningFile.STRATEGY_BANDIT, content=BANDIT)
+        answer = await RpcQueue(redis, "learner").ask(brought.model_dump_json(), PATIENCE)
         learner.process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(learner.process.wait, PATIENCE) == 0
     assert _written(tmp_path) == dict(await learned_files(redis, "acme"))
@@ -172,7 +172,7 @@ async def test_what_learners_wrote_themselves_is_not_kept_beside(redis: Redis, r
     """A later process replaces it: what was forgotten stays in no copy."""
     for number in (1, 2):
         await _learn(redis, number)
-        async with _running(_room(redis, redis_url, tmp_path)):
+        async with _running(_jobs(redis, redis_url, tmp_path)):
             await _follows(redis, tmp_path)
     assert _names(tmp_path) == {file.value for file in LearningFile}
 
@@ -185,4 +185,4 @@ def test_a_folder_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = LearnerSettings.model_validate({"redis_url": "redis://x", "rl_cache_dir": tmp_path / "file" / "below"})
     with pytest.raises(CannotStart, match="RL_CACHE_DIR"):
-        file_room(settings, Redis(), "one")
+        build_file_jobs(settings, Redis(), "one")

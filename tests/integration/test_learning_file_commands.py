@@ -12,16 +12,16 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.entrypoints.errands import keep_importing as keep_importing_processes
-from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.executor.entrypoints.file_requests import keep_importing as keep_importing_processes
+from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.lesson import lesson_of
-from services.learner.entrypoints.errands import keep_importing
+from services.learner.entrypoints.file_requests import keep_importing
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.infra.errands import Errands
 from shared.infra.learned_files import learned_files
+from shared.infra.rpc import RpcQueue
 from tests.e2e.commands import purple
 from tests.integration.gateway_stage import PATIENCE, gateway
 from tests.integration.learner_stage import an_outcome
@@ -32,11 +32,11 @@ OPERATOR: JsonObject = {"principal": {"id": "olga", "roles": ["operator"]}}
 
 @asynccontextmanager
 async def _stack(redis: Redis, redis_url: str) -> AsyncIterator[str]:
-    importer = Importer(RedisImportShelf(redis), lambda: datetime.now(UTC))
+    importer = Importer(RedisImportRepository(redis), lambda: datetime.now(UTC))
     async with gateway(redis_url) as url:
         doing = [
-            asyncio.create_task(keep_importing(Errands(redis, "learner"), importer)),
-            asyncio.create_task(keep_importing_processes(Errands(redis, "executor"), RedisLearned(redis))),
+            asyncio.create_task(keep_importing(RpcQueue(redis, "learner"), importer)),
+            asyncio.create_task(keep_importing_processes(RpcQueue(redis, "executor"), RedisLearned(redis))),
         ]
         try:
             yield url

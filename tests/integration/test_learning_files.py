@@ -11,14 +11,14 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.lesson import lesson_of
 from services.learner.ports.files import ArmRecord, Brought, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
-from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
+from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
@@ -33,13 +33,13 @@ NOW = NOON + timedelta(hours=1)
 
 
 def _importer(redis: Redis) -> Importer:
-    return Importer(RedisImportShelf(redis), lambda: NOW)
+    return Importer(RedisImportRepository(redis), lambda: NOW)
 
 
 async def _imported(redis: Redis, tenant: str, files: Mapping[LearningFile, JsonValue]) -> list[FileReport]:
     importer = _importer(redis)
-    errands = [FileErrand(tenant=tenant, file=file, content=files[file]) for file in OURS]
-    return [await importer.carry_out(errand) for errand in errands]
+    requests = [FileRequest(tenant=tenant, file=file, content=files[file]) for file in OURS]
+    return [await importer.carry_out(request) for request in requests]
 
 
 async def _learned(redis: Redis, tenant: str = "acme", tasks: int = 230) -> None:
@@ -141,7 +141,7 @@ async def test_a_file_with_a_wrong_entry_is_refused_whole(
     """What is right in it is not taken either, and the entry is named."""
     good: JsonValue = {"case_id": "c", "task_summary": "y", "outcome": "success", "quality": 1, "timestamp": 1.7e9}
     mixed: JsonValue = [good, *content] if file is LearningFile.CASE_LOG and isinstance(content, list) else content
-    report = await _importer(redis).carry_out(FileErrand(tenant="acme", file=file, content=mixed))
+    report = await _importer(redis).carry_out(FileRequest(tenant="acme", file=file, content=mixed))
     assert problem in report.problems[0]
     assert await redis.keys() == []
 
@@ -183,12 +183,12 @@ async def test_a_dry_run_says_what_an_import_does_and_does_nothing(redis: Redis)
     files = await learned_files(redis, "acme")
     importer = _importer(redis)
     for file in OURS:
-        errand = FileErrand(tenant="globex", file=file, content=files[file], dry_run=True)
-        told = await importer.carry_out(errand)
+        request = FileRequest(tenant="globex", file=file, content=files[file], dry_run=True)
+        told = await importer.carry_out(request)
         assert told.taken > 0
-        done = await importer.carry_out(errand.model_copy(update={"dry_run": False}))
+        done = await importer.carry_out(request.model_copy(update={"dry_run": False}))
         assert told.model_copy(update={"dry_run": False}) == done
-        again = await importer.carry_out(errand)
+        again = await importer.carry_out(request)
         assert (again.taken, again.known) == (0, done.taken)
 
 
@@ -198,8 +198,8 @@ async def test_the_record_with_more_behind_it_holds(redis: Redis) -> None:
     await _learned(redis, tasks=12)
     content: JsonValue = {"payroll": {"fsm": {"n": 100, "q": 0.25, "trend": "64:100:5"}, "moa": {"n": 1, "q": 1}}}
     before = cast("dict[str, str]", (await _everything(redis, "acme"))["arms"])
-    errand = FileErrand(tenant="acme", file=LearningFile.STRATEGY_BANDIT, content=content)
-    report = await _importer(redis).carry_out(errand)
+    request = FileRequest(tenant="acme", file=LearningFile.STRATEGY_BANDIT, content=content)
+    report = await _importer(redis).carry_out(request)
     found = await _everything(redis, "acme")
     assert (report.taken, report.known) == (1, 1)
     assert found["arms"] == {**before, "payroll:fsm:n": "100", "payroll:fsm:units": "250000"}
@@ -223,13 +223,13 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 
 
 async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> None:
-    shelf = RedisImportShelf(redis)
-    stored = await shelf.read_stored("acme")
+    repository = RedisImportRepository(redis)
+    stored = await repository.read_stored("acme")
     await RedisMemory(redis).learn([lesson_of(an_outcome(1, tenant="acme"))])
     arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
-    assert not await shelf.keep("acme", Brought(arms=arms), stored.versions)
-    assert await shelf.keep("acme", Brought(facts=["x"]), stored.versions)
-    assert not await shelf.keep("acme", Brought(cases=["x"]), stored.versions)
+    assert not await repository.keep("acme", Brought(arms=arms), stored.versions)
+    assert await repository.keep("acme", Brought(facts=["x"]), stored.versions)
+    assert not await repository.keep("acme", Brought(cases=["x"]), stored.versions)
     assert len(cast("list[str]", (await _everything(redis, "acme"))["cases"])) == 1
 
 
@@ -241,18 +241,20 @@ async def test_a_lost_reply_imports_once_and_tells_what_was_taken(redis: Redis, 
     upstream = redis_server if redis_server.startswith("unix://") else redis_server.split("/")[2]
     async with TcpProxy(upstream) as proxy:
         far = connect(f"redis://{proxy.address}/0")
-        shelf = _LosingShelf(far, proxy.answers if way == "answers" else proxy.requests)
+        repository = _LosingRepository(far, proxy.answers if way == "answers" else proxy.requests)
         reports = [
-            await Importer(shelf, lambda: NOW).carry_out(FileErrand(tenant="globex", file=file, content=files[file]))
+            await Importer(repository, lambda: NOW).carry_out(
+                FileRequest(tenant="globex", file=file, content=files[file])
+            )
             for file in OURS
         ]
         await far.aclose()
-    assert shelf.losses == len(OURS)
+    assert repository.losses == len(OURS)
     assert [report.taken > 0 and report.known == 0 for report in reports] == [True] * len(OURS)
     assert await learned_files(redis, "globex") == files
 
 
-class _LosingShelf(RedisImportShelf):
+class _LosingRepository(RedisImportRepository):
     """Loses one reply, or one command, of each change."""
 
     def __init__(self, redis: Redis, way: Way) -> None:

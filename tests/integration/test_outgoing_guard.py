@@ -327,7 +327,7 @@ async def test_names_that_nobody_answers_for_hold_up_neither_others_nor_what_els
 
 async def _given_up(guard: Guard) -> None:
     with pytest.raises(TimeoutError):
-        await guard.connected(Target("https", "hangs.test", 443), 0.2, _never)
+        await guard.connect_to(Target("https", "hangs.test", 443), 0.2, _never)
 
 
 async def _never(address: str, seconds: float) -> None:

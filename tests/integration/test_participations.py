@@ -49,7 +49,7 @@ async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> 
     assert await kept.latest("acme", "green") == latest
     assert await kept.latest("acme", "other") is None
     assert await kept.latest("other", "green") is None
-    assert await kept.of("other", "s1") is None
+    assert await kept.find("other", "s1") is None
     with pytest.raises(BegunByOther):
         await kept.begin("acme", _beginning("a3", "other"))
 
@@ -78,7 +78,7 @@ async def test_what_another_took_the_place_of_changes_nothing_more(redis: Redis)
 
     assert not await kept.renew("acme", first, 7)
     await kept.drop("acme", first)
-    assert await kept.of("acme", "s1") == second
+    assert await kept.find("acme", "s1") == second
 
 
 @pytest.mark.promise("participant.turn")
@@ -91,7 +91,7 @@ async def test_a_beginning_that_is_sent_again_goes_on_and_each_turn_gives_it_ano
     assert await kept.renew("acme", first, 2)
     assert await kept.renew("acme", first, 1)
     again = await kept.begin("acme", _beginning())
-    found = await kept.of("acme", "s1")
+    found = await kept.find("acme", "s1")
     assert found is not None
     assert (found.turns, found.assessment) == (2, again.assessment)
     assert min(await redis.ttl(participation_key("acme", "s1")), await redis.ttl(participant_key("acme", "green"))) > 90
@@ -105,5 +105,5 @@ async def test_a_session_that_is_forgotten_takes_its_assessment_with_it(redis: R
     request = await MemoryStage(redis, lambda _: []).forget(ForgetScope.SESSION, "s1")
 
     assert request.removed == {"conversations": 1}
-    assert await kept.of("acme", "s1") is None
+    assert await kept.find("acme", "s1") is None
     assert await redis.keys("*participation*") == []

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from services.learner.adapters.redis_fact_book import RedisFactBook
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
-from services.learner.adapters.redis_lore import RedisLore
+from services.learner.adapters.redis_knowledge import RedisKnowledge
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.ports.memory import KnownFacts
@@ -71,7 +71,7 @@ async def test_a_row_that_cannot_be_reckoned_with_holds_up_nobody_else(redis: Re
 @pytest.mark.promise("knowledge.fair")
 async def test_facts_are_found_in_the_order_in_which_tasks_ended(redis: Redis) -> None:
     """Not in that of tenants' names: the first in the alphabet would be the only one whose facts are found."""
-    lore, book = RedisLore(redis), RedisFactBook(redis)
+    lore, book = RedisKnowledge(redis), RedisFactBook(redis)
     await lore.queue("zeta", ["1"])
     await redis.zincrby(keys.FACT_FINDING, -10, keys.pack(keys.FactMember("zeta", "1")))  # ten milliseconds before
     await lore.queue("acme", ["1"])

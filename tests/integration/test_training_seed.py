@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.core.prime.known import select_experience
-from services.learner.adapters.redis_case_shelf import RedisCaseShelf
-from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.learner.adapters.redis_case_repository import RedisCaseRepository
+from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.files.importer import Importer
 from services.learner.core.report.lessons import report_rows
@@ -46,7 +46,7 @@ def bucket(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> BucketServe
 
 
 def _seeder(redis: Redis, owner: str = "one", tenant: str = "acme") -> Seeder:
-    shelf = RedisCaseShelf(redis, owner)
+    shelf = RedisCaseRepository(redis, owner)
     return Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, tenant, lambda: datetime.now(UTC))
 
 
@@ -102,7 +102,7 @@ async def test_what_two_learners_load_against_the_lock_is_there_once_all_the_sam
 ) -> None:
     """A lock can lapse under whoever holds it: the step itself knows the version."""
     bucket.put(FIRST, lines_of([a_row(1), a_row(2)]))
-    shelf = RedisCaseShelf(redis, "late", lease_seconds=0.001)
+    shelf = RedisCaseRepository(redis, "late", lease_seconds=0.001)
     late = Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, "acme", lambda: datetime.now(UTC))
     told: list[Seeded] = []
     await asyncio.gather(*(seeder.look(told.append) for seeder in (late, _seeder(redis, "two"), late)))
@@ -124,10 +124,10 @@ async def test_bad_rows_and_bad_objects_are_counted_and_named_and_harm_nothing(
 
 
 async def test_a_bucket_that_is_not_there_says_so(redis: Redis, bucket: BucketServer) -> None:
-    seeder = Seeder(S3Training("nobody", ""), RedisCaseShelf(redis, "one"), "acme", lambda: datetime.now(UTC))
+    seeder = Seeder(S3Training("nobody", ""), RedisCaseRepository(redis, "one"), "acme", lambda: datetime.now(UTC))
     with pytest.raises(BucketUnavailable, match="nobody"):
         await seeder.look(lambda _: None)
-    assert await RedisCaseShelf(redis, "two").begin("acme")
+    assert await RedisCaseRepository(redis, "two").begin("acme")
 
 
 async def test_an_object_that_changed_since_it_was_listed_is_left_for_the_next_look(
@@ -170,8 +170,10 @@ FAILURE = {
 
 
 def _report_seeder(redis: Redis) -> Seeder:
-    teach = report_teacher(Importer(RedisImportShelf(redis), _now), "acme", _now)
-    return Seeder(S3Training(BUCKET, REPORTS_PREFIX), RedisCaseShelf(redis, "one"), "acme", _now, report_rows, teach)
+    teach = report_teacher(Importer(RedisImportRepository(redis), _now), "acme", _now)
+    return Seeder(
+        S3Training(BUCKET, REPORTS_PREFIX), RedisCaseRepository(redis, "one"), "acme", _now, report_rows, teach
+    )
 
 
 def _now() -> datetime:

@@ -17,6 +17,7 @@ from services.executor.adapters.file_tenants import FileTenants
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.planner.core.request import parse
 from shared.contracts.approval import Approval
@@ -84,7 +85,7 @@ class Office:
         ports = Ports(self.model, self.tools, self.policy, tenants, MemoryLearned())
         limits = Limits(strategies=(strategy,), tool_seconds=0.2, settle_margin_seconds=0.0, ceilings=Ceilings(_TOKENS))
         self.tenant = tenants.record.id
-        self.worker = Worker(ports, limits, load())
+        self.worker = Worker(ports, limits, load(), walk)
 
     def books(self) -> Picture:
         return Picture.read(self.file)

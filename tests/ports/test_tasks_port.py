@@ -51,11 +51,11 @@ async def test_the_same_message_gives_the_first_acceptance_again(tasks: Tasks) -
 async def test_whether_a_message_was_accepted_is_told_without_storing_it(tasks: Tasks) -> None:
     record, other = a_record(), a_record()
     turn = a_turn(record)
-    before = await tasks.accepted_before(record, turn, "m1")
+    before = await tasks.find_accepted(record, turn, "m1")
     first = await tasks.accept(record, turn, "m1")
-    again = await tasks.accepted_before(other, a_turn(other), "m1")
+    again = await tasks.find_accepted(other, a_turn(other), "m1")
     assert (before, again) == (None, first._replace(fresh=False))
-    assert await tasks.accepted_before(other, a_turn(other), "m2") is None
+    assert await tasks.find_accepted(other, a_turn(other), "m2") is None
     assert await tasks.record(other.tenant, other.task_id) is None
 
 

@@ -25,6 +25,7 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
@@ -161,7 +162,7 @@ async def open_stage(
         servers_of_tools = PatientTools(tools, _PAUSES) if patient else tools
         ports = Ports(model, servers_of_tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
         yield Stage(
-            worker=Worker(ports, limits, load()),
+            worker=Worker(ports, limits, load(), walk),
             store=TaskStore(redis, await enter(Live(redis))),
             sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
             tenants=tenants,

@@ -5,6 +5,7 @@ from tests.requirements.promise import Promise
 PROMISES = (
     # the project itself
     Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
+    Promise("parts.optional", "A service starts and serves without the optional parts that nobody named", "quality"),
     Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
     # planner
     Promise("planner.several", "A question about several things is answered with their names", "seed 000"),
@@ -84,6 +85,9 @@ PROMISES = (
     ),
     Promise(
         "bench.overhead", "What a task costs beside model and tools is measured, with idleness taken off", "quality"
+    ),
+    Promise(
+        "bench.throughput", "Tasks a second are measured beside agents of others on the same model and tools", "quality"
     ),
     Promise("bench.gateway", "The gateway is measured beside the official SDK's own server, in turns", "quality"),
     Promise("bench.capacity", "A burst is measured on a real stack, and each missed target is named", "quality"),

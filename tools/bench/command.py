@@ -15,6 +15,7 @@ from tools.bench.gateway.command import gateway_command
 from tools.bench.learning.command import learner
 from tools.bench.overhead.command import overhead_command
 from tools.bench.start import start_command
+from tools.bench.throughput.command import throughput_command
 from tools.bench.worth.command import worth_command
 
 BENCH_SECONDS = 300.0
@@ -149,6 +150,7 @@ bench.command("gateway")(gateway_command)
 bench.command("days")(days_command)
 bench.command("overhead")(overhead_command)
 bench.command("start")(start_command)
+bench.command("throughput")(throughput_command)
 bench.command("worth")(worth_command)
 
 

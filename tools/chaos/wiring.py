@@ -45,13 +45,13 @@ class Wiring:
 
     @classmethod
     def arrange(cls, folder: Path, environ: Mapping[str, str], executors: int, archive_key: str = "") -> "Wiring":
-        gateway, second_gateway, second_company, *rest = free_ports(3 + StackPorts.needed(executors))
+        gateway, second_gateway, second_company, *rest = free_ports(3 + StackPorts.count_needed(executors))
         slower = {name: environ[name] for name in _OPEN_SETTINGS if name in environ}
         told = {**environ, **_SETTINGS, **slower}
         options = StackOptions(
             folder, told, port=gateway, executors=executors, company_faults=True, archive_key=archive_key
         )
-        return cls(options, StackPorts.of(tuple(rest)), second_gateway, second_company)
+        return cls(options, StackPorts.from_free(tuple(rest)), second_gateway, second_company)
 
     def lines(self, redis: str, queue: str) -> Mapping[str, str]:
         """Where each line ends. Each process has a line of its own to Redis; the others are shared."""

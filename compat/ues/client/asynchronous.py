@@ -5,8 +5,8 @@ from datetime import datetime
 import httpx
 
 from shared.infra.ues.client import AsyncUESClient as ProductClient
-from shared.infra.ues.line import WorldLine, given
-from shared.infra.ues.simulation import SimulationRoom, TimeRoom
+from shared.infra.ues.line import WorldLine, given_values
+from shared.infra.ues.simulation import SimulationEndpoints, TimeEndpoints
 from ues.client.models import Paused, SimulationCleared, SimulationReset, SimulationStarted, SimulationStopped
 
 
@@ -30,13 +30,13 @@ class AsyncUESClient(ProductClient):
         self.time = TimeClient(self._line)
 
 
-class SimulationClient(SimulationRoom):
+class SimulationClient(SimulationEndpoints):
     def __init__(self, line: WorldLine) -> None:
         super().__init__(line)
         self._asked = line
 
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> SimulationStarted:  # type: ignore[override]  # more of the same answer
-        body = given(auto_advance=auto_advance, time_scale=time_scale)
+        body = given_values(auto_advance=auto_advance, time_scale=time_scale)
         return await self._asked.post(SimulationStarted, "/simulation/start", body)
 
     async def stop(self) -> SimulationStopped:  # type: ignore[override]  # an answer in place of none
@@ -46,10 +46,10 @@ class SimulationClient(SimulationRoom):
         return await self._asked.post(SimulationReset, "/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> SimulationCleared:  # type: ignore[override]  # an answer in place of none
-        return await self._asked.post(SimulationCleared, "/simulation/clear", given(reset_time_to=reset_time_to))
+        return await self._asked.post(SimulationCleared, "/simulation/clear", given_values(reset_time_to=reset_time_to))
 
 
-class TimeClient(TimeRoom):
+class TimeClient(TimeEndpoints):
     def __init__(self, line: WorldLine) -> None:
         super().__init__(line)
         self._asked = line

@@ -58,7 +58,7 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
             return await self._plain.connect_tcp(address, port, seconds, local_address, socket_options)
 
         try:
-            return await self._guard.connected(Target(_SCHEME, host, port), timeout, connect)
+            return await self._guard.connect_to(Target(_SCHEME, host, port), timeout, connect)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout("no connection in time") from error
 

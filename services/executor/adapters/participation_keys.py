@@ -14,7 +14,7 @@ class ParticipationKeys(WorldKeys):
     @override
     async def key_to(self, tenant: str, session_id: str, url: str, assessment: str) -> str | None:
         """For that assessment's own world alone, and until another takes its place. An older record names none."""
-        found = await self._participations.of(tenant, session_id)
+        found = await self._participations.find(tenant, session_id)
         if found is None or found.ues_url.rstrip("/") != url.rstrip("/"):
             return None
         if assessment and found.assessment != assessment:

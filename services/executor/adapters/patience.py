@@ -12,7 +12,7 @@ from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
-from shared.infra.patiently import PAUSES, patiently
+from shared.infra.patiently import PAUSES, retry_patiently
 
 log = structlog.get_logger()
 
@@ -27,7 +27,7 @@ class PatientTools(ToolServers):
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         lost = (ToolUnreachable, ToolSilent)
-        return await patiently(
+        return await retry_patiently(
             lambda: self._servers.discover(connection, session_id), lost, self._pauses, never=(ToolForbidden,)
         )
 
@@ -89,15 +89,15 @@ class PatientPolicy(PolicyService):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         if not _decides(request):
             return await self._service.evaluate(request)
-        return await patiently(lambda: self._service.evaluate(request), (PolicyUnavailable,), self._pauses)
+        return await retry_patiently(lambda: self._service.evaluate(request), (PolicyUnavailable,), self._pauses)
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        return await patiently(lambda: self._service.allowances(request), (PolicyUnavailable,), self._pauses)
+        return await retry_patiently(lambda: self._service.allowances(request), (PolicyUnavailable,), self._pauses)
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return await patiently(lambda: self._service.check_prose(request), (PolicyUnavailable,), self._pauses)
+        return await retry_patiently(lambda: self._service.check_prose(request), (PolicyUnavailable,), self._pauses)
 
 
 def _decides(request: EvaluateRequest) -> bool:

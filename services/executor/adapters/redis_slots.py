@@ -21,11 +21,11 @@ class RedisSlots(SlotStore):
     @override
     async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
         arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _QUEUE_SECONDS]
-        return await self._scripts.run("take_seat", keys.seat_keys(tenant), arguments) == 1
+        return await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments) == 1
 
     @override
     async def leave(self, tenant: str, session_id: str) -> str | None:
-        following = await self._scripts.run("leave_seat", keys.seat_keys(tenant), [session_id])
+        following = await self._scripts.run("free_slot", keys.slot_keys(tenant), [session_id])
         return None if following is None else str(following)
 
     @override
@@ -34,9 +34,9 @@ class RedisSlots(SlotStore):
         for tenant, session_id in slots:
             by_tenant[tenant].append(session_id)
         milliseconds = int(seconds * 1000)
-        calls = [(keys.seat_keys(tenant), [milliseconds, *sessions]) for tenant, sessions in by_tenant.items()]
+        calls = [(keys.slot_keys(tenant), [milliseconds, *sessions]) for tenant, sessions in by_tenant.items()]
         if calls:
-            await self._scripts.run_many("extend_seats", calls)
+            await self._scripts.run_many("extend_slots", calls)
 
     @override
     async def put_off(self, tenant: str, session_id: str) -> None:

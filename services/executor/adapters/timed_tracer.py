@@ -35,14 +35,14 @@ class TimedTracer(Tracer):
         return self._tracer.span(name, kind)
 
     @override
-    def continued(
+    def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[Span]:
-        return self._tracer.continued(name, kind, parent, link)
+        return self._tracer.continue_trace(name, kind, parent, link)
 
     @override
-    def here(self) -> Span:
-        return self._tracer.here()
+    def current_span(self) -> Span:
+        return self._tracer.current_span()
 
     @override
     def traceparent(self) -> str | None:

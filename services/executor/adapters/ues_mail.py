@@ -20,7 +20,7 @@ from services.executor.adapters.ues_world import (
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.email import Email
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.ues.email import EmailRoom
+from shared.infra.ues.email import EmailEndpoints
 
 _RE = "re:"
 _HIDDEN = ("body_html", "reply_to_address")
@@ -203,7 +203,7 @@ class _OneEmail(WorldEdit):
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
     @abstractmethod
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone: ...
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone: ...
 
 
 class MarkEmailRead(_OneEmail):
@@ -212,7 +212,7 @@ class MarkEmailRead(_OneEmail):
     tool, permission, expect = "mark_email_read", "email:read", {"is_read": True}
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.read(mails)
 
 
@@ -222,7 +222,7 @@ class MarkEmailUnread(_OneEmail):
     tool, permission, expect = "mark_email_unread", "email:unread", {"is_read": False}
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.unread(mails)
 
 
@@ -232,7 +232,7 @@ class StarEmail(_OneEmail):
     tool, permission, expect = "star_email", "email:star", {"is_starred": True}
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.star(mails)
 
 
@@ -242,7 +242,7 @@ class UnstarEmail(_OneEmail):
     tool, permission, expect = "unstar_email", "email:unstar", {"is_starred": False}
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.unstar(mails)
 
 
@@ -252,7 +252,7 @@ class ArchiveEmail(_OneEmail):
     tool, permission, expect = "archive_email", "email:archive", {"folder": "archive"}
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.archive(mails)
 
 
@@ -262,7 +262,7 @@ class DeleteEmail(_OneEmail):
     tool, permission, expect = "delete_email", "email:delete", {"folder": "trash"}
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.delete(mails)
 
 
@@ -274,7 +274,7 @@ class MoveEmail(_OneEmail):
     folder: str
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.move(mails, self.folder)
 
 
@@ -286,7 +286,7 @@ class LabelEmail(_OneEmail):
     label: str
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.label(mails, [self.label])
 
 
@@ -298,7 +298,7 @@ class UnlabelEmail(_OneEmail):
     label: str
 
     @override
-    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
         return await room.unlabel(mails, [self.label])
 
 

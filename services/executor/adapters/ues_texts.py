@@ -19,7 +19,7 @@ from services.executor.adapters.ues_world import (
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.sms import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.ues.sms import SmsRoom
+from shared.infra.ues.sms import SmsEndpoints
 
 
 class GetPhone(WorldRead):
@@ -140,7 +140,7 @@ class _OneText(WorldEdit):
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
     @abstractmethod
-    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone: ...
+    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone: ...
 
 
 class MarkTextRead(_OneText):
@@ -149,7 +149,7 @@ class MarkTextRead(_OneText):
     tool, permission, expect = "mark_text_read", "sms:read", {"is_read": True}
 
     @override
-    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone:
+    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone:
         return await room.read(texts)
 
 
@@ -159,7 +159,7 @@ class MarkTextUnread(_OneText):
     tool, permission, expect = "mark_text_unread", "sms:unread", {"is_read": False}
 
     @override
-    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone:
+    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone:
         return await room.unread(texts)
 
 
@@ -169,7 +169,7 @@ class DeleteText(_OneText):
     tool, permission, expect = "delete_text", "sms:delete", {"is_deleted": True}
 
     @override
-    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone:
+    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone:
         return await room.delete(texts)
 
 

@@ -196,3 +196,13 @@ class Wakes(Protocol):
     ) -> Sequence[tuple[str, str]]:
         """Queue those that are neither queued nor just taken from the queue; which these were."""
         ...
+
+
+class RunsTurns(Protocol):
+    async def run(self, work: Work, store: TurnStore) -> None:
+        """Carry one turn out; it ends with ``store.finish``."""
+        ...
+
+    async def settle(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
+        """Settle what is open in the ledger of a turn that is given up, as far as reading can. May raise anything."""
+        return

@@ -5,7 +5,7 @@ Streamable HTTP, stateless, with JSON answers: any replica answers any request.
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import NamedTuple, cast
+from typing import cast
 from uuid import uuid4
 
 import structlog
@@ -27,12 +27,12 @@ from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.replies import FAILED
-from services.gateway.features.approvals.service import ApprovalService, ApproverAnswer
+from services.gateway.features.approvals.service import ApproverAnswer
 from services.gateway.features.identity.middleware import count_message, let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.tasks.listing import TaskListService, TaskQuery
+from services.gateway.features.services import FeatureServices
+from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.message import read_message
-from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import public_view
 from services.gateway.mcp_server.calls import (
     CALLS,
@@ -55,21 +55,11 @@ log = structlog.get_logger()
 Result = dict[str, JsonValue]
 
 
-class McpServices(NamedTuple):
-    """What the tools are made of. ``notice``: what kind of model serves, told with each task."""
+class McpEndpoint:
+    """``route`` answers while ``open`` is entered. ``notice``: what kind of model serves, told with each task."""
 
-    tasks: TaskService
-    lists: TaskListService
-    approvals: ApprovalService
-    identity: Identity
-    notice: str
-
-
-class McpSide:
-    """The route, and what has to be open while it is served."""
-
-    def __init__(self, services: McpServices) -> None:
-        self._services = services
+    def __init__(self, services: FeatureServices, identity: Identity, notice: str) -> None:
+        self._services, self._identity, self._notice = services, identity, notice
         server: Server[object] = Server(
             "purple-agent", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
         )
@@ -87,7 +77,7 @@ class McpSide:
             request = cast(Request, context.request)
             if isinstance(call, SendTask):
                 await count_message(request)
-            result = await self._answer(call, self._services.identity.caller_of(let_in(request), {}))
+            result = await self._answer(call, self._identity.caller_of(let_in(request), {}))
         except ValidationError as error:
             return _refuse_call(_describe_fault(error))
         except (GatewayRefusal, StoreUnavailable) as fault:
@@ -137,7 +127,7 @@ class McpSide:
         return {**self._services.approvals.view(question, caller), "heeded": heeded}
 
     def _view(self, record: TaskRecord) -> Result:
-        return {name: value for name, value in public_view(record, self._services.notice).items() if name != "history"}
+        return {name: value for name, value in public_view(record, self._notice).items() if name != "history"}
 
 
 async def _list_tools(_: object, __: PaginatedRequestParams | None) -> ListToolsResult:

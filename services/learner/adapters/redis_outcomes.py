@@ -60,7 +60,7 @@ class RedisOutcomes(Outcomes):
         await check_writable(self._redis)
 
     async def roster(self) -> Roster:
-        alive = await self._scripts.run("muster", [keys.LEARNERS], [self._owner, self._lease_ms])
+        alive = await self._scripts.run("register_learner", [keys.LEARNERS], [self._owner, self._lease_ms])
         return Roster(self._owner, cast("list[str]", alive))
 
     async def take(self, partitions: Collection[int]) -> Taken:

@@ -110,7 +110,9 @@ class Learner:
         """Each in its task's trace. They are learned together, so each one's span lasts as long as all took."""
         for delivery in deliveries:
             if delivery.traceparent:
-                span = spans.enter_context(self._tracer.continued(names.LEARN, SpanKind.CONSUMER, delivery.traceparent))
+                span = spans.enter_context(
+                    self._tracer.continue_trace(names.LEARN, SpanKind.CONSUMER, delivery.traceparent)
+                )
                 span.note({names.TRIES: delivery.tries})
 
     async def _learn_and_settle(

@@ -8,7 +8,7 @@ import structlog
 from pydantic import JsonValue
 
 from services.learner.core.files.importer import Importer
-from shared.contracts.learning_files import FileErrand, LearningFile
+from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.ports.store import StoreUnavailable
 
 _LAST_SECONDS = 5.0
@@ -30,7 +30,7 @@ class LearnedCache(NamedTuple):
     tenant: str
     is_new: Callable[[], Awaitable[bool]]  # whether nothing was ever learned of it, or forgotten
     files: Callable[[], Awaitable[Mapping[LearningFile, JsonValue]]]
-    hand_on: Callable[[FileErrand], Awaitable[None]]  # to the executor, which keeps processes
+    hand_on: Callable[[FileRequest], Awaitable[None]]  # to the executor, which keeps processes
 
 
 class Cache:
@@ -58,7 +58,7 @@ class Cache:
         if not self._waiting and await self._learned.is_new():
             self._waiting = {file: content for file, content in (await self._read()).items() if content}
         for file, content in list(self._waiting.items()):
-            await self._bring_in(FileErrand(tenant=self._learned.tenant, file=file, content=content))
+            await self._bring_in(FileRequest(tenant=self._learned.tenant, file=file, content=content))
             del self._waiting[file]
         await self._write()
         self._in_step = True
@@ -66,11 +66,11 @@ class Cache:
     async def _read(self) -> Mapping[LearningFile, JsonValue]:
         return await asyncio.to_thread(self._folder.read)
 
-    async def _bring_in(self, errand: FileErrand) -> None:
+    async def _bring_in(self, request: FileRequest) -> None:
         """A file that cannot be imported is passed over: its problems stand in the log, the folder keeps it."""
-        if errand.file is LearningFile.SYNTHESIZED:
-            return await self._learned.hand_on(errand)
-        report = await self._importer.carry_out(errand)
+        if request.file is LearningFile.SYNTHESIZED:
+            return await self._learned.hand_on(request)
+        report = await self._importer.carry_out(request)
         log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
         return None
 

@@ -68,7 +68,7 @@ class Brought(NamedTuple):
     totals: FileTotals | None = None
 
 
-class ImportShelf(Protocol):
+class ImportRepository(Protocol):
     """What is learned of a tenant, for whoever brings it from a file. Both may raise ``StoreUnavailable``."""
 
     async def read_stored(self, tenant: str) -> StoredFile: ...

@@ -58,7 +58,7 @@ class Spoiled(Exception):
     """What is stored of one tenant cannot be worked with, though the store answers; trying later does not help."""
 
 
-class Lore(Protocol):
+class KnowledgeRepository(Protocol):
     """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``, the first two ``Spoiled``."""
 
     async def read_known(

@@ -139,7 +139,7 @@ class Loaded(NamedTuple):
     at: datetime
 
 
-class CaseShelf(Protocol):
+class CaseRepository(Protocol):
     """A tenant's case log, for whoever brings cases that no event did. Every method may raise ``StoreUnavailable``."""
 
     async def begin(self, tenant: str) -> bool:

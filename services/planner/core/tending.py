@@ -64,7 +64,7 @@ def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
             for step in rule.steps:
                 call, why = _call(step, row, writers)
                 calls += [call] if call else []
-                clauses += [step.clause] if call else []
+                clauses += [rule.piece] if call else []
                 left += [why] if why else []
     return Tended(tuple(calls), tuple(dict.fromkeys(left)), tuple(clauses))
 
@@ -118,11 +118,22 @@ def _is_own(row: ReadRow) -> bool:
 def _speaks_of(rule: TendedStanding, row: ReadRow) -> bool:
     if rule.sender and not all(word in row.sender for word in text_words(rule.sender)):
         return False
-    return not rule.signs or any(_shows(sign, row.text) for sign in rule.signs)
+    return not rule.signs or any((_is_itself if rule.is_strict else _shows)(sign, row.text) for sign in rule.signs)
 
 
 def _shows(sign: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(sign.casefold())}", text) is not None
+
+
+def _is_itself(sign: str, text: str) -> bool:
+    """Whether a text is such a thing and does not speak of some: it has a number, or is handed over with the text."""
+    noun = re.escape(sign.casefold())
+    return (
+        re.search(
+            rf"\b{noun}\s+(?:no\.?|number|nr\.?|#)?\s*[a-z]{{0,4}}-?\d|\b(?:our|attached|enclosed)\s+{noun}\b", text
+        )
+        is not None
+    )
 
 
 def _call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:

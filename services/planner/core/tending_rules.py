@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from services.planner.core.words import NOTICES, STOP, family, is_verb, stem, text_words
+from services.planner.core.words import NOTICES, STOP, family, is_verb, stem, text_stems, text_words
 
 _PIECE = re.compile(r"\n\s*[-*•]\s*|\n+|(?<=[.!?;])\s+(?=[A-Z])")
 _HEADED = re.compile(r"^(?P<kind>[^:.]{3,120}):\s+(?P<steps>.+)$", re.S)
@@ -52,6 +52,7 @@ class TendingStep(NamedTuple):
 
 class TendedStanding(NamedTuple):
     """``signs``: each is enough; ``sender``: who it comes from, where that is said; ``guards``: it goes before others.
+    ``is_strict``: what only speaks of such a thing is none. ``piece``: the words that say all this.
 
     One without steps forbids: what it speaks of is left alone.
     """
@@ -61,14 +62,23 @@ class TendedStanding(NamedTuple):
     sender: str
     steps: tuple[TendingStep, ...]
     guards: bool = False
+    is_strict: bool = False
+    piece: str = ""
 
 
 def standing(text: str) -> tuple[TendedStanding, ...]:
     """The instructions in the order of the text, those that forbid first."""
     barred = {stem(next(filter(None, match.groups()))) for match in _NEVER.finditer(text)}
-    found = [_forbidding(piece) or _read_headed(piece) or _plain(piece) for piece in _pieces(text)]
-    rules = [one._replace(steps=_allowed_steps(one.steps, barred)) for one in found if one is not None]
+    found = [(piece, _forbidding(piece) or _read_headed(piece) or _plain(piece)) for piece in _pieces(text)]
+    rules = [one._replace(steps=_allowed_steps(one.steps, barred), piece=piece) for piece, one in found if one]
+    strict = [text_stems(piece) for piece in _pieces(text) if _ONLY_SPEAKS.search(piece)]
+    rules = [one._replace(is_strict=one.is_strict or _is_meant(one, strict)) for one in rules]
     return tuple(sorted(rules, key=lambda one: bool(one.steps)))
+
+
+def _is_meant(rule: TendedStanding, strict: list[frozenset[str]]) -> bool:
+    """Whether a sentence says of this kind of thing that what only speaks of it is none."""
+    return any(stem(sign) in said for said in strict for sign in rule.signs)
 
 
 def _allowed_steps(steps: tuple[TendingStep, ...], barred: set[str]) -> tuple[TendingStep, ...]:
@@ -100,13 +110,20 @@ def _read_headed(piece: str) -> TendedStanding | None:
 def _plain(piece: str) -> TendedStanding | None:
     """``Archive newsletters.``, ``Star what is from Ann Lee.``"""
     words = text_words(piece)
-    if not words or _NOT.search(piece) or not _acts(words[0]) or family(words[0]) in NOTICES:
+    if not words or _NOT.search(_BESIDES.split(piece)[0]) or not _acts(words[0]) or family(words[0]) in NOTICES:
         return None
-    step = TendingStep(words[0], piece.rstrip(" .;!"))
-    kind = re.split(r"\b(?:as|to|into|under|in)\b", piece, maxsplit=1)[0]
-    return _rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step,))
+    said, *besides = _BESIDES.split(piece, maxsplit=1)
+    first, *others = _FURTHER_STEP.split(said)
+    step = TendingStep(words[0], first.rstrip(" .;!"))
+    kind = _QUOTED.sub(" ", re.split(r"\b(?:as|to|into|under|in|that|which)\b", first, maxsplit=1)[0])
+    rule = _rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step, *_steps(", ".join(others))))
+    return rule._replace(is_strict=bool(_ONLY_SPEAKS.search(" ".join(besides)))) if rule else None
 
 
+_BESIDES = re.compile(r"\s*;\s+")
+_FURTHER_STEP = re.compile(r",?\s+(?:and|then|and then)\s+(?=\w+\s+(?:it|them)\b)", re.I)
+_QUOTED = re.compile(r"[\"“'‘][^\"”'’]+[\"”'’]")
+_ONLY_SPEAKS = re.compile(r"\b(?:only|merely|just)\s+(?:talks?|speaks?|mentions?|writes?)\b", re.I)
 _LONE = frozenset("star unstar label archive mark move delete file flag trash".split())
 
 

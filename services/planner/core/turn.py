@@ -1,7 +1,8 @@
 """The next reply of a task's conversation: calls to make side by side, or the answer."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from services.planner.core import improve
@@ -20,6 +21,7 @@ from services.planner.core.request import LEAVE_PART, LOOK, UNDERSTAND, Request
 from services.planner.core.situation import Situation, observe, rows_in
 from services.planner.core.tending_turn import (
     account,
+    as_wished,
     calls_due,
     due,
     lists_to_read,
@@ -61,8 +63,9 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
         return _tending(request, situation, toolset)
     has_written = has_written_since(request, outdated, toolset.writers)
     reads = [] if has_written or (hasty and request.turns) else _reads(request, situation, toolset)
+    understood = partial(as_understood, situation, toolset.writers)
     hunts = () if has_written else searches(request, situation, toolset.writers)
-    if calls := (*_understanding(request, situation, toolset), *hunts, *reads):
+    if calls := (*_understanding(request, toolset, understood), *hunts, *reads):
         return PlannerReply(calls=calls)
     if calls := calculations(request, situation, toolset):
         return PlannerReply(calls=calls)
@@ -79,20 +82,20 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
 
 def _tending(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
     lists = lists_to_read(request, situation, toolset)
-    if calls := (*_understanding(request, situation, toolset), *lists):
+    if calls := (*_understanding(request, toolset, partial(as_wished, request, situation, toolset.writers)), *lists):
         return PlannerReply(calls=calls)
     due_now = due(request, situation, toolset)
-    fresh = () if request.has_called(toolset.writers) else calls_due(request, situation, toolset, due_now)
+    fresh = calls_due(request, situation, toolset, due_now)
     if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)
-    return PlannerReply(account(request, due_now))
+    return PlannerReply(account(request, due_now, toolset.has(LEAVE_PART)))
 
 
-def _understanding(request: Request, situation: Situation, toolset: Toolset) -> tuple[Call, ...]:
+def _understanding(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:
     asked = any(call.tool == UNDERSTAND for call in request.calls)
     if asked or call_understand(request) or not toolset.has(UNDERSTAND):
         return ()
-    return ((UNDERSTAND, as_understood(situation, toolset.writers)),)
+    return ((UNDERSTAND, read()),)
 
 
 def _reads(request: Request, situation: Situation, toolset: Toolset) -> list[Call]:

@@ -1,14 +1,10 @@
 """Conditions ready to decide: each a tree of closures, so no ``eval`` and no text at evaluation time."""
 
-import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import partial
 from typing import NamedTuple, TypeAlias, cast
 
-from services.policy.core.memory import BoundedMemory
-from services.policy.core.parser import parse
-from services.policy.core.tree import (
+from services.policy.core.grammar import (
     ComparisonNode,
     Conjunction,
     Constant,
@@ -17,9 +13,12 @@ from services.policy.core.tree import (
     Membership,
     Node,
     Not,
+    parse,
 )
-from services.policy.core.tree import parts as parts_of
+from services.policy.core.grammar import parts as parts_of
+from services.policy.core.memory import BoundedMemory
 from services.policy.core.values import (
+    OPERATORS,
     UNKNOWN,
     ConditionError,
     Context,
@@ -27,11 +26,7 @@ from services.policy.core.values import (
     TypeClash,
     UnknownTruth,
     Value,
-    equal,
-    identical,
-    in_order,
     member,
-    negate,
     truth,
 )
 from shared.contracts.policy import ContextValue, Scalar
@@ -39,8 +34,9 @@ from shared.contracts.policy import ContextValue, Scalar
 REMEMBERED = 100_000  # nodes of all conditions that are held
 Decide: TypeAlias = Callable[[Context], Truth]
 _Read: TypeAlias = Callable[[Context], Value]
-_Compare: TypeAlias = Callable[[Value, Value], Truth]
-_ORDERS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
+# A plain field against a literal has a short way, a bound method of the literal: `amount > 5` asks `5 < amount`.
+_SHORT_WAYS = {">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": "__ge__"}
+_SHORT_WAYS_OF_ALL = {"==": "__eq__", "===": "__eq__", "!=": "__ne__", "!==": "__ne__"}
 
 
 class Condition(NamedTuple):
@@ -85,27 +81,6 @@ def parse_condition(text: str) -> Condition:
     return Condition(tree, fields, len(parts) + len(text) // 32, decider(tree))
 
 
-def decider(node: Node) -> Decide:
-    """A closure that decides the condition: true, false or unknown; it raises ``ConditionError``."""
-    match node:
-        case Conjunction(terms):
-            return _junction(tuple(map(decider, terms)), settles=False)
-        case Disjunction(terms):
-            return _junction(tuple(map(decider, terms)), settles=True)
-        case FieldReference((name,)):
-            return _plain_flag(name, _flag(node), negated=False)
-        case Not(FieldReference((name,)) as field):
-            return _plain_flag(name, _opposite(_flag(field)), negated=True)
-        case Not(operand):
-            return _opposite(decider(operand))
-        case ComparisonNode():
-            return _comparison(node)
-        case Membership(tested, choices):
-            return _locate_clash(_reader(tested), _choices_reader(choices), member, node.position)
-        case Constant() | FieldReference():
-            return _flag(node)
-
-
 def value_at(context: Context, path: Sequence[str]) -> Value:
     """The value at a dotted path, or unknown where a step is missing or leads through something without fields."""
     for step in path[:-1]:
@@ -114,6 +89,32 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
             return UNKNOWN
         context = cast(Context, inner)  # a dict's value type is invariant; what lies inside is narrower
     return context.get(path[-1], UNKNOWN)
+
+
+def decider(node: Node) -> Decide:
+    """A closure that decides the condition: true, false or unknown; it raises ``ConditionError``."""
+    match node:
+        case Conjunction(terms):
+            return _junction(tuple(map(decider, terms)), settles=False)
+        case Disjunction(terms):
+            return _junction(tuple(map(decider, terms)), settles=True)
+        case Not(FieldReference((name,)) as operand):
+            return _flag(name, False, _opposite(_locate(operand, None, truth, operand.position)))
+        case Not(operand):
+            return _opposite(decider(operand))
+        case FieldReference((name,)):
+            return _flag(name, True, _locate(node, None, truth, node.position))
+        case Constant() | FieldReference():
+            return _locate(node, None, truth, node.position)
+        case Membership(tested, choices):
+            return _locate(tested, choices, member, node.position)
+        case ComparisonNode(sign, left, right):
+            general = _locate(left, right, OPERATORS[sign], node.position)
+            if isinstance(left, FieldReference) and len(left.path) == 1 and isinstance(right, Constant):
+                ways = _SHORT_WAYS_OF_ALL | (_SHORT_WAYS if isinstance(right.value, Decimal) else {})
+                if sign in ways and isinstance(right.value, Decimal | str):
+                    return _take_short_way(left.path[0], right.value, ways[sign], general)
+            return general
 
 
 def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
@@ -136,131 +137,62 @@ def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
 def _opposite(decide: Decide) -> Decide:
     def opposite(context: Context) -> Truth:
         value = decide(context)
-        if value is True:
-            return False
-        return True if value is False else UNKNOWN
+        return UNKNOWN if value is UNKNOWN else not value
 
     return opposite
 
 
-def _flag(node: Constant | FieldReference) -> Decide:
-    read, position = _reader(node), node.position
-
-    def is_true(context: Context) -> Truth:
-        try:
-            return truth(read(context))
-        except TypeClash as clash:
-            raise ConditionError(str(clash), position) from clash
-
-    return is_true
-
-
-def _plain_flag(name: str, general: Decide, *, negated: bool) -> Decide:
-    def is_set(context: Context) -> Truth:
+def _flag(name: str, wanted: bool, general: Decide) -> Decide:
+    def is_as_wanted(context: Context) -> Truth:
         try:
             value = context[name]
         except KeyError:
             return general(context)
-        return value is not negated if value is True or value is False else general(context)
+        return value is wanted if value is True or value is False else general(context)
 
-    return is_set
-
-
-def _comparison(node: ComparisonNode) -> Decide:
-    """A plain field against a literal number or text has a short way, which leaves all else to the general one."""
-    general = _locate_clash(_reader(node.left), _reader(node.right), _compare(node.operator), node.position)
-    match node:
-        case ComparisonNode(">" | "<=" as sign, FieldReference((name,)), Constant(Decimal() as limit)):
-            return _exceeds(name, _whole(limit), general, wanted=sign == ">")
-        case ComparisonNode(">=" | "<" as sign, FieldReference((name,)), Constant(Decimal() as limit)):
-            return _reaches(name, _whole(limit), general, wanted=sign == ">=")
-        case ComparisonNode("==" | "===" | "!=" | "!==" as sign, FieldReference((name,)), Constant(str(text))):
-            return _is_text(name, text, general, wanted=sign[0] == "=")
-        case _:
-            return general
+    return is_as_wanted
 
 
-def _compare(sign: str) -> _Compare:
-    match sign:
-        case "==":
-            return equal
-        case "===":
-            return identical
-        case "!=":
-            return lambda left, right: negate(equal(left, right))
-        case "!==":
-            return lambda left, right: negate(identical(left, right))
-        case _:
-            return partial(in_order, _ORDERS[sign])
+def _take_short_way(name: str, literal: Decimal | str, way: str, general: Decide) -> Decide:
+    """The literal's own method where the value is of its type; ``general`` decides all else."""
+    is_whole = isinstance(literal, Decimal) and literal == literal.to_integral_value()
+    wanted = int(literal) if is_whole else literal  # whole numbers compare faster
+    holds, kind = cast(Callable[[object], bool], getattr(wanted, way)), type(wanted)
+
+    def decide_plainly(context: Context) -> Truth:
+        value = context.get(name)
+        return holds(value) if type(value) is kind else general(context)  # not isinstance: a boolean is no number
+
+    return decide_plainly
 
 
-def _whole(number: Decimal) -> int | Decimal:
-    """Whole numbers compare faster."""
-    return int(number) if number == number.to_integral_value() else number
+def _locate(
+    left: Node, right: Node | tuple[Constant, ...] | None, compare: Callable[[Value, Value], Truth], position: int
+) -> Decide:
+    """A closure whose errors say where in the text they arise."""
+    read_left, read_right = _reader(left), _reader(right)
 
-
-# Operators and look-ups are written out: each call saved is a quarter of what the usual condition costs.
-def _exceeds(name: str, limit: int | Decimal, general: Decide, *, wanted: bool) -> Decide:
-    def exceeds(context: Context) -> Truth:
-        try:
-            value = context[name]
-        except KeyError:
-            return general(context)
-        if type(value) is int or type(value) is Decimal:  # not isinstance: a boolean is no number
-            return (value > limit) is wanted
-        return general(context)
-
-    return exceeds
-
-
-def _reaches(name: str, limit: int | Decimal, general: Decide, *, wanted: bool) -> Decide:
-    def reaches(context: Context) -> Truth:
-        try:
-            value = context[name]
-        except KeyError:
-            return general(context)
-        if type(value) is int or type(value) is Decimal:
-            return (value >= limit) is wanted
-        return general(context)
-
-    return reaches
-
-
-def _is_text(name: str, text: str, general: Decide, *, wanted: bool) -> Decide:
-    def is_text(context: Context) -> Truth:
-        try:
-            value = context[name]
-        except KeyError:
-            return general(context)
-        return (value == text) is wanted if type(value) is str else general(context)
-
-    return is_text
-
-
-def _locate_clash(left: _Read, right: _Read, compare: _Compare, position: int) -> Decide:
     def compare_or_locate(context: Context) -> Truth:
         try:
-            return compare(left(context), right(context))
+            return compare(read_left(context), read_right(context))
         except TypeClash as clash:
             raise ConditionError(str(clash), position) from clash
 
     return compare_or_locate
 
 
-def _choices_reader(choices: tuple[Constant, ...] | FieldReference) -> _Read:
-    if isinstance(choices, FieldReference):
-        return _reader(choices)
-    literals: list[Scalar] = [choice.value for choice in choices]
-    return lambda _: literals
-
-
-def _reader(node: Node) -> _Read:
+def _reader(node: Node | tuple[Constant, ...] | None) -> _Read:
     match node:
+        case None:
+            return lambda _: None
         case Constant(value):
             return lambda _: value
         case FieldReference((name,)):
             return lambda context: context.get(name, UNKNOWN)
         case FieldReference(path):
             return lambda context: value_at(context, path)
+        case tuple(choices):
+            literals: list[Scalar] = [choice.value for choice in choices]
+            return lambda _: literals
         case _:
             return decider(node)

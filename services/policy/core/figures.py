@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from services.policy.core.conditions import Condition
-from services.policy.core.tree import Constant, parts
+from services.policy.core.grammar import Constant, parts
 from services.policy.core.values import amount_of
 
 _NAMED = "zero one two three four five six seven eight nine ten eleven twelve".split()

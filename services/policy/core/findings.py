@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import Condition, value_at
-from services.policy.core.rules import ReadyRule, RuleIndex, problem
+from services.policy.core.rules import ReadyRule, RuleIndex, SharedRest, problem
 from services.policy.core.scenes import (
     RESTS_ON_THE_REQUEST,
     SAID_BY_THE_RECORD,
@@ -57,8 +57,11 @@ def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
 
 def rules_call(rules: RuleIndex, scene: CallScene) -> bool:
     """Whether a rule that has an effect applies to the scene's call, whatever it finds."""
-    looked_at = rules.all if scene.unknown is None else _candidates(rules, scene)
-    return any(_is_in_force(ready, scene) and _applies(ready, scene) for ready in looked_at)
+    told = scene.unknown is not None and scene.has_certain_tool
+    return any(
+        _is_in_force(ready, scene) and _applies(ready, scene)
+        for ready in (rules.of_tool(scene.tool) if told else rules.all)
+    )
 
 
 def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
@@ -70,8 +73,21 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
 
 
 def _candidates(rules: RuleIndex, scene: CallScene) -> Sequence[ReadyRule]:
-    """All rules but those that are false for the scene's tool, whatever the fields are."""
-    return rules.of_tool(scene.tool) if scene.has_certain_tool else rules.all
+    """All rules but those that are false, whatever is proven and whatever the records say."""
+    if not scene.has_certain_tool:
+        return rules.all
+    proven = () if scene.proven is None else (scene.proven,)
+    contexts = (scene.context, *proven, *scene.recorded, *scene.proven_by_record)
+
+    def may_be_true(rest: SharedRest) -> bool:
+        if scene.fields is not None and rest.reads.isdisjoint(scene.fields):
+            return True  # as unknown as each of its rules, which are passed over one by one
+        try:
+            return any(rest.decide(context) is not False for context in contexts)
+        except ConditionError:
+            return True
+
+    return rules.of_tool(scene.tool, may_be_true)
 
 
 def _has_none_of_its_fields(ready: ReadyRule, scene: CallScene) -> bool:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.figures import figures_of, missing_figures
+from services.policy.core.grammar import ComparisonNode, Constant, FieldReference, Membership, Node, parts
 from services.policy.core.prepared import TooMuch, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import ready_rule
 from services.policy.core.tool_rules import matching, ready_tool_rule
-from services.policy.core.tree import ComparisonNode, Constant, FieldReference, Membership, Node, parts
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate

@@ -1,9 +1,11 @@
 """What the operators of the condition language mean for two values. docs/policy.md has the same as tables."""
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from shared.contracts.policy import ContextValue
@@ -43,6 +45,15 @@ class Amount(NamedTuple):
 
 _AMOUNT = re.compile(r"(-?)([$€£]?)(-?)([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
 _LONGEST_AMOUNT = 64
+_KINDS = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",  # a boolean is an int as well: it stands first
+    Decimal: "number",
+    str: "text",
+    list: "list",
+    dict: "object",
+}
 
 
 def amount_of(text: str) -> Amount | None:
@@ -55,24 +66,7 @@ def amount_of(text: str) -> Amount | None:
     return Amount(Decimal(sign + found[4].replace(",", "") + (found[5] or "")), found[2])
 
 
-def kind_of(value: ContextValue) -> str:
-    """The type of a value, in the words of an error."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | Decimal():
-            return "number"
-        case str():
-            return "text"
-        case list():
-            return "list"
-        case _:
-            return "object"
-
-
-def truth(value: Value) -> Truth:
+def truth(value: Value, _: Value = None) -> Truth:
     """A value where true or false is needed: booleans as they are, null and missing unknown, all else a clash."""
     if value is True or value is False:
         return value
@@ -81,48 +75,13 @@ def truth(value: Value) -> Truth:
     raise TypeClash(f"expected true or false, found {_kind_in_words(value)}")
 
 
-def in_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
-    """``< <= > >=``: two numbers by value, two plain texts by character; else unknown, or a clash."""
-    if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
-        return UNKNOWN
-    if isinstance(left, str) and isinstance(right, str):
-        return holds(*_ordered_texts(left, right))
-    first, second = _number(left), _number(right)
-    if first is None or second is None:
-        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}")
-    return holds(first, second)
-
-
-def _ordered_texts(left: str, right: str) -> tuple[Decimal, Decimal] | tuple[str, str]:
-    first, second = amount_of(left), amount_of(right)
-    if first is None and second is None:
-        return left, right
-    if first is None or second is None:
-        raise TypeClash(
-            f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}: one is a number, the other is not"
-        )
-    if first.currency and second.currency and first.currency != second.currency:
-        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}: two currencies")
-    return first.number, second.number
-
-
 def equal(left: Value, right: Value) -> Truth:
     """``==``: numbers by value, a text equals a number that it spells, other types are never equal."""
-    if isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
-        return UNKNOWN
-    if left is None or right is None:
-        return left is right
-    _refuse_collections(left, right)
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, str) and isinstance(right, str):
-        return left == right
-    first, second = _number(left), _number(right)
-    return first is not None and first == second
-
-
-def negate(value: Truth) -> Truth:
-    return value if isinstance(value, UnknownTruth) else not value
+    same = identical(left, right)
+    if same is False and isinstance(left, str) is not isinstance(right, str):
+        first, second = _number(left), _number(right)
+        return first is not None and first == second
+    return same
 
 
 def identical(left: Value, right: Value) -> Truth:
@@ -131,8 +90,10 @@ def identical(left: Value, right: Value) -> Truth:
         return UNKNOWN
     if left is None or right is None:
         return left is right
-    _refuse_collections(left, right)
-    return kind_of(left) == kind_of(right) and left == right
+    if isinstance(left, list | dict) or isinstance(right, list | dict):
+        pair = f"{_kind_in_words(left)} with {_kind_in_words(right)}"
+        raise TypeClash(f"cannot compare {pair}: a list is asked with 'in'")
+    return _kind(left) == _kind(right) and left == right
 
 
 def member(value: Value, choices: Value) -> Truth:
@@ -144,7 +105,40 @@ def member(value: Value, choices: Value) -> Truth:
     return any(equal(value, choice) is True for choice in choices)
 
 
-def _number(value: ContextValue) -> int | Decimal | None:
+def _in_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
+    """``< <= > >=``: two numbers by value, two plain texts by character; else unknown, or a clash."""
+    if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
+        return UNKNOWN
+    first, second, why = _number(left), _number(right), ""
+    if isinstance(left, str) and isinstance(right, str):
+        if first is None and second is None:
+            return holds(left, right)
+        currencies = {amount.currency for text in (left, right) if (amount := amount_of(text)) and amount.currency}
+        one_only = first is None or second is None
+        why = ": one is a number, the other is not" if one_only else ": two currencies" * (len(currencies) > 1)
+    if first is None or second is None or why:
+        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}{why}")
+    return holds(first, second)
+
+
+def _differ(compare: Callable[[Value, Value], Truth], left: Value, right: Value) -> Truth:
+    same = compare(left, right)
+    return UNKNOWN if same is UNKNOWN else not same
+
+
+OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
+    ">": partial(_in_order, operator.gt),
+    "<": partial(_in_order, operator.lt),
+    ">=": partial(_in_order, operator.ge),
+    "<=": partial(_in_order, operator.le),
+    "==": equal,
+    "===": identical,
+    "!=": partial(_differ, equal),
+    "!==": partial(_differ, identical),
+}
+
+
+def _number(value: Value) -> int | Decimal | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | Decimal):
@@ -153,14 +147,10 @@ def _number(value: ContextValue) -> int | Decimal | None:
     return amount.number if amount else None
 
 
-def _refuse_collections(left: ContextValue, right: ContextValue) -> None:
-    if isinstance(left, list | dict) or isinstance(right, list | dict):
-        raise TypeClash(
-            f"cannot compare {_kind_in_words(left)} with {_kind_in_words(right)}: a list is asked with 'in'"
-        )
+def _kind(value: ContextValue) -> str:
+    return next(word for kind, word in _KINDS.items() if isinstance(value, kind))
 
 
 def _kind_in_words(value: ContextValue) -> str:
     """The kind alone: an error may travel into logs, the value may not."""
-    kind = kind_of(value)
-    return f"{'an' if kind == 'object' else 'a'} {kind}"
+    return f"{'an' if isinstance(value, dict) else 'a'} {_kind(value)}"

@@ -66,7 +66,7 @@ def lines(assessment: Assessment) -> list[Line]:
     return sorted(listed, key=lambda line: order.index(line.dimension))
 
 
-def compared(before: Assessment, after: Assessment) -> Comparison:
+def compare_assessments(before: Assessment, after: Assessment) -> Comparison:
     """Points by criterion, dimension and in all, as means over the runs of each."""
     first, second = lines(before), lines(after)
     criteria = {line.criterion: line for line in (*first, *second)}

@@ -115,7 +115,7 @@ def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
 
     Older participants name no type: then the fields tell, a reason alone being an end.
     """
-    kind = data.get("message_type") or _guessed(data)
+    kind = data.get("message_type") or _guess_kind(data)
     if kind == "turn_complete":
         return TurnComplete.model_validate(_without_nulls(data))
     if kind == "early_completion":
@@ -123,7 +123,7 @@ def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
     raise ValueError(f"a turn is answered with turn_complete or early_completion, not with {str(kind)[:60]!r}")
 
 
-def _guessed(data: JsonObject) -> str:
+def _guess_kind(data: JsonObject) -> str:
     if {"time_step", "notes", "actions_taken"} & data.keys():
         return "turn_complete"
     return "early_completion" if "reason" in data else ""

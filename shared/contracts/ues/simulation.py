@@ -121,7 +121,7 @@ class EventSummary(Answer):
     next_event_time: Moment | None = None
 
 
-class ScenarioLoaded(Answer):
+class ScenarioImport(Answer):
     success: bool = True
     events_loaded: int | bool = 0
     modalities_loaded: tuple[str, ...] = ()

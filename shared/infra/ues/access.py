@@ -5,15 +5,15 @@ from datetime import datetime
 
 from shared.contracts.ues.simulation import AccessLog, KeyInfo, KeyMade, World
 from shared.infra.ues.errors import NotFoundError
-from shared.infra.ues.line import WorldLine, given
+from shared.infra.ues.line import WorldLine, given_values
 
 
-class KeysRoom:
+class KeysEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def create(self, name: str, permissions: Sequence[str]) -> KeyMade:
-        return await self._line.post(KeyMade, "/keys", given(name=name, permissions=permissions))
+        return await self._line.post(KeyMade, "/keys", given_values(name=name, permissions=permissions))
 
     async def get(self, key_id: str) -> KeyInfo:
         return await self._line.get(KeyInfo, f"/keys/{key_id}")
@@ -26,7 +26,7 @@ class KeysRoom:
             return
 
 
-class AccessLogsRoom:
+class AccessLogsEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -51,14 +51,14 @@ class AccessLogsRoom:
         )
 
 
-class WorldsRoom:
+class WorldsEndpoints:
     """Several worlds in one server."""
 
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def open(self, world_id: str) -> World:
-        return await self._line.post(World, "/worlds", given(world_id=world_id))
+        return await self._line.post(World, "/worlds", given_values(world_id=world_id))
 
     async def close(self, world_id: str) -> None:
         try:

@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.calendar import CalendarState, EventsFound
-from shared.infra.ues.line import Value, WorldLine, given
+from shared.infra.ues.line import Value, WorldLine, given_values
 
 
-class CalendarRoom:
+class CalendarEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -34,7 +34,7 @@ class CalendarRoom:
         sort_by: str | None = None,
         sort_order: str | None = None,
     ) -> EventsFound:
-        asked = given(
+        asked = given_values(
             calendar_ids=calendar_ids,
             start=start,
             end=end,
@@ -50,21 +50,21 @@ class CalendarRoom:
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
         """``fields``: what else an appointment has (attendees, location, recurrence, ...), as the server names it."""
-        event = given(title=title, start=start, end=end, **fields)
+        event = given_values(title=title, start=start, end=end, **fields)
         return await self._line.post(ActionDone, "/calendar/create", event)
 
     async def update(self, event_id: str, **changes: Value | None) -> ActionDone:
-        return await self._line.post(ActionDone, "/calendar/update", given(event_id=event_id, **changes))
+        return await self._line.post(ActionDone, "/calendar/update", given_values(event_id=event_id, **changes))
 
     async def delete(
         self, event_id: str, recurrence_scope: str | None = None, recurrence_id: str | None = None
     ) -> ActionDone:
-        which = given(event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id)
+        which = given_values(event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id)
         return await self._line.post(ActionDone, "/calendar/delete", which)
 
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
     ) -> ActionDone:
         """``response``: accepted, declined or tentative."""
-        answer = given(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
+        answer = given_values(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
         return await self._line.post(ActionDone, "/calendar/respond", answer)

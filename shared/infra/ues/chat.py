@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.chat import ChatFound, ChatState
-from shared.infra.ues.line import WorldLine, given
+from shared.infra.ues.line import WorldLine, given_values
 
 
-class ChatRoom:
+class ChatEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -33,7 +33,7 @@ class ChatRoom:
         sort_by: str | None = None,
         sort_order: str | None = None,
     ) -> ChatFound:
-        asked = given(
+        asked = given_values(
             conversation_id=conversation_id,
             role=role,
             since=since,
@@ -54,11 +54,11 @@ class ChatRoom:
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> ActionDone:
         """``role``: user or assistant."""
-        message = given(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
+        message = given_values(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
         return await self._line.post(ActionDone, "/chat/send", message)
 
     async def delete(self, message_id: str) -> ActionDone:
-        return await self._line.post(ActionDone, "/chat/delete", given(message_id=message_id))
+        return await self._line.post(ActionDone, "/chat/delete", given_values(message_id=message_id))
 
     async def clear(self, conversation_id: str) -> ActionDone:
-        return await self._line.post(ActionDone, "/chat/clear", given(conversation_id=conversation_id))
+        return await self._line.post(ActionDone, "/chat/clear", given_values(conversation_id=conversation_id))

@@ -8,14 +8,14 @@ from typing import Self
 import httpx
 from pydantic import JsonValue
 
-from shared.infra.ues.access import AccessLogsRoom, KeysRoom, WorldsRoom
-from shared.infra.ues.calendar import CalendarRoom
-from shared.infra.ues.chat import ChatRoom
-from shared.infra.ues.email import EmailRoom
+from shared.infra.ues.access import AccessLogsEndpoints, KeysEndpoints, WorldsEndpoints
+from shared.infra.ues.calendar import CalendarEndpoints
+from shared.infra.ues.chat import ChatEndpoints
+from shared.infra.ues.email import EmailEndpoints
 from shared.infra.ues.line import WorldLine
-from shared.infra.ues.simulation import EventsRoom, ScenarioRoom, SimulationRoom, TimeRoom
-from shared.infra.ues.sms import SmsRoom
-from shared.infra.ues.surroundings import EnvironmentRoom, PlainRoom
+from shared.infra.ues.simulation import EventsEndpoints, ScenarioEndpoints, SimulationEndpoints, TimeEndpoints
+from shared.infra.ues.sms import SmsEndpoints
+from shared.infra.ues.surroundings import EnvironmentEndpoints, PlainEndpoints
 
 
 @cache
@@ -53,21 +53,21 @@ class AsyncUESClient:
         )
         line = WorldLine(self._http, 1 + max_retries if retry_enabled else 1)
         self._line = line
-        self.time = TimeRoom(line)
-        self.simulation = SimulationRoom(line)
-        self.events = EventsRoom(line)
-        self.scenario = ScenarioRoom(line)
-        self.email = EmailRoom(line)
-        self.sms = SmsRoom(line)
-        self.chat = ChatRoom(line)
-        self.calendar = CalendarRoom(line)
-        self.location = PlainRoom(line, "location")
-        self.weather = PlainRoom(line, "weather")
-        self.contacts = PlainRoom(line, "contacts")
-        self.environment = EnvironmentRoom(line)
-        self.keys = KeysRoom(line)
-        self.access_logs = AccessLogsRoom(line)
-        self.worlds = WorldsRoom(line)
+        self.time = TimeEndpoints(line)
+        self.simulation = SimulationEndpoints(line)
+        self.events = EventsEndpoints(line)
+        self.scenario = ScenarioEndpoints(line)
+        self.email = EmailEndpoints(line)
+        self.sms = SmsEndpoints(line)
+        self.chat = ChatEndpoints(line)
+        self.calendar = CalendarEndpoints(line)
+        self.location = PlainEndpoints(line, "location")
+        self.weather = PlainEndpoints(line, "weather")
+        self.contacts = PlainEndpoints(line, "contacts")
+        self.environment = EnvironmentEndpoints(line)
+        self.keys = KeysEndpoints(line)
+        self.access_logs = AccessLogsEndpoints(line)
+        self.worlds = WorldsEndpoints(line)
 
     async def health(self) -> JsonValue:
         return await self._line.raw("/health")

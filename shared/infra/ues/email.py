@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.base import JsonObject
 from shared.contracts.ues.email import EmailsFound, EmailState
-from shared.infra.ues.line import WorldLine, given
+from shared.infra.ues.line import WorldLine, given_values
 
 
-class EmailRoom:
+class EmailEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -44,7 +44,7 @@ class EmailRoom:
         sort_by: str | None = None,
         sort_order: str | None = None,
     ) -> EmailsFound:
-        asked = given(
+        asked = given_values(
             folder=folder,
             is_read=is_read,
             is_starred=is_starred,
@@ -85,7 +85,7 @@ class EmailRoom:
         priority: str | None = None,
     ) -> ActionDone:
         """A mail from the user."""
-        mail = given(
+        mail = given_values(
             from_address=from_address,
             to_addresses=to_addresses,
             subject=subject,
@@ -118,7 +118,7 @@ class EmailRoom:
         sent_at: datetime | None = None,
     ) -> ActionDone:
         """A mail to the user, which arrives at once; one that arrives later is an event of the queue."""
-        mail = given(
+        mail = given_values(
             from_address=from_address,
             to_addresses=to_addresses,
             subject=subject,
@@ -134,32 +134,32 @@ class EmailRoom:
         return await self._act("receive", mail)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("read", given(message_ids=message_ids))
+        return await self._act("read", given_values(message_ids=message_ids))
 
     async def unread(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("unread", given(message_ids=message_ids))
+        return await self._act("unread", given_values(message_ids=message_ids))
 
     async def star(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("star", given(message_ids=message_ids))
+        return await self._act("star", given_values(message_ids=message_ids))
 
     async def unstar(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("unstar", given(message_ids=message_ids))
+        return await self._act("unstar", given_values(message_ids=message_ids))
 
     async def archive(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._act("archive", given(message_ids=message_ids))
+        return await self._act("archive", given_values(message_ids=message_ids))
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
         """Into the trash."""
-        return await self._act("delete", given(message_ids=message_ids))
+        return await self._act("delete", given_values(message_ids=message_ids))
 
     async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
-        return await self._act("label", given(message_ids=message_ids, labels=labels))
+        return await self._act("label", given_values(message_ids=message_ids, labels=labels))
 
     async def unlabel(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
-        return await self._act("unlabel", given(message_ids=message_ids, labels=labels))
+        return await self._act("unlabel", given_values(message_ids=message_ids, labels=labels))
 
     async def move(self, message_ids: Sequence[str], folder: str) -> ActionDone:
-        return await self._act("move", given(message_ids=message_ids, folder=folder))
+        return await self._act("move", given_values(message_ids=message_ids, folder=folder))
 
     async def _act(self, action: str, body: JsonObject) -> ActionDone:
         return await self._line.post(ActionDone, f"/email/{action}", body)

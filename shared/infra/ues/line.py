@@ -38,29 +38,29 @@ class WorldLine:
         self._attempts = max(1, attempts)
 
     async def get(self, kind: type[M], path: str, **asked: Value | None) -> M:
-        params = {name: _text(value) for name, value in given(**asked).items()}
-        return _read(kind, await self._sent("GET", path, params=params, repeatable=True))
+        params = {name: _text(value) for name, value in given_values(**asked).items()}
+        return _read(kind, await self._send_request("GET", path, params=params, repeatable=True))
 
     async def ask(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
         """A POST that changes nothing, and may be repeated."""
-        return _read(kind, await self._sent("POST", path, body=body, repeatable=True))
+        return _read(kind, await self._send_request("POST", path, body=body, repeatable=True))
 
     async def post(self, kind: type[M], path: str, body: Mapping[str, JsonValue] | None = None) -> M:
-        return _read(kind, await self._sent("POST", path, body=body))
+        return _read(kind, await self._send_request("POST", path, body=body))
 
     async def tell(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """A POST whose answer is taken as it is; ``None`` for an empty one."""
-        return _json(await self._sent("POST", path, body=body))
+        return _json(await self._send_request("POST", path, body=body))
 
     async def raw(self, path: str, **asked: Value | None) -> JsonValue:
         """A GET whose answer is taken as it is."""
-        params = {name: _text(value) for name, value in given(**asked).items()}
-        return _json(await self._sent("GET", path, params=params, repeatable=True))
+        params = {name: _text(value) for name, value in given_values(**asked).items()}
+        return _json(await self._send_request("GET", path, params=params, repeatable=True))
 
     async def delete(self, path: str) -> JsonValue:
-        return _json(await self._sent("DELETE", path, repeatable=True))
+        return _json(await self._send_request("DELETE", path, repeatable=True))
 
-    async def _sent(
+    async def _send_request(
         self,
         method: str,
         path: str,
@@ -71,7 +71,7 @@ class WorldLine:
     ) -> httpx.Response:
         for attempt in range(1, self._attempts):
             try:
-                answer = await self._once(method, path, params, body)
+                answer = await self._send_once(method, path, params, body)
             except (UESConnectionError, UESTimeoutError) as error:
                 if not (repeatable or isinstance(error.__cause__, _NEVER_SENT)):
                     raise
@@ -79,9 +79,9 @@ class WorldLine:
                 if answer.status_code not in _AGAIN or not repeatable:
                     return _good(answer)
             await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES)) - 1])
-        return _good(await self._once(method, path, params, body))
+        return _good(await self._send_once(method, path, params, body))
 
-    async def _once(
+    async def _send_once(
         self, method: str, path: str, params: Mapping[str, str] | None, body: Mapping[str, JsonValue] | None
     ) -> httpx.Response:
         where = f"{method} {path}"
@@ -95,7 +95,7 @@ class WorldLine:
             raise UESError(f"{where} could not be asked: {error}") from error
 
 
-def given(**values: Value | None) -> dict[str, JsonValue]:
+def given_values(**values: Value | None) -> dict[str, JsonValue]:
     """What was given, as JSON: what is ``None`` is left out, times become text."""
     return {name: _plain(value) for name, value in values.items() if value is not None}
 

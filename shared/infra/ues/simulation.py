@@ -11,7 +11,7 @@ from shared.contracts.ues.simulation import (
     EventList,
     EventSummary,
     Hold,
-    ScenarioLoaded,
+    ScenarioImport,
     SimulationStatus,
     SimulatorEvent,
     Skipped,
@@ -21,10 +21,10 @@ from shared.contracts.ues.simulation import (
     TimeState,
 )
 from shared.infra.ues.errors import NotFoundError
-from shared.infra.ues.line import WorldLine, given
+from shared.infra.ues.line import WorldLine, given_values
 
 
-class TimeRoom:
+class TimeEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -32,10 +32,10 @@ class TimeRoom:
         return await self._line.get(TimeState, "/simulator/time")
 
     async def advance(self, seconds: float) -> Advanced:
-        return await self._line.post(Advanced, "/simulator/time/advance", given(seconds=seconds))
+        return await self._line.post(Advanced, "/simulator/time/advance", given_values(seconds=seconds))
 
     async def set(self, target_time: datetime) -> TimeSet:
-        return await self._line.post(TimeSet, "/simulator/time/set", given(target_time=target_time))
+        return await self._line.post(TimeSet, "/simulator/time/set", given_values(target_time=target_time))
 
     async def skip_to_next(self) -> Skipped:
         return await self._line.post(Skipped, "/simulator/time/skip-to-next")
@@ -47,15 +47,15 @@ class TimeRoom:
         await self._line.tell("/simulator/time/resume")
 
     async def set_scale(self, scale: float) -> TimeState:
-        return await self._line.post(TimeState, "/simulator/time/set-scale", given(scale=scale))
+        return await self._line.post(TimeState, "/simulator/time/set-scale", given_values(scale=scale))
 
 
-class SimulationRoom:
+class SimulationEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> Started:
-        settings = given(auto_advance=auto_advance, time_scale=time_scale)
+        settings = given_values(auto_advance=auto_advance, time_scale=time_scale)
         return await self._line.post(Started, "/simulation/start", settings)
 
     async def stop(self) -> None:
@@ -68,22 +68,24 @@ class SimulationRoom:
         await self._line.tell("/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> None:
-        await self._line.tell("/simulation/clear", given(reset_time_to=reset_time_to))
+        await self._line.tell("/simulation/clear", given_values(reset_time_to=reset_time_to))
 
     async def undo(self, count: int = 1) -> Steps:
-        return await self._line.post(Steps, "/simulation/undo", given(count=count))
+        return await self._line.post(Steps, "/simulation/undo", given_values(count=count))
 
     async def redo(self, count: int = 1) -> Steps:
-        return await self._line.post(Steps, "/simulation/redo", given(count=count))
+        return await self._line.post(Steps, "/simulation/redo", given_values(count=count))
 
     async def hold(self, reason: str | None = None, timeout_seconds: float | None = None) -> Hold:
-        return await self._line.post(Hold, "/simulation/hold", given(reason=reason, timeout_seconds=timeout_seconds))
+        return await self._line.post(
+            Hold, "/simulation/hold", given_values(reason=reason, timeout_seconds=timeout_seconds)
+        )
 
     async def release(self, hold_id: str) -> None:
         await self._line.tell(f"/simulation/release/{hold_id}")
 
 
-class EventsRoom:
+class EventsEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -120,7 +122,7 @@ class EventsRoom:
         agent_id: str | None = None,
     ) -> SimulatorEvent:
         """Something that will happen at that time."""
-        event = given(
+        event = given_values(
             scheduled_time=scheduled_time,
             modality=modality,
             data=data,
@@ -147,14 +149,14 @@ class EventsRoom:
         await self._line.delete(f"/events/{event_id}")
 
 
-class ScenarioRoom:
+class ScenarioEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
-    async def import_full(self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False) -> ScenarioLoaded:
+    async def import_full(self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False) -> ScenarioImport:
         """Replaces time, states and events. A running simulation refuses."""
-        body: JsonObject = given(scenario=scenario, strict_modalities=strict_modalities)
-        return await self._line.post(ScenarioLoaded, "/scenario/import/full", body)
+        body: JsonObject = given_values(scenario=scenario, strict_modalities=strict_modalities)
+        return await self._line.post(ScenarioImport, "/scenario/import/full", body)
 
     async def export_full(self, author: str | None = None, description: str | None = None) -> JsonValue:
         return await self._line.raw("/scenario/export/full", author=author, description=description)

@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.sms import SmsFound, SmsState
-from shared.infra.ues.line import WorldLine, given
+from shared.infra.ues.line import WorldLine, given_values
 
 
-class SmsRoom:
+class SmsEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -36,7 +36,7 @@ class SmsRoom:
         sort_by: str | None = None,
         sort_order: str | None = None,
     ) -> SmsFound:
-        asked = given(
+        asked = given_values(
             thread_id=thread_id,
             from_number=from_number,
             to_number=to_number,
@@ -63,7 +63,7 @@ class SmsRoom:
         replied_to_message_id: str | None = None,
     ) -> ActionDone:
         """A message from the user."""
-        message = given(
+        message = given_values(
             from_number=from_number,
             to_numbers=to_numbers,
             body=body,
@@ -84,7 +84,7 @@ class SmsRoom:
         sent_at: datetime | None = None,
     ) -> ActionDone:
         """A message to the user, which arrives at once; one that arrives later is an event of the queue."""
-        message = given(
+        message = given_values(
             from_number=from_number,
             to_numbers=to_numbers,
             body=body,
@@ -95,14 +95,14 @@ class SmsRoom:
         return await self._line.post(ActionDone, "/sms/receive", message)
 
     async def read(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._line.post(ActionDone, "/sms/read", given(message_ids=message_ids))
+        return await self._line.post(ActionDone, "/sms/read", given_values(message_ids=message_ids))
 
     async def unread(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._line.post(ActionDone, "/sms/unread", given(message_ids=message_ids))
+        return await self._line.post(ActionDone, "/sms/unread", given_values(message_ids=message_ids))
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
-        return await self._line.post(ActionDone, "/sms/delete", given(message_ids=message_ids))
+        return await self._line.post(ActionDone, "/sms/delete", given_values(message_ids=message_ids))
 
     async def react(self, message_id: str, phone_number: str, emoji: str) -> ActionDone:
-        reaction = given(message_id=message_id, phone_number=phone_number, emoji=emoji)
+        reaction = given_values(message_id=message_id, phone_number=phone_number, emoji=emoji)
         return await self._line.post(ActionDone, "/sms/react", reaction)

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from shared.contracts.ues.actions import ActionDone
-from shared.infra.ues.line import WorldLine, given
+from shared.infra.ues.line import WorldLine, given_values
 
 
-class EnvironmentRoom:
+class EnvironmentEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
@@ -22,7 +22,7 @@ class EnvironmentRoom:
         return await self._line.tell("/environment/validate")
 
 
-class PlainRoom:
+class PlainEndpoints:
     """A modality whose answers are taken as they are."""
 
     def __init__(self, line: WorldLine, name: str) -> None:
@@ -33,7 +33,7 @@ class PlainRoom:
         return await self._line.raw(f"/{self._name}/state")
 
     async def query(self, **asked: JsonValue) -> JsonValue:
-        return await self._line.tell(f"/{self._name}/query", given(**asked))
+        return await self._line.tell(f"/{self._name}/query", given_values(**asked))
 
     async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
         """``action`` names the route: update (location, weather), create, block, group/add ... (contacts)."""

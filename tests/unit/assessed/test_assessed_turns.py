@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from services.executor.core.budget.budget import Ceilings
-from services.executor.core.turn.poison import give_up
+from services.executor.core.turn.attempt import give_up
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.turns import SessionState
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply

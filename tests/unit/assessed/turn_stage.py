@@ -7,9 +7,10 @@ from typing_extensions import override
 
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
-from shared.contracts.assessment.participation import AssessedTurn
+from shared.contracts.participation import AssessedTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.scripted_model import json_reply
@@ -37,7 +38,7 @@ class TurnStage(Stage):
     @override
     def worker(self) -> Worker:
         ports = Ports(self.model, self.world.tools, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports, self.limits._replace(tool_seconds=0.7), load())
+        return Worker(ports, self.limits._replace(tool_seconds=0.7), load(), walk)
 
     def plans(self, *calls: tuple[str, JsonObject]) -> None:
         """What it proposes once it has read the mail."""

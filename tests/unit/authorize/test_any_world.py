@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.records.binding import bind, view_of
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import read

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.records.binding import BoundFields, bind, view_of
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import read

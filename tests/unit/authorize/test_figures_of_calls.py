@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.dossier import NamedValue, Operand
+from services.executor.core.dossier.values import NamedValue, Operand
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
 from shared.contracts.policy import CallContext
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import change, read, request, verdict

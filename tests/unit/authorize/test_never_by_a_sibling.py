@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact, NamedValue, Operand
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.dossier.values import Fact, NamedValue, Operand
+from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 from typing import cast
 
 from services.executor.core.authorize.policy_check import request_for
-from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
-from services.executor.core.process.rules import find_unruled
+from services.executor.core.authorize.verdicts import find_unruled
+from services.executor.core.dossier.dossier import Dossier
+from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.session.context import Limits, TurnContext
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL
+from services.executor.core.states.template import GENERAL, Template
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan

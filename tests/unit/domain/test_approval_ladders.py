@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from shared.contracts.ladder import Rung, above, rung_of
+from shared.contracts.ladder import Rung, find_rung, rungs_above
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record
 from shared.domain.exact_json import JsonObject
@@ -23,11 +23,15 @@ _LADDER = tuple(Rung(level=level) for level in ("manager", "finance", "cfo"))
     ],
 )
 def test_only_higher_levels_come_after_one(level: str | None, later: list[str]) -> None:
-    assert [rung.level for rung in above(_LADDER, level)] == later
+    assert [rung.level for rung in rungs_above(_LADDER, level)] == later
 
 
 def test_a_level_that_is_no_rung_has_none() -> None:
-    assert (rung_of(_LADDER, "finance"), rung_of(_LADDER, "hr"), rung_of(_LADDER, None)) == (_LADDER[1], None, None)
+    assert (find_rung(_LADDER, "finance"), find_rung(_LADDER, "hr"), find_rung(_LADDER, None)) == (
+        _LADDER[1],
+        None,
+        None,
+    )
 
 
 @pytest.mark.promise("approvals.escalation")

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord
@@ -57,7 +58,7 @@ async def any_run(seed: int) -> Run:
     turns = WatchedTurns(new_record(text))
     tokens = random.choice([*[None] * 7, 2_500, 6_000, 10_000])
     tenant = _tenant(random)
-    worker = Worker(_ports(random, world, turns, tape, tenant), _limits(random, tokens), _PROMPTS)
+    worker = Worker(_ports(random, world, turns, tape, tenant), _limits(random, tokens), _PROMPTS, walk)
     deaths = random.choice([0, 1, 3, 6])
     left = deaths
     for number in range(_TURNS):

@@ -3,8 +3,10 @@
 from typing import Protocol
 
 from services.executor.core.prompts.texts import Prompts, load
-from services.executor.core.replay.replay import Replayed, replay
+from services.executor.core.replay.course import Replayed
+from services.executor.core.replay.replay import replay
 from services.executor.core.session.context import Limits
+from services.executor.core.turn.walk import walk
 from shared.contracts.archive import ArchivedStep, ArchivedTask, read_archived
 from tests.doubles.memory_turns import MemoryTurns
 
@@ -29,4 +31,4 @@ def archived(kept: _Kept) -> ArchivedTask:
 
 
 async def replayed(kept: _Kept, prompts: Prompts | None = None) -> Replayed:
-    return await replay(archived(kept), Limits(), prompts or load())
+    return await replay(archived(kept), Limits(), prompts or load(), walk)

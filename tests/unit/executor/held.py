@@ -12,8 +12,7 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from functools import reduce
 
-from services.executor.core.session.checkpoints import Checkpoints, latest
-from services.executor.core.session.journal import Journal
+from services.executor.core.session.journal import Checkpoints, Journal, latest
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan

@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition
 from services.executor.ports.sandbox import Sandbox
@@ -55,7 +56,7 @@ class MadeStage(Stage):
     @override
     def worker(self) -> Worker:
         ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports._replace(sandbox=self.sandbox, made=self.made), self.limits, load())
+        return Worker(ports._replace(sandbox=self.sandbox, made=self.made), self.limits, load(), walk)
 
     def asked(self, state: str) -> list[ModelRequest]:
         """What was asked in a helper question; without a name, in the conversation."""

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.spend import DailySpend
+from services.executor.ports.spend import DailySpend, Unmetered
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -140,7 +140,7 @@ class Stage:
     def worker(self) -> Worker:
         ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
         ports = ports._replace(files=self.files)
-        return Worker(ports, self.limits, load())
+        return Worker(ports, self.limits, load(), walk)
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:
         """One turn to its end (the first message by default), and the record it leaves."""

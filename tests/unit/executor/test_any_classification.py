@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
 from services.executor.ports.models import ModelReply, ModelRequest
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState

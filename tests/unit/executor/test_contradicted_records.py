@@ -3,8 +3,7 @@
 import pytest
 
 from services.executor.core.states.synthesis import Proposed, build_template
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES, Template
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Verdict

@@ -7,6 +7,7 @@ from services.executor.adapters.counted_turns import CountedTurns
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import LeaseLost
 from shared.contracts.task import Turn
@@ -32,7 +33,7 @@ class Counted:
         policy, tools = CountedPolicy(stage.policy, meter), CountedTools(stage.servers, meter)
         tracer = TimedTracer(NO_TRACER, meter)
         ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, tracer=tracer)
-        worker = CountedTurns(Worker(ports, stage.limits, load()), meter)
+        worker = CountedTurns(Worker(ports, stage.limits, load(), walk), meter)
         await worker.run(stage.turns.work(turn or message("Approve claim C-1 of 120.50")), stage.turns)
         return stage.turns.record.state
 

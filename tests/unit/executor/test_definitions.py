@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from services.executor.core.states.definitions import import_processes, read_definitions
 from services.executor.core.states.synthesis import read_kept
-from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
+from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.words import FsmState
 from tests.doubles.memory_learned import MemoryLearned
 
@@ -20,8 +20,8 @@ A_PROCESS: dict[str, JsonValue] = {
 
 
 async def _imported(learned: MemoryLearned, content: JsonValue, *, dry_run: bool = False) -> FileReport:
-    errand = FileErrand(tenant="acme", file=LearningFile.SYNTHESIZED, content=content, dry_run=dry_run)
-    return await import_processes(learned, errand)
+    request = FileRequest(tenant="acme", file=LearningFile.SYNTHESIZED, content=content, dry_run=dry_run)
+    return await import_processes(learned, request)
 
 
 @pytest.mark.promise("files.processes")

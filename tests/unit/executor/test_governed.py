@@ -4,10 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.dossier import NamedValue
+from services.executor.core.dossier.values import NamedValue
 from services.executor.core.process.rules import deviations
-from services.executor.core.states.template import Figure, Template
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES, Figure, Template
 from services.executor.core.states.validity import problems
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.figures.made_formulas import Made, readable
 from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import CALCULATORS
+from services.executor.core.finance.catalogue import CALCULATORS, OPERATIONS
 from services.executor.core.made_tools.agreement import agrees
 from services.executor.core.made_tools.code import BadCode, admit_code, program
 from services.executor.core.made_tools.gaps import named_gaps
 from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
-from services.executor.core.prompts.schemas import OPERATIONS
 from shared.contracts.made_tool import MadeTool
 
 SPEC = Spec("worked_out", "purpose", ("a", "b"))

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.session.checkpoints import latest
+from services.executor.core.session.journal import latest
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
 from tests.doubles.memory_turns import Died
@@ -158,7 +158,7 @@ async def test_code_that_an_operator_removed_never_comes_back(stage: MadeStage) 
     await stage.run()
     tool = stage.made.tools["acme"][0]
     again = MadeStage(stage.sandbox)
-    again.made.tools["acme"] = [tool.removed(tool.made_at, "olga")]
+    again.made.tools["acme"] = [tool.copy_as_removed(tool.made_at, "olga")]
 
     await again.run()
 

@@ -4,9 +4,8 @@ import contextlib
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.dossier.values import Fact
+from services.executor.core.states.template import TEMPLATES, Template
 from services.executor.core.write.sent_notices import tells
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan

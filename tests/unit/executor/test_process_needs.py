@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Verdict

@@ -4,8 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.states.template import Figure, Template
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES, Figure, Template
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict

@@ -13,7 +13,7 @@ from services.executor.core.budget.budget import Ceilings
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.evidence import ReflectedRun
 from services.executor.core.reflect.review import find_improvement, refusal
-from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.context import AnswerRules
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject

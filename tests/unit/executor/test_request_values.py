@@ -5,7 +5,8 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.authorize.policy_check import unproven
-from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
+from services.executor.core.dossier.dossier import Dossier
+from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.records.binding import bind, view_of
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate

@@ -3,8 +3,9 @@
 import pytest
 
 from services.executor.core.authorize.two_persons import concern
-from services.executor.core.dossier.dossier import Dossier, Fact, Progress
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.values import Fact
+from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from services.executor.core.turn.poison import give_up, settle_blindly
+from services.executor.core.turn.attempt import give_up, settle_blindly
 from services.executor.ports.turns import TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject

@@ -6,6 +6,7 @@ import pytest
 
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.turns import HandedOver
@@ -35,7 +36,7 @@ async def test_a_reply_that_is_paid_for_is_waited_for_and_stored_before_the_sess
     stage = Stage()
     model = SlowModel(stage)
     ports = Ports(model, stage.servers, stage.policy, stage.tenants, stage.learned, stage.daily)
-    worker = Worker(ports, stage.limits, load())
+    worker = Worker(ports, stage.limits, load(), walk)
     work = stage.turns.work(message(stage.turns.record.request.text))
     with pytest.raises(HandedOver):
         await worker.run(work, stage.turns)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.session.checkpoints import latest
+from services.executor.core.dossier.values import Fact
+from services.executor.core.session.journal import latest
+from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.paginate_shown import MOST
-from services.executor.core.tools.paginate_walk import ListBounds
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.session.checkpoints import latest
+from services.executor.core.dossier.values import Fact
+from services.executor.core.session.journal import latest
 from services.executor.ports.models import Tier
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.policy import Policy, ToolRule

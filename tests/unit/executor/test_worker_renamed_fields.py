@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.session.checkpoints import latest
+from services.executor.core.dossier.values import Fact
+from services.executor.core.session.journal import latest
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor.archived import replayed

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.budget.budget import BudgetShare, Ceilings, Settlement, TaskSpending
-from services.executor.core.budget.tariff import CallCost
-from services.executor.core.budget.thrift import Pressure, longest_answer, thrift
+from services.executor.core.budget.budget import (
+    BudgetShare,
+    CallCost,
+    Ceilings,
+    Pressure,
+    Settlement,
+    TaskSpending,
+    longest_answer,
+    thrift,
+)
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState

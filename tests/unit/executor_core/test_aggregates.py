@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.dossier import Fact, NamedValue
-from services.executor.core.figures.calculate.conditions import condition, written
+from services.executor.core.dossier.values import Fact, NamedValue
+from services.executor.core.figures.calculate.conditions import condition, select
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.calculate.paths import select
 from services.executor.core.figures.calculate.tool import calculate, describe_value
+from services.executor.core.figures.record_tree import written
 from services.executor.core.finance.calculator import CannotCalculate
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 

@@ -3,7 +3,8 @@
 import pytest
 
 from services.executor.core.authorize.grounds import grounds
-from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Operand, Progress
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.values import Fact, NamedValue, Operand
 from shared.contracts.grounds import ArgumentSource, Grounds
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict

@@ -9,14 +9,18 @@ from hypothesis import strategies as st
 from services.executor.core.budget.budget import (
     BudgetShare,
     BudgetSpent,
+    CallCost,
     Ceilings,
     Settlement,
+    Size,
+    Tariff,
     TaskSpending,
-    ending,
+    estimate_cost,
     settlement_in,
 )
-from services.executor.core.budget.tariff import Bill, CallCost, Price, Size, Tariff, bill_reply, estimate_cost, size_of
+from services.executor.core.budget.tariff import Bill, bill_reply, size_of
 from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.turn.ledger_answer import ending
 from services.executor.ports.models import (
     Message,
     ModelReply,
@@ -31,6 +35,7 @@ from services.executor.ports.models import (
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.model_price import Price
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 
 pytestmark = pytest.mark.promise("budget.reserved_first")

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculate.operations import OPERATIONS, compute_exactly, settle
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import CALCULATORS, decimal_text
+from services.executor.core.finance.calculator import CannotCalculate, decimal_text
+from services.executor.core.finance.catalogue import CALCULATORS, PLAIN_OPERATIONS
 from services.executor.core.finance.catalogue import calculate as calculate_finance
-from services.executor.core.prompts.schemas import PLAIN_OPERATIONS
 
 CENTS = st.integers(-(10**12), 10**12)
 AMOUNTS = st.lists(CENTS.map(lambda cents: Decimal(cents).scaleb(-2)), min_size=1, max_size=20)

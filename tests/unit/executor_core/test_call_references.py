@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.parts import PartOfTask
+from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.tools.corrections import Corrections

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.session.checkpoints import Checkpoints, latest
-from services.executor.core.session.journal import Journal
-from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.session.journal import Checkpoints, Journal, latest
+from services.executor.core.states.template import GENERAL, TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import loads_object

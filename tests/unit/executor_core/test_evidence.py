@@ -12,8 +12,7 @@ from services.executor.core.reflect.found import (
     says_something,
     untraced_tokens,
 )
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL
+from services.executor.core.states.template import GENERAL, Template
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import Json

@@ -4,11 +4,11 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.dossier import NamedValue, Operand
+from services.executor.core.dossier.values import NamedValue, Operand
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate
-from services.executor.core.figures.money import is_currency, one_currency, places
+from services.executor.core.figures.vocabulary import is_currency, one_currency, places
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS
 from shared.domain.exact_json import Json

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from services.executor.core.dossier.parts import (
     CannotUnderstand,
-    PartOfTask,
     parts_to_do,
     read_understanding,
     understand_tool,
     whole_task,
 )
+from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.states.process_names import process_name
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject
 
 TASK = "List the open orders, and cancel order O-7.\nThen tell  Ann “it is done”"

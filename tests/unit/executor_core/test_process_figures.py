@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact, Figured, figures_about, with_figures
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.process.figures import Figured, compute_figures, figures_about, with_figures
-from services.executor.core.states.template import Figure, Template
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.process.figures import compute_figures
+from services.executor.core.states.template import TEMPLATES, Figure, Template
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState
 from tests.unit.executor_core.makers import fact, from_task, value

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.states.machine import state_after, with_end, with_gate
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import TEMPLATES, from_text
-from services.executor.core.states.validity import BadTemplate, problems, refuse_bad
+from services.executor.core.states.template import TEMPLATES, BadTemplate, Template, read_template
+from services.executor.core.states.validity import problems, refuse_bad, refuse_bad_files
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
@@ -36,8 +35,13 @@ def test_a_built_in_process_says_what_it_demands(template: Template) -> None:
 
 
 @pytest.mark.promise("process.files")
+def test_an_executor_starts_with_processes_that_can_be_followed() -> None:
+    refuse_bad_files()
+
+
+@pytest.mark.promise("process.files")
 def test_the_smallest_file_is_a_process_without_demands() -> None:
-    template = from_text(PLAIN)
+    template = read_template(PLAIN)[1]
     assert (template.process_type, template.rules, template.figures, template.risk) == ("visit", (), (), "low")
 
 
@@ -60,7 +64,7 @@ def test_the_smallest_file_is_a_process_without_demands() -> None:
 )
 def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: str, why: str) -> None:
     with pytest.raises(BadTemplate, match=why):
-        from_text(f"{PLAIN}{more}\n")
+        refuse_bad(read_template(f"{PLAIN}{more}\n")[1])
 
 
 @pytest.mark.promise("process.files")
@@ -73,7 +77,8 @@ def test_every_wrong_thing_is_named_at_once() -> None:
 @pytest.mark.promise("process.files")
 def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() -> None:
     page = Path("docs/processes.md").read_text("utf-8")
-    template = from_text(page.partition("```toml\n")[2].partition("```")[0])
+    template = read_template(page.partition("```toml\n")[2].partition("```")[0])[1]
+    refuse_bad(template)
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 
     assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]

@@ -2,9 +2,11 @@
 
 import pytest
 
+from services.executor.core.dossier.dossier import Dossier
+from services.executor.core.dossier.values import Figured
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, process_policy
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.states.template import GENERAL, TEMPLATES, Template
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
@@ -15,9 +17,17 @@ _PART = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT
 _CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=ToolClass.NOTIFY)
 
 
+def _figures(template: Template, known: Dossier) -> Figured:
+    return compute_figures(template, known.facts, "the task")
+
+
 def _rules(template: Template, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:
     known = dossier(*([_PART] if partial else [])).model_copy(update={"plan": plan(planned)})
-    return [rule for policy in process_policy(template, known, "the task", strict=strict) for rule in policy.rules]
+    return [
+        rule
+        for policy in process_policy(template, known, _figures(template, known), strict=strict)
+        for rule in policy.rules
+    ]
 
 
 @pytest.mark.promise("process.required")
@@ -37,9 +47,9 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
     payroll = TEMPLATES["payroll"]
     known = dossier(_PART).model_copy(update={"plan": plan(_CHANGE)})
     assert {rule.id for rule in _rules(payroll, _CHANGE, strict=False)} == {rule.id for rule in payroll.rules}
-    assert "not all rows were read of list_runs" in not_known(payroll, known, "the task")
+    assert "not all rows were read of list_runs" in not_known(payroll, known, _figures(payroll, known))
     twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
-    [policy] = process_policy(payroll, twice, "the task")
+    [policy] = process_policy(payroll, twice, _figures(payroll, twice))
     assert "same-call-twice" in {rule.id for rule in policy.rules}
 
 

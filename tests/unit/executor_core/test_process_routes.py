@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.process.routes import Unheeded, unheeded_rows, with_rows_left
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor_core.makers import call, fact, plan

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.states.machine import NoSuchStep, after_planning, state_after, with_gate
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import READ_ONLY, TEMPLATES
+from services.executor.core.states.template import READ_ONLY, TEMPLATES, Template
 from shared.domain.words import FsmState as S
 
 TABLE = {

@@ -12,7 +12,7 @@ from services.executor.core.reflect.answer import Footer, final_answer, without_
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of
 from services.executor.core.reflect.outcome import score as scored
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
-from services.executor.core.states.templates import GENERAL
+from services.executor.core.states.template import GENERAL
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.states.machine import is_end, state_after
 from services.executor.core.states.synthesis import Instruction, Proposed, build_template, read_kept
-from services.executor.core.states.validity import BadTemplate
+from services.executor.core.states.template import BadTemplate
 from shared.domain.words import FsmState
 
 S = FsmState

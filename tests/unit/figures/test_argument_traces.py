@@ -5,9 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.arguments import hints_of
+from services.executor.core.figures.arguments import FieldStanding, hints_of
 from services.executor.core.figures.facts import index_facts
-from services.executor.core.figures.fields import FieldStanding
 from services.executor.core.figures.support import How
 from services.executor.core.figures.trace import OriginKind, numbers_of_answer, untraced_figures
 from shared.domain.exact_json import Json, dumps

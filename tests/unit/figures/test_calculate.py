@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.dossier import NamedValue
+from services.executor.core.dossier.values import NamedValue
 from services.executor.core.figures.calculate.evaluate import audit, recompute
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.calculate.tool import (

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.dossier import NamedValue
+from services.executor.core.dossier.values import NamedValue
 from services.executor.core.figures.calculate.evaluate import audit, recompute
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.calculate.tool import calculate, describe_value
-from services.executor.core.figures.date_values import read_possible_dates
+from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.finance.calculator import CannotCalculate
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from services.executor.core.figures.date_grammar import Period
-from services.executor.core.figures.date_values import read_possible_dates
-from services.executor.core.figures.money import Money
+from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.numbers import Number, figure, read_amount
+from services.executor.core.figures.vocabulary import Money
 from tests.unit.figures.reading_stage import read
 
 _CORPUS = [json.loads(line) for line in (Path(__file__).parent / "readings.jsonl").read_text("utf-8").splitlines()]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from shared.contracts.case import CaseEntry
-from shared.domain.cases import CaseOutcome, judged, pruned, relevant
+from shared.domain.cases import CaseOutcome, judge_outcome, prune_log, relevant
 from shared.domain.keywords import keywords, stem
 from shared.domain.words import TaskState
 from tests.doubles.redis_tasks import NOON
@@ -37,30 +37,30 @@ LOGS = some.lists(
     ],
 )
 def test_what_is_rotten_goes(rotten: CaseEntry, goes: bool) -> None:
-    assert pruned([rotten, *GOOD], NOON) == (GOOD if goes else [rotten, *GOOD])
+    assert prune_log([rotten, *GOOD], NOON) == (GOOD if goes else [rotten, *GOOD])
 
 
 @pytest.mark.promise("cases.pruned")
 def test_three_failures_alike_go_and_two_stay() -> None:
     """Alike: at least half of all their keywords in common."""
     alike = [a_failure(1, "alpha beta gamma"), a_failure(2, "alpha beta gamma"), a_failure(3, "alpha beta gamma delta")]
-    assert pruned([*alike, *GOOD], NOON) == GOOD
-    assert pruned([*alike[:2], *GOOD], NOON) == [*alike[:2], *GOOD]
+    assert prune_log([*alike, *GOOD], NOON) == GOOD
+    assert prune_log([*alike[:2], *GOOD], NOON) == [*alike[:2], *GOOD]
     other = a_failure(3, "alpha delta epsilon zeta")
-    assert pruned([*alike[:2], other, *GOOD], NOON) == [*alike[:2], other, *GOOD]
+    assert prune_log([*alike[:2], other, *GOOD], NOON) == [*alike[:2], other, *GOOD]
 
 
 @pytest.mark.promise("cases.pruned")
 def test_a_log_that_would_lose_more_than_70_percent_keeps_its_better_half() -> None:
     old = [a_case(number, f"w{number}", hours_old=100, quality=number / 10) for number in range(10)]
-    assert [case.quality for case in pruned(old, NOON)] == [0.9, 0.8, 0.7, 0.6, 0.5]
-    assert len(pruned(old[:2], NOON)) == 2
+    assert [case.quality for case in prune_log(old, NOON)] == [0.9, 0.8, 0.7, 0.6, 0.5]
+    assert len(prune_log(old[:2], NOON)) == 2
 
 
 @pytest.mark.promise("cases.pruned")
 @given(LOGS)
 def test_pruning_never_takes_more_than_70_percent_or_invents_anything(log: list[CaseEntry]) -> None:
-    left = pruned(log, NOON)
+    left = prune_log(log, NOON)
     assert len(left) >= len(log) * 0.3
     assert all(case in log for case in left)
 
@@ -92,7 +92,7 @@ def test_the_cases_with_the_most_words_in_common_come_first() -> None:
     ],
 )
 def test_an_ended_task_counts_as_what_it_was(state: TaskState, quality: float, outcome: CaseOutcome) -> None:
-    assert judged(state, quality) is outcome
+    assert judge_outcome(state, quality) is outcome
 
 
 @pytest.mark.promise("cases.keywords")

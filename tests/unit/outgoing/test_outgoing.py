@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from shared.domain.address_ranges import Range, range_of
 from shared.domain.outgoing import (
+    OutgoingRule,
     Reach,
     Refused,
-    Rule,
     Target,
     check_address,
     check_url,
@@ -57,15 +57,15 @@ def test_a_plain_url_of_a_public_host_is_permitted(url: str, target: Target) -> 
 @pytest.mark.parametrize(
     ("url", "rule"),
     [
-        ("ftp://hooks.test/", Rule.SCHEME),
-        ("https://hooks.test/?a=b", Rule.QUERY),
-        ("https://hooks.test:22/", Rule.PORT),
-        ("https://u@hooks.test/", Rule.SPELLING),
-        ("https://hooks.test./", Rule.HOST),
-        ("https://10.0.0.1/", Rule.ADDRESS),
+        ("ftp://hooks.test/", OutgoingRule.SCHEME),
+        ("https://hooks.test/?a=b", OutgoingRule.QUERY),
+        ("https://hooks.test:22/", OutgoingRule.PORT),
+        ("https://u@hooks.test/", OutgoingRule.SPELLING),
+        ("https://hooks.test./", OutgoingRule.HOST),
+        ("https://10.0.0.1/", OutgoingRule.ADDRESS),
     ],
 )
-def test_a_refusal_says_which_rule_refused(url: str, rule: Rule) -> None:
+def test_a_refusal_says_which_rule_refused(url: str, rule: OutgoingRule) -> None:
     assert refused(url, OPEN).rule is rule
 
 
@@ -74,7 +74,7 @@ def test_a_query_is_permitted_where_the_caller_appends_nothing_to_the_path() -> 
     reach = OPEN._replace(queries=True)
 
     assert check_url("https://hooks.test/?token=a", reach).host == "hooks.test"
-    assert refused("https://hooks.test/#a", reach).rule is Rule.QUERY
+    assert refused("https://hooks.test/#a", reach).rule is OutgoingRule.QUERY
 
 
 @pytest.mark.promise("ssrf.allowed")

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from services.policy.core.tree import (
+from services.policy.core.grammar import (
     ComparisonNode,
     Conjunction,
     Constant,

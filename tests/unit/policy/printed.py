@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import assert_never
 
-from services.policy.core.tree import (
+from services.policy.core.grammar import (
     ComparisonNode,
     Conjunction,
     Constant,

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from services.policy.core.tree import (
+from services.policy.core.grammar import (
     ComparisonNode,
     Conjunction,
     Constant,

@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.policy.core.conditions import decider, parse_condition
-from services.policy.core.parser import parse
-from services.policy.core.tokens import TokenKind, tokens
-from services.policy.core.tree import Node
+from services.policy.core.grammar import Node, TokenKind, parse, tokens
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.unit.policy import reference

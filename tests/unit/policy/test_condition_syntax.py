@@ -5,9 +5,10 @@ from time import perf_counter
 
 import pytest
 
-from services.policy.core.parser import MAX_DEPTH, MAX_TERMS, parse
-from services.policy.core.tokens import MAX_LENGTH
-from services.policy.core.tree import (
+from services.policy.core.grammar import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    MAX_TERMS,
     ComparisonNode,
     Conjunction,
     Constant,
@@ -15,6 +16,7 @@ from services.policy.core.tree import (
     FieldReference,
     Membership,
     Not,
+    parse,
 )
 from services.policy.core.values import ConditionError
 from tests.unit.policy.printed import text_of

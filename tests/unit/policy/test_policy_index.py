@@ -5,7 +5,17 @@ import pytest
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import PreparedPolicies, prepare
-from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Rule, TextRule, ToolRule, Verdict
+from services.policy.core.rules import SharedRest
+from shared.contracts.policy import (
+    CallContext,
+    EvaluateRequest,
+    Policy,
+    PolicyContract,
+    Rule,
+    TextRule,
+    ToolRule,
+    Verdict,
+)
 from shared.contracts.policy_hash import policy_hash
 from shared.domain.exact_json import dumps
 from tests.unit.policy.corpus import asked
@@ -70,6 +80,37 @@ def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
 
     assert [rule.rule.id for rule in ready.rules.of_tool("tool_3")] == ["R3", "R500", "R501", "R502"]
     assert [rule.rule.id for rule in ready.rules.of_tool("another")] == ["R500"]
+
+
+@pytest.mark.promise("policy.index")
+def test_what_rules_have_beside_their_tools_is_decided_once() -> None:
+    """A thousand rules with two rests: two decisions for a call, and the rules of the open one in their order."""
+    conditions = [f'tool == "tool_{number}" || {"urgent" if number % 2 else "a == 1"}' for number in range(1_000)]
+    rules = tuple(Rule(id=f"R{place}", condition=text, action="block") for place, text in enumerate(conditions))
+    [ready] = prepare((Policy(id="P", rules=rules),), ConditionCache()).ready
+    decided = list[object]()
+
+    def is_urgent(rest: SharedRest) -> bool:
+        decided.append(rest.decide({"urgent": True, "a": 2}))
+        return decided[-1] is not False
+
+    found = [rule.rule.id for rule in ready.rules.of_tool("tool_4", is_urgent)]
+
+    assert sorted(map(str, decided)) == ["False", "True"]
+    assert found == ["R1", "R3", "R4", *(f"R{number}" for number in range(5, 1_000, 2))]
+
+
+@pytest.mark.promise("policy.index")
+def test_rules_that_compare_with_true_and_with_one_are_decided_apart() -> None:
+    """``True`` and 1 are equal in Python; as rests of rules they are two."""
+    rules = tuple(
+        Rule(id=value, condition=f'tool == "pay" || a === {value}', action="block") for value in ("true", "1")
+    )
+    policy = Policy(id="P", rules=rules)
+    call = CallContext(call_id="c", tool="ship", fields={"a": True})
+    verdict = evaluate(EvaluateRequest(policies=(policy,), calls=(call,)), ConditionCache())
+
+    assert [rule.rule_id for rule in verdict.triggered_rules] == ["true"]
 
 
 @pytest.mark.promise("policy.by_hash")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.marks import MarkKind, marked, marks
-from shared.domain.redaction import redacted, without_marks
+from shared.domain.marks import MarkKind, marked_values, marks
+from shared.domain.redaction import redact_text, without_marks
 from tests.unit.privacy.marked_values import VALUES, a_text_with
 
 
@@ -33,7 +33,7 @@ from tests.unit.privacy.marked_values import VALUES, a_text_with
     ],
 )
 def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, MarkKind]) -> None:
-    assert marked(text) == found
+    assert marked_values(text) == found
 
 
 @pytest.mark.promise("privacy.marks")
@@ -59,21 +59,21 @@ def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, Mar
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert marks(text) == ()
-    assert redacted(text) == text
+    assert redact_text(text) == text
 
 
 @pytest.mark.promise("privacy.marks")
 @given(st.sampled_from(list(VALUES)), st.text(alphabet=" .,;\n\"'{}:[]()abcXYZ", max_size=20))
 def test_a_value_is_found_in_any_surroundings(value: str, around: str) -> None:
     text = f"{around} {VALUES[value]} {around}"
-    assert value in marked(text)
-    assert value not in redacted(text)
+    assert value in marked_values(text)
+    assert value not in redact_text(text)
 
 
 @pytest.mark.promise("privacy.marks")
 @given(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=5))
 def test_several_values_are_all_found(values: list[str]) -> None:
-    assert set(values) <= set(marked(a_text_with(values)))
+    assert set(values) <= set(marked_values(a_text_with(values)))
 
 
 @pytest.mark.promise("privacy.marks")

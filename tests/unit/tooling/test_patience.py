@@ -11,7 +11,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolS
 from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.patiently import patiently
+from shared.infra.patiently import retry_patiently
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.unit.executor.stage import SaidPolicy
 
@@ -36,7 +36,7 @@ class _Replaced:
 @pytest.mark.parametrize("failures", [0, 1, 2])
 async def test_a_short_absence_is_waited_out(failures: int) -> None:
     service = _Replaced(failures, PolicyUnavailable("down"))
-    assert await patiently(service, (PolicyUnavailable,), AT_ONCE) == "answer"
+    assert await retry_patiently(service, (PolicyUnavailable,), AT_ONCE) == "answer"
     assert service.asked == failures + 1
 
 
@@ -44,14 +44,14 @@ async def test_a_long_absence_is_told() -> None:
     """The last error reaches the caller after a bounded number of attempts."""
     service = _Replaced(9, PolicyUnavailable("down"))
     with pytest.raises(PolicyUnavailable):
-        await patiently(service, (PolicyUnavailable,), AT_ONCE)
+        await retry_patiently(service, (PolicyUnavailable,), AT_ONCE)
     assert service.asked == 3
 
 
 async def test_another_error_is_none_to_wait_out() -> None:
     service = _Replaced(9, ToolSilent("cut"))
     with pytest.raises(ToolSilent):
-        await patiently(service, (PolicyUnavailable,), AT_ONCE)
+        await retry_patiently(service, (PolicyUnavailable,), AT_ONCE)
     assert service.asked == 1
 
 
@@ -59,7 +59,7 @@ async def test_another_error_is_none_to_wait_out() -> None:
 async def test_who_is_refused_at_once_is_asked_after_every_pause() -> None:
     """Patience is for those who answer slowly: the pauses themselves do not use it up."""
     service = _Replaced(20, PolicyUnavailable("down"))
-    assert await patiently(service, (PolicyUnavailable,), (0.02,) * 20, patience=0.3) == "answer"
+    assert await retry_patiently(service, (PolicyUnavailable,), (0.02,) * 20, patience=0.3) == "answer"
     assert service.asked == 21
 
 
@@ -72,7 +72,7 @@ async def test_who_answers_slowly_is_not_asked_again() -> None:
         raise PolicyUnavailable("it did not answer in time")
 
     with pytest.raises(PolicyUnavailable):
-        await patiently(slowly, (PolicyUnavailable,), (0.0, 0.0), patience=0.04)
+        await retry_patiently(slowly, (PolicyUnavailable,), (0.0, 0.0), patience=0.04)
     assert asked == ["asked"]
 
 
@@ -80,7 +80,7 @@ async def test_who_would_have_to_wait_too_long_is_told_at_once() -> None:
     """A pause beyond the patience is not begun."""
     service = _Replaced(9, PolicyUnavailable("down"))
     with pytest.raises(PolicyUnavailable):
-        await patiently(service, (PolicyUnavailable,), (3600.0,))
+        await retry_patiently(service, (PolicyUnavailable,), (3600.0,))
     assert service.asked == 1
 
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.reads.dispatched import read_told_record
+from services.executor.core.reads.one_call import read_told_record
 
 
 def test_clauses_are_fields() -> None:

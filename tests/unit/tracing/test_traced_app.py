@@ -6,7 +6,7 @@ from fastapi import FastAPI, Response
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from shared.infra.traced_app import traced
+from shared.infra.traced_app import trace_requests
 from tests.doubles.kept_spans import KeptSpan, KeptSpans
 
 _GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -40,7 +40,7 @@ def _app() -> FastAPI:
 
 async def _asked(method: str, path: str, headers: list[tuple[str, str]] | None = None) -> tuple[KeptSpan, ...]:
     kept = KeptSpans()
-    transport = httpx.ASGITransport(traced(_app(), kept.tracer), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(trace_requests(_app(), kept.tracer), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
         await client.request(method, path, headers=headers)
     return kept.all

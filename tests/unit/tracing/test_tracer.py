@@ -42,7 +42,7 @@ async def test_what_runs_side_by_side_stands_within_the_span_that_began_it() -> 
 @pytest.mark.promise("trace.context")
 def test_a_span_of_another_process_is_gone_on_from() -> None:
     kept = KeptSpans()
-    with kept.tracer.continued("here", SpanKind.SERVER, _GIVEN):
+    with kept.tracer.continue_trace("here", SpanKind.SERVER, _GIVEN):
         told = kept.tracer.traceparent()
     here = kept.named("here")
     assert (here.trace_id, here.parent_id, here.kind) == (_TRACE, _SPAN, "server")
@@ -67,7 +67,7 @@ def test_a_span_of_another_process_is_gone_on_from() -> None:
 )
 def test_what_is_no_traceparent_begins_a_trace(given: str | None) -> None:
     kept = KeptSpans()
-    with kept.tracer.span("open"), kept.tracer.continued("here", SpanKind.SERVER, given):
+    with kept.tracer.span("open"), kept.tracer.continue_trace("here", SpanKind.SERVER, given):
         pass
     here = kept.named("here")
     assert here.parent_id == ""
@@ -77,7 +77,7 @@ def test_what_is_no_traceparent_begins_a_trace(given: str | None) -> None:
 @pytest.mark.promise("trace.context")
 def test_a_later_version_of_traceparent_is_read_as_far_as_it_is_known() -> None:
     kept = KeptSpans()
-    with kept.tracer.continued("here", SpanKind.SERVER, f"01-{_TRACE}-{_SPAN}-01-more"):
+    with kept.tracer.continue_trace("here", SpanKind.SERVER, f"01-{_TRACE}-{_SPAN}-01-more"):
         pass
     assert kept.named("here").parent_id == _SPAN
 
@@ -85,7 +85,7 @@ def test_a_later_version_of_traceparent_is_read_as_far_as_it_is_known() -> None:
 @pytest.mark.promise("trace.context")
 def test_a_trace_that_its_caller_does_not_record_is_not_recorded_here_and_goes_on() -> None:
     kept = KeptSpans()
-    with kept.tracer.continued("here", SpanKind.SERVER, f"00-{_TRACE}-{_SPAN}-00") as span:
+    with kept.tracer.continue_trace("here", SpanKind.SERVER, f"00-{_TRACE}-{_SPAN}-00") as span:
         told, recording = kept.tracer.traceparent(), span.is_recording
     assert (kept.all, recording) == ((), False)
     assert told is not None
@@ -94,7 +94,7 @@ def test_a_trace_that_its_caller_does_not_record_is_not_recorded_here_and_goes_o
 
 def test_a_link_leads_to_what_is_not_its_parent() -> None:
     kept = KeptSpans()
-    with kept.tracer.continued("here", SpanKind.CONSUMER, None, link=_GIVEN):
+    with kept.tracer.continue_trace("here", SpanKind.CONSUMER, None, link=_GIVEN):
         pass
     assert kept.named("here").links == (_SPAN,)
 

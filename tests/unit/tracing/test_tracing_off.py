@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 
 from shared.infra.starting import CannotStart, read_settings
-from shared.infra.traced_app import traced
+from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 from shared.infra.tracing_settings import TracingSettings
 from shared.ports.tracing import NO_TRACER, SpanKind
@@ -34,9 +34,9 @@ def test_without_a_collector_nothing_of_the_sdk_is_loaded() -> None:
 @pytest.mark.promise("trace.off_costs_nothing")
 def test_without_a_collector_there_is_one_span_and_the_application_is_itself() -> None:
     app = Starlette()
-    spans = [NO_TRACER.span("a"), NO_TRACER.continued("b", SpanKind.SERVER, None), NO_TRACER.here()]
+    spans = [NO_TRACER.span("a"), NO_TRACER.continue_trace("b", SpanKind.SERVER, None), NO_TRACER.current_span()]
     assert all(span is spans[0] for span in spans)
-    assert traced(app, NO_TRACER) is app
+    assert trace_requests(app, NO_TRACER) is app
     assert NO_TRACER.traceparent() is None
 
 

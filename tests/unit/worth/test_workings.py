@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact, NamedValue
+from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.calculate.tool import calculate
 from shared.domain.exact_json import dumps, loads, loads_object

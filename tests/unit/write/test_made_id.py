@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.figures.calculate.paths import NoSuchPath
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.records.made_id import find_made_id
 from services.executor.core.records.refs import resolve
 from shared.domain.exact_json import Json

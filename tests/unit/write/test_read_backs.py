@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.records.read_backs import choose_read_back
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.write.read_back import was_so_before
+from services.executor.core.write.settling import was_so_before
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import httpx
 
-from cli.assess.asked import WantedRun, assessed
+from cli.assess.asked import WantedRun, run_assessment
 from cli.assess.own_assessor import assessor_at
 from cli.console import Complaint, err
 from cli.launcher import running
@@ -47,7 +47,7 @@ async def measure_planner(scenarios: Path, names: Iterable[str], stack_folder: P
             gateway = stack.url("gateway")
             with err.status(f"The planner's {name} ..."):
                 wanted = WantedRun(name, gateway, max_turns=_MOST_TURNS, turn_timeout=_TURN_SECONDS)
-                results = await assessed(assessor, http, wanted, _nobody)
+                results = await run_assessment(assessor, http, wanted, _nobody)
             tasks = [task for task in await _tasks(gateway) if str(task["id"]) not in seen]
             seen |= {str(task["id"]) for task in tasks}
             measured[name] = MeasuredDay(_share(results), tuple(_turn(task) for task in tasks))

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import uuid4
 
-from services.executor.core.dossier.dossier import Dossier, Fact, Progress
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.values import Fact
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import turn_end
 from services.executor.ports.sessions import Work

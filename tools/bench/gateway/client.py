@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
+from typing import cast
 
 import httptools
 from typing_extensions import override
 
-_HEAD = "POST / HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n"
+_HEAD = "Host: bench\r\nContent-Type: application/json\r\n"
 
 
-def encode_request(body: bytes) -> bytes:
-    return f"{_HEAD}Content-Length: {len(body)}\r\n\r\n".encode() + body
+def encode_request(body: bytes, path: str = "/", header: str = "A2A-Version: 1.0") -> bytes:
+    return f"POST {path} HTTP/1.1\r\n{_HEAD}{header}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 class RequestFailed(Exception):
@@ -30,8 +31,7 @@ class BenchConnection(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101  TCP has no other
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # TCP has no other
 
     @override
     def data_received(self, data: bytes) -> None:

@@ -57,22 +57,25 @@ async def serving_both() -> AsyncIterator[tuple[Server, Server]]:
             "MAX_WAITING_SESSIONS": "1000000",
             "LOG_LEVEL": "ERROR",
         }
-        gateway = _process(["services.gateway", "--port", str(ours)], settings)
-        sdk = _process(["tools.bench.gateway.sdk_server", str(theirs)], {})
+        gateway = run_module(["services.gateway", "--port", str(ours)], settings)
+        sdk = run_module(["tools.bench.gateway.sdk_server", str(theirs)], {})
         redis = connect(state.url)
         with gateway as first, sdk as second:
             try:
-                await _until_open(ours, first)
-                await _until_open(theirs, second)
+                await await_open(ours, first)
+                await await_open(theirs, second)
                 yield Server("gateway", ours, first.pid, redis), Server("sdk", theirs, second.pid)
             finally:
                 await redis.aclose()
 
 
 @contextmanager
-def _process(module: list[str], settings: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
+def run_module(
+    module: list[str], settings: Mapping[str, str], python: str = sys.executable
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """``python -m`` with these arguments and settings, ended with its context."""
     process = subprocess.Popen(  # noqa: S603  our own modules
-        [sys.executable, "-m", *module],
+        [python, "-m", *module],
         env={**os.environ, **settings},
         preexec_fn=dies_with_parent(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
     )
@@ -83,7 +86,7 @@ def _process(module: list[str], settings: Mapping[str, str]) -> Iterator["subpro
         process.wait()
 
 
-async def _until_open(port: int, process: "subprocess.Popen[bytes]") -> None:
+async def await_open(port: int, process: "subprocess.Popen[bytes]") -> None:
     async with asyncio.timeout(_START_SECONDS):
         while process.poll() is None:
             try:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import httpx
 
 from cli.console import Complaint, err
-from cli.gateway.client import GatewayClient, connected
+from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import follow
 from cli.gateway.messages import Event, Speaker, TaskView, Utterance
 from cli.launcher import Stack, running
@@ -73,7 +73,7 @@ class LearningStory(NamedTuple):
 async def tell_story() -> LearningStory:
     """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with running(_options(Path(folder))) as stack, connected(stack.url("gateway")) as client:
+        async with running(_options(Path(folder))) as stack, connect_gateway(stack.url("gateway")) as client:
             return await _Story(stack, client).tell()
 
 

@@ -9,12 +9,18 @@ from rich.table import Table
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, dumps, plain
 from shared.domain.words import Strategy
+from tools.bench.floor.yardstick import FloorCosts
 from tools.bench.overhead.load import Measured, overhead
 
-OURS = ("gateway", "executor", "policy", "learner", "redis", "queue")  # planner and company stand for others' costs
-TARGETS = {"read": 150.0, "write": 300.0, "write_and_notice": 400.0}  # CPU milliseconds of all that is ours, a task
+OURS = ("gateway", "executor", "policy", "learner", "redis", "queue")  # the company stands for others' costs
+TARGETS = {"read": 16.0, "write": 32.0}  # CPU milliseconds of all that is ours, a task
+ROUND_TRIPS = {"read": 12.0, "write": 22.0}  # to the state's Redis, of all processes
+LOG_BYTES = {"read": 12_000.0, "write": 25_000.0}
+TIMES_THE_FLOOR = 3.0  # on the clock, one at a time
 
 IDLE_COMMANDS = 100.0  # of both Redis, a second in which nothing is asked
+
+_FLOOR_ROWS = {"CPU ms": "cpu_ms", "round trips": "round_trips", "bytes of log": "log_bytes", "p50 ms": "p50_ms"}
 
 
 def overhead_command(
@@ -26,7 +32,8 @@ def overhead_command(
 ) -> None:
     """What a task costs beside model and tools: CPU time by process, Redis' round trips, memory and log.
 
-    CPU time is measured, not time on the clock: a busy machine spoils it little.
+    CPU time is measured: a busy machine spoils it little. The floor, beside it in turns in the same run, is the least
+    that a worker of the same durability can cost; what is ours divided by it is steady on any machine.
 
     Examples:
 
@@ -50,11 +57,23 @@ def overhead_command(
 
 def missed_targets(measured: Measured) -> tuple[str, ...]:
     ours = {name: sum(costs.cpu_ms[part] for part in OURS) for name, costs in measured.kinds.items()}
-    missed = [
-        f"{name.replace('_', ' ')}: {spent:.0f} ms of CPU a task, target at most {TARGETS[name]:.0f}"
-        for name, spent in ours.items()
-        if spent > TARGETS[name]
-    ]
+    missed = list[str]()
+    for name, most in TARGETS.items():
+        costs = measured.kinds[name]
+        figures = (
+            ("ms of CPU", ours[name], most),
+            ("round trips", costs.redis_round_trips, ROUND_TRIPS[name]),
+            ("bytes of log", costs.redis_log_bytes, LOG_BYTES[name]),
+        )
+        missed += [
+            f"{name}: {is_:,.0f} {what} a task, target at most {top:,.0f}" for what, is_, top in figures if is_ > top
+        ]
+    for name, floor in measured.floor.items():
+        times = measured.p50_ms[name] / floor.p50_ms
+        if times > TIMES_THE_FLOOR:
+            missed.append(
+                f"{name}: {times:.1f} times the floor's time on the clock, target at most {TIMES_THE_FLOOR:g}"
+            )
     idle = measured.idle.redis_commands + measured.idle.queue_commands
     if idle > IDLE_COMMANDS:
         missed.append(f"idle: {idle:.0f} Redis commands a second, target at most {IDLE_COMMANDS:.0f}")
@@ -67,10 +86,16 @@ def _as_json(measured: Measured) -> dict[str, Json]:
             **costs.as_json(),
             "cpu_ms_ours": plain(round(sum(costs.cpu_ms[part] for part in OURS), 1)),
             "tasks_a_second": plain(round(measured.a_second[name], 1)),
+            "p50_ms": plain(round(measured.p50_ms[name], 1)),
+            "floor": _floor_json(measured.floor.get(name)),
         }
         for name, costs in measured.kinds.items()
     }
     return {"tasks": measured.tasks, "at_once": measured.at_once, "idle_second": measured.idle.as_json(), "task": kinds}
+
+
+def _floor_json(floor: FloorCosts | None) -> Json:
+    return plain({name: round(value, 2) for name, value in floor._asdict().items()}) if floor else None
 
 
 def _table(measured: Measured) -> Table:
@@ -84,4 +109,10 @@ def _table(measured: Measured) -> Table:
     table.add_row("CPU ms, all that is ours", *(f"{value:.1f}" for value in ours), style="bold")
     for figure in measured.idle._fields[1:]:
         table.add_row(figure.replace("_", " "), *(f"{getattr(costs, figure):,.0f}" for costs in columns))
+    table.add_row("p50 ms on the clock, one at a time", *(f"{value:.0f}" for value in measured.p50_ms.values()))
+    floors = [measured.floor.get(name) for name in measured.kinds]
+    for label, field in _FLOOR_ROWS.items():
+        table.add_row(f"the floor's {label}", *(f"{getattr(one, field):,.1f}" if one else "" for one in floors))
+    times = [value / one.cpu_ms if one else None for value, one in zip(ours, floors, strict=False)]
+    table.add_row("CPU, times the floor's", *(f"{value:.1f}" if value else "" for value in times), style="bold")
     return table

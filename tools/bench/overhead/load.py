@@ -1,18 +1,22 @@
-"""Tasks of one kind after another on a stack of their own, whose model is the rule-based planner at no latency."""
+"""Tasks of one kind after another on a stack with a canned model at no latency; in turns with it, the floor."""
 
 import asyncio
 import os
+import statistics
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
 from itertools import islice
 from pathlib import Path
 from random import Random
+from time import perf_counter
 from typing import NamedTuple, cast
+from urllib.parse import urlsplit
 
 from redis.asyncio import Redis
 
 from cli.console import Complaint, err
-from cli.gateway.client import GatewayClient, connected
+from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import follow
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
@@ -21,7 +25,9 @@ from cli.stack.plan import StackOptions
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
-from tools.bench.overhead.spending import Costs, Spent, a_task, idle_second, read_spending
+from tools.bench.canned.running_model import canned_model, model_environment
+from tools.bench.floor.yardstick import FloorCosts, Yardstick, yardstick
+from tools.bench.overhead.spending import Costs, Spent, a_task, idle_second, mean_costs, read_spending
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
@@ -36,34 +42,55 @@ _IDLE_SECONDS = 30.0  # the slowest sweeps come once in so long
 _WARM = 10  # tasks before the first that is counted
 _SETTLED_SECONDS, _LOOK_SECONDS = 60.0, 0.25
 _TENANT = "default"
+_ROUNDS = 3  # of the stack and of the floor, in turns
+_ALONE = 10  # tasks one at a time, for the time on the clock
+_BY_FLOOR = ("read", "write")
 
 
 class Measured(NamedTuple):
-    """``a_second``: tasks a second at this load on this machine, which says more of the machine than of the product."""
+    """``a_second``: tasks a second at this load on this machine, which says more of the machine than of the product.
+
+    ``floor``: the least that a durable worker can cost, in the same run. ``p50_ms``: on the clock, one at a time.
+    """
 
     tasks: int
     at_once: int
     idle: Costs
     kinds: Mapping[str, Costs]
     a_second: Mapping[str, float]
+    p50_ms: Mapping[str, float] = {}
+    floor: Mapping[str, FloorCosts] = {}
+
+
+class RoundCosts(NamedTuple):
+    """``seconds``: until the last of its tasks ended."""
+
+    tasks: int
+    seconds: float
+    of_task: Costs
 
 
 async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
     """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with running(stack_options(Path(folder), strategy)) as stack, connected(stack.url("gateway")) as client:
+        async with AsyncExitStack() as open_:
+            model = await open_.enter_async_context(canned_model())
+            options = stack_options(Path(folder) / "stack", strategy, model_environment(model))
+            stack = await open_.enter_async_context(running(options))
+            company = next(child.spec.url for child in stack.children if child.spec.name == "company")
+            at = yardstick(Path(folder) / "floor", model, urlsplit(company).port or 0)
+            floor = await open_.enter_async_context(at)
+            client = await open_.enter_async_context(connect_gateway(stack.url("gateway")))
             state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
-            try:
-                return await _Load(stack, client, state, queue, at_once).measure(tasks)
-            finally:
-                await state.aclose()
-                await queue.aclose()
+            open_.push_async_callback(state.aclose)
+            open_.push_async_callback(queue.aclose)
+            return await _Load(stack, client, state, queue, floor, at_once).measure(tasks)
 
 
-def stack_options(folder: Path, strategy: str = Strategy.FSM) -> StackOptions:
-    """A stack of its own beside whatever the environment names."""
+def stack_options(folder: Path, strategy: str = Strategy.FSM, model: Mapping[str, str] | None = None) -> StackOptions:
+    """A stack of its own beside whatever the environment names; ``model``: what its model needs, else the planner."""
     kept = {name: value for name, value in os.environ.items() if name not in (*_NOT_ITS_OWN, *_MODEL)}
-    return StackOptions(folder, {**kept, "STRATEGIES": strategy}, port=free_ports(1)[0])
+    return StackOptions(folder, {**kept, "STRATEGIES": strategy, **(model or {})}, port=free_ports(1)[0])
 
 
 def _plant_tasks(database: Path, each: int) -> Mapping[ChaosTaskKind, list[ChaosTask]]:
@@ -78,28 +105,60 @@ def _plant_tasks(database: Path, each: int) -> Mapping[ChaosTaskKind, list[Chaos
 
 
 class _Load:
-    def __init__(self, stack: Stack, client: GatewayClient, state: Redis, queue: Redis, at_once: int) -> None:
+    def __init__(
+        self, stack: Stack, client: GatewayClient, state: Redis, queue: Redis, floor: Yardstick, at_once: int
+    ) -> None:
         self._stack, self._client, self._state, self._queue = stack, client, state, queue
-        self._at_once = at_once
+        self._floor, self._at_once = floor, at_once
         self._number = 0
         self._planted: Mapping[ChaosTaskKind, list[ChaosTask]] = {}
 
     async def measure(self, tasks: int) -> Measured:
-        self._planted = _plant_tasks(self._stack.options.company_database, _WARM + tasks)
-        kinds: dict[str, Costs] = {}
-        a_second: dict[str, float] = {}
+        each = _split(tasks)
+        self._planted = _plant_tasks(self._stack.options.company_database, 2 * (_WARM + tasks + _ALONE))
         for kind in KINDS.values():
             await self._carry_out(kind, _WARM)
         before = await self._read_spent()
         await asyncio.sleep(_IDLE_SECONDS)  # what nothing costs
         idle = idle_second(before, await self._read_spent())
+        kinds: dict[str, Costs] = {}
+        a_second: dict[str, float] = {}
+        p50: dict[str, float] = {}
+        floors: dict[str, FloorCosts] = {}
         for name, kind in KINDS.items():
             with err.status(f"{tasks} tasks: {name} ..."):
-                before = await self._read_spent()
-                ended = await self._carry_out(kind, tasks)
-                kinds[name] = a_task(before, await self._read_spent(), idle, tasks)
-                a_second[name] = tasks / (ended - before.at)
-        return Measured(tasks, self._at_once, idle, kinds, a_second)
+                ours, floor = list[RoundCosts](), list[FloorCosts]()
+                if name in _BY_FLOOR:
+                    await self._play_floor(kind, _WARM, self._at_once)
+                for count in each:
+                    ours.append(await self._measure_round(kind, count, idle))
+                    floor += [await self._play_floor(kind, count, self._at_once)] if name in _BY_FLOOR else []
+                kinds[name] = mean_costs([(costs.of_task, costs.tasks) for costs in ours])
+                a_second[name] = tasks / sum(costs.seconds for costs in ours)
+                p50[name] = await self._time_alone(kind)
+                if floor:
+                    alone = await self._play_floor(kind, _ALONE, 1)
+                    floors[name] = _mean_floor(floor)._replace(p50_ms=alone.p50_ms)
+        return Measured(tasks, self._at_once, idle, kinds, a_second, p50, floors)
+
+    async def _measure_round(self, kind: ChaosTaskKind, tasks: int, idle: Costs) -> "RoundCosts":
+        before = await self._read_spent()
+        ended = await self._carry_out(kind, tasks)
+        return RoundCosts(tasks, ended - before.at, a_task(before, await self._read_spent(), idle, tasks))
+
+    async def _play_floor(self, kind: ChaosTaskKind, tasks: int, at_once: int) -> FloorCosts:
+        waiting = [self._planted[kind].pop() for _ in range(tasks)]
+        return await self._floor.play({str(one.rows[0].cells["id"]): one.text for one in waiting}, at_once)
+
+    async def _time_alone(self, kind: ChaosTaskKind) -> float:
+        """Milliseconds of a task that nothing runs beside: the median."""
+        took = list[float]()
+        for _ in range(_ALONE):
+            began = perf_counter()
+            await self._one_after_another(iter([self._planted[kind].pop()]))
+            took.append((perf_counter() - began) * 1000)
+        self._number += _ALONE
+        return statistics.median(took)
 
     async def _read_spent(self) -> Spent:
         return await read_spending(self._stack, self._state, self._queue, asyncio.get_running_loop().time())
@@ -134,3 +193,13 @@ class _Load:
             pipe.hget(keys.learned_keys(_TENANT).counts, "events")
             *unarchived, learned = cast("list[int | str | None]", await pipe.execute())
         return sum(int(count or 0) for count in unarchived) + self._number - int(learned or 0)
+
+
+def _split(tasks: int) -> list[int]:
+    """Into rounds of about the same size; none is empty."""
+    rounds = min(_ROUNDS, tasks)
+    return [tasks // rounds + (number < tasks % rounds) for number in range(rounds)]
+
+
+def _mean_floor(rounds: list[FloorCosts]) -> FloorCosts:
+    return FloorCosts(*(statistics.fmean(values) for values in zip(*rounds, strict=True)))

@@ -1,7 +1,7 @@
 """What the processes of a stack and its Redis have spent so far."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self, cast
 
@@ -81,6 +81,14 @@ def a_task(before: Spent, after: Spent, idle: Costs, tasks: int) -> Costs:
         (whole.queue_round_trips - idle.queue_round_trips * seconds) / tasks,
         (whole.queue_commands - idle.queue_commands * seconds) / tasks,
     )
+
+
+def mean_costs(rounds: Sequence[tuple[Costs, int]]) -> Costs:
+    """Of a task, over rounds of so many tasks each."""
+    tasks = sum(count for _, count in rounds)
+    cpu = {name: sum(costs.cpu_ms[name] * count for costs, count in rounds) / tasks for name in rounds[0][0].cpu_ms}
+    counted = Costs._fields[1:]
+    return Costs(cpu, *(sum(getattr(costs, name) * count for costs, count in rounds) / tasks for name in counted))
 
 
 def _difference(before: Spent, after: Spent, parts: float) -> Costs:

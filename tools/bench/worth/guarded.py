@@ -7,12 +7,13 @@ from typing import NamedTuple, cast
 
 from typing_extensions import override
 
-from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import Prompts, load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.tools.classes import Annotations, classify
+from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
+from services.executor.ports.spend import Unmetered
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
 from services.executor.ports.turns import SessionState
 from shared.contracts.policy import Policy
@@ -104,7 +105,7 @@ async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy
     world, model, turns = task.world.copy(), GuardedModel(task, playing), _turns(task)
     servers = WorldServers(world)
     ports = Ports(model, servers, LocalPolicy(), OneRecord(_tenant(world)), MemoryLearned(), Unmetered())
-    worker = Worker(ports, Limits(settle_margin_seconds=0.0, strategies=(strategy,)), prompts)
+    worker = Worker(ports, Limits(settle_margin_seconds=0.0, strategies=(strategy,)), prompts, walk)
     turn, asked = _turn(turns, TurnKind.MESSAGE, _CLERK, 1), 0
     for number in range(2, _MOST_TURNS):
         await worker.run(turns.work(turn), turns)

@@ -85,6 +85,10 @@ class Draw:
         """So long before the day begins."""
         return self.today - timedelta(minutes=minutes)
 
+    def word(self, *said: str) -> str:
+        """One of several ways to say the same."""
+        return self.random.choice(said)
+
     def figures(self, count: int) -> list[int]:
         """Four digits each, all different."""
         return self.random.sample(range(1_201, 9_800), count)
@@ -104,7 +108,11 @@ def date_told(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("date"),
         title=f"{who.name} has the date",
-        wish=f"{who.name} asks by mail when our {draw.topic} is. Answer with the day and the hour; my calendar has it.",
+        wish=draw.word(
+            f"{who.name} asks by mail when our {draw.topic} is. Answer with the day and the hour; my calendar has it.",
+            f"Reply to {who.name}, who wants to know when our {draw.topic} is: my calendar has day and hour.",
+            f"Tell {who.name} by mail when our {draw.topic} takes place, as my calendar has it.",
+        ),
         work=(told,),
         gold=(answer(right),),
         wrong=(answer(wrong),),
@@ -146,7 +154,10 @@ def invoices_filed(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("invoices"),
         title="Invoices are filed",
-        wish="Label every invoice that comes by two 'invoice' and archive it; what only talks of invoices is none.",
+        wish=draw.word(
+            "Label every invoice that comes by two 'invoice' and archive it; what only talks of invoices is none.",
+            "Invoices that come by two: label them 'invoice' and archive them. What only mentions invoices is none.",
+        ),
         work=tuple(
             expect_row(f"invoice {number} filed", "email", "emails", key, fields)
             for key, number in ((early, first), (late, second))
@@ -186,7 +197,11 @@ def appointment_moved(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("move"),
         title="The appointment is moved",
-        wish=f"In my calendar move the {draw.topic} with {who.name} to {when}; it stays an hour long.",
+        wish=draw.word(
+            f"In my calendar move the {draw.topic} with {who.name} to {when}; it stays an hour long.",
+            f"Please reschedule the {draw.topic} with {who.name} to {when}; it takes an hour as before.",
+            f"The {draw.topic} with {who.name} has a new time: move it in my calendar to {when}, for one hour.",
+        ),
         work=(expect_row(f"the {draw.topic} at its new time", "calendar", "events", key, fields),),
         gold=(move_to(key, target),),
         wrong=(move_to(key, target + timedelta(hours=2)),),
@@ -224,7 +239,11 @@ def figure_texted(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("price"),
         title=f"{who.name} has the price",
-        wish=f"{who.name} asks by text message what the {draw.goods} cost. Answer so too, with the price that counts.",
+        wish=draw.word(
+            f"{who.name} asks by text message what the {draw.goods} cost. Answer so too, with the price that counts.",
+            f"Text {who.name} the price of the {draw.goods}, the one that counts.",
+            f"{who.name} wants to know by text message what the {draw.goods} cost: reply with the valid price.",
+        ),
         work=(told,),
         gold=(text(right, who.phone),),
         wrong=(text(old, who.phone),),
@@ -270,9 +289,12 @@ def invitations_answered(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("invitations"),
         title="Invitations are answered",
-        wish=(
+        wish=draw.word(
             f"{draw.person.name} has invited me to two meetings. Accept what leaves my own appointments alone, decline "
-            "what collides with one."
+            "what collides with one.",
+            f"Answer the invitations of {draw.person.name}: accept where I am free, decline where I am not.",
+            f"There are two invitations from {draw.person.name}. Decline the one that clashes with an appointment of "
+            "mine and accept the other one.",
         ),
         work=(
             expect_answer("the one that collides declined", colliding, "declined"),
@@ -306,9 +328,13 @@ def number_passed_on(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("number"),
         title=f"{who.name} has the contract's number",
-        wish=(
+        wish=draw.word(
             f"Send {who.name} by mail the number of the contract for the {draw.topic}, which {source.name} wrote me; "
-            "nothing else of that mail."
+            "nothing else of that mail.",
+            f"Mail the number of the contract for the {draw.topic} to {who.name}, and nothing else: it stands in a "
+            f"mail from {source.name}.",
+            f"{who.name} needs the number of the contract for the {draw.topic}. {source.name} wrote it to me; pass it "
+            "on by mail, without the rest.",
         ),
         work=(told,),
         gold=(pass_on(f"C-{contract}"),),
@@ -351,7 +377,11 @@ def change_passed_on(draw: Draw) -> Commitment:
     return Commitment(
         key=draw.key("change"),
         title=f"{who.name} has the time that counts",
-        wish=f"{source.name} tells me at noon when the {draw.topic} is. Then send {who.name} the day and hour by mail.",
+        wish=draw.word(
+            f"{source.name} tells me at noon when the {draw.topic} is. Then send {who.name} the day and hour by mail.",
+            f"As soon as {source.name} has written when the {draw.topic} is, mail {who.name} the day and the hour.",
+            f"Once {source.name} has told me the day and hour of the {draw.topic}, pass them on to {who.name} by mail.",
+        ),
         work=(told,),
         gold=(pass_on(right),),
         wrong=(pass_on(first),),

@@ -141,7 +141,7 @@ def _state(
     random: Random, level: Difficulty, cast: Cast, today: datetime, commitments: Sequence[Commitment]
 ) -> JsonObject:
     mails = {key: one for commitment in commitments for key, one in commitment.mails.items()}
-    shuffled = list((mails | _traps(random, cast, today, _TRAPS[level])).items())
+    shuffled = list((_earlier(cast, today) | mails | _traps(random, cast, today, _TRAPS[level])).items())
     random.shuffle(shuffled)
     states: JsonObject = {
         "email": {"emails": dict(shuffled)},
@@ -151,6 +151,20 @@ def _state(
     }
     later = [event for commitment in commitments for event in commitment.later]
     return {"environment": {"modality_states": states}, "events": {"events": [*later]}}
+
+
+def _earlier(cast: Cast, today: datetime) -> dict[str, JsonObject]:
+    """A mail of each person from another day, put away since: it shows whose address is whose."""
+    return {
+        f"m-earlier-{person.key}": {
+            **mail(
+                person.email, "Thank you", f"Thank you for your help.\n\n{person.name}", today - timedelta(days=days)
+            ),
+            "folder": "archive",
+            "is_read": True,
+        }
+        for days, person in enumerate((*cast.others, cast.namesake), start=5)
+    }
 
 
 def _traps(random: Random, cast: Cast, today: datetime, count: int) -> dict[str, JsonObject]:

@@ -1,8 +1,7 @@
 """A turn of an assessment as a task: its only tool server is the world, and its process a person's own affairs."""
 
 from services.executor.core.dossier.endings import Rejected
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL, Chosen
+from services.executor.core.states.template import GENERAL, Chosen, Template
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import JsonObject

@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from services.executor.core.authorize.policy_check import binding_hash, reasons
-from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Decision
+from services.executor.core.authorize.verdicts import binding_hash, reasons
+from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Decision
 from shared.contracts.grounds import Grounds
-from shared.contracts.ladder import Escalation, Rung, above, rung_of
+from shared.contracts.ladder import Escalation, Rung, find_rung, rungs_above
 from shared.contracts.notice import NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
@@ -45,7 +45,7 @@ def ask(
     hours: float,
     needed: int,
     why: tuple[str, ...] = (),
-    confirmation: Confirmation | None = None,
+    confirmation: ConfirmationStep | None = None,
     ladder: tuple[Rung, ...] = (),
     grounds: Grounds | None = None,
     notices: tuple[NoticeTarget, ...] = (),
@@ -56,8 +56,8 @@ def ask(
     """
     binding = binding_hash(verdict)
     number: list[Json] = [confirmation.number] if confirmation else []
-    first = rung_of(ladder, verdict.escalation_level)
-    later = tuple(_complete_rung(rung, hours, needed) for rung in above(ladder, verdict.escalation_level))
+    first = find_rung(ladder, verdict.escalation_level)
+    later = tuple(_complete_rung(rung, hours, needed) for rung in rungs_above(ladder, verdict.escalation_level))
     return Approval(
         approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *number])[:16],
         task_id=plan.task_id,

@@ -2,15 +2,14 @@
 
 from fnmatch import fnmatchcase
 
-from services.executor.core.authorize.escalation import ends_escalated
-from services.executor.core.authorize.policy_check import reasons
 from services.executor.core.authorize.two_persons import concern, unanswered_matter
+from services.executor.core.authorize.verdicts import ends_escalated, find_unruled, reasons
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.process.rules import find_unruled
 from services.executor.core.session.context import TurnContext
+from services.executor.core.states import machine
 from shared.contracts.policy import Verdict
-from shared.domain.words import decider
+from shared.domain.words import FsmState, decider
 
 
 def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
@@ -79,3 +78,10 @@ def _why_the_tenant_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...
     if not tools:
         return ()
     return (f"no rule applies to {', '.join(filter(None, tools)) or 'the plan'}: unruled writes need a person here",)
+
+
+def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
+    """The path of the plan in hand: with the gate where a person is asked, and to the end that its verdict leads to."""
+    verdict = progress.dossier.verdict
+    path = machine.with_gate(progress.path) if needs_person(ctx, progress) else progress.path
+    return machine.with_end(path, verdict is not None and ends_escalated(progress.template, verdict))

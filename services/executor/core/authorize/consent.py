@@ -2,10 +2,10 @@
 
 from collections.abc import Container
 
-from services.executor.core.authorize.policy_check import binding_hash
+from services.executor.core.authorize.verdicts import binding_hash
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.states import machine
-from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Confirmed
+from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Confirmed
 from shared.contracts.plan import WritePlan
 from shared.domain.words import FsmState
 
@@ -23,12 +23,12 @@ def let_through(progress: Progress, note: str, *, by_person: bool = False, level
     )
 
 
-def confirmation_wanted(progress: Progress) -> Confirmation | None:
+def confirmation_wanted(progress: Progress) -> ConfirmationStep | None:
     """The next of the template's confirmations on the plan as it stands; None if it has none, or all are given."""
     wanted, given = progress.template.confirmations, _given_confirmations(progress)
     if len(given) >= len(wanted):
         return None
-    return Confirmation(about=wanted[len(given)], number=len(given) + 1, of=len(wanted), given=given)
+    return ConfirmationStep(about=wanted[len(given)], number=len(given) + 1, of=len(wanted), given=given)
 
 
 def waits_for(approval: Approval, progress: Progress) -> bool:
@@ -89,7 +89,7 @@ def _given_confirmations(progress: Progress) -> tuple[Confirmed, ...]:
     return tuple(one for one in progress.confirmed if (one.plan_hash, one.verdict_hash) == held)
 
 
-def _confirmation_given(approval: Approval, asked: Confirmation) -> Confirmed:
+def _confirmation_given(approval: Approval, asked: ConfirmationStep) -> Confirmed:
     return Confirmed(
         about=asked.about,
         by=tuple(decision.by.id for decision in approval.decisions),

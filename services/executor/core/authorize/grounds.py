@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.authorize.two_persons import unanswered_matter
-from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Operand, Progress
-from services.executor.core.figures.calculate.paths import NoSuchPath, select
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.values import Fact, NamedValue, Operand
+from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known
-from services.executor.core.records.refs import references
+from services.executor.core.records.made_id import references
 from services.executor.core.tools.paginate_shown import beginning
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound, RuleFound
 from shared.contracts.plan import Origin, PlannedCall
@@ -23,6 +25,7 @@ def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
     sources = tuple(source for call in calls for source in _sources(call, dossier, task))
+    found = compute_figures(progress.template, dossier.facts, task)
     return Grounds(
         rules=tuple(map(_rule, verdict.triggered_rules)),
         policy_hash=verdict.policy_hash,
@@ -30,7 +33,7 @@ def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
         arguments=sources,
         reads=tuple(_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
         figures=tuple(map(_figure, dossier.values)),
-        not_known=(*not_known(progress.template, dossier, task), *filter(None, (unanswered_matter(progress),))),
+        not_known=(*not_known(progress.template, dossier, found), *filter(None, (unanswered_matter(progress),))),
     )
 
 

@@ -4,23 +4,25 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from pydantic import JsonValue
-
-from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
-from services.executor.core.dossier.endings import Failed, Rejected
+from services.executor.core.dossier.dossier import Dossier
+from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
+from services.executor.core.dossier.values import Fact, NamedValue
+from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import normal
-from services.executor.core.figures.sameness import same
-from services.executor.core.process.figures import compute_figures, figures_seen
-from services.executor.core.process.needs import Left, figures_left, joint_remainders
-from services.executor.core.process.rules import process_policy
-from services.executor.core.records.binding import BoundFields, CallView, bind, view_of
-from services.executor.core.records.calculated import (
+from services.executor.core.process.figures import compute_figures
+from services.executor.core.process.rules import Left, figures_left, joint_remainders, process_policy
+from services.executor.core.records.binding import (
+    BoundFields,
+    CallView,
     ProcessFigures,
+    bind,
     calculated_fields,
     field_of,
     figures_of_call,
+    figures_seen,
     speaks_about,
+    view_of,
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.template import Template
@@ -29,7 +31,6 @@ from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import (
     CallContext,
-    CallRefusal,
     Confirmation,
     ContextValue,
     EvaluateRequest,
@@ -37,7 +38,7 @@ from shared.contracts.policy import (
     Policy,
     Verdict,
 )
-from shared.domain.exact_json import Json, JsonObject, digest, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 
 def unproven(
@@ -80,21 +81,6 @@ def _fields_of_policy(policy: Policy) -> Iterator[str]:
         yield from rule.per
 
 
-_NAMED = 3  # calls that a refusal names
-
-
-def verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    """A plan's verdict for who watches, in short."""
-    rules = verdict.triggered_rules
-    return {
-        "passed": verdict.passed,
-        "blocked": verdict.blocked,
-        "escalates": verdict.escalate,
-        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
-        "why": [*dict.fromkeys(rule.reason for rule in rules)],
-    }
-
-
 async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:
     """A fresh verdict; fails closed: a service that is down, slow or talks about something else means no writes."""
     request = request_for(ctx, template, dossier, await _history(ctx, dossier))
@@ -120,7 +106,7 @@ def request_for(
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
     found = compute_figures(template, dossier.facts, ctx.task)
-    policies = (*ctx.policies, *process_policy(template, dossier, ctx.task, strict=ctx.tenant.strict_processes))
+    policies = (*ctx.policies, *process_policy(template, dossier, found, strict=ctx.tenant.strict_processes))
     around = _Around(
         facts=dossier.facts,
         values=dossier.values,
@@ -141,51 +127,6 @@ def request_for(
         text=ctx.task if plan.calls else None,
         confirmations=_confirmations(dossier),
     )
-
-
-def binding_hash(verdict: Verdict) -> str:
-    """What an approval is bound to: the policy, the context and the plan that the verdict was made on."""
-    return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
-
-
-def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
-    """Raises ``Rejected`` naming the rules, if the verdict says no outright or the policy itself is broken.
-
-    ``plan``: what it was made on; where that has several calls, those that the rules block are named too.
-    """
-    if verdict.problems:
-        problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
-        raise Rejected(f"policy invalid, so nothing was written: {problems}")
-    if verdict.blocked:
-        raise Rejected(
-            "blocked by policy: " + "; ".join(reasons(verdict, blocking=True)) + _describe_blocked_calls(verdict, plan)
-        )
-
-
-def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
-    """In words, some of several calls that may not be made; empty where that goes without saying."""
-    ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
-    calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
-    if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
-        return ""
-    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
-    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
-
-
-def refuse_if_refused(verdict: Verdict) -> None:
-    """Raises ``Rejected`` naming the rules about tools that a call breaks."""
-    if verdict.refusals:
-        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(format_refusal, verdict.refusals)))
-
-
-def format_refusal(refusal: CallRefusal) -> str:
-    return f"{refusal.call_id} {refusal.tool}: {refusal.rule_id}: {refusal.reason}"
-
-
-def reasons(verdict: Verdict, blocking: bool = False) -> tuple[str, ...]:
-    """One sentence for each triggered rule, once."""
-    rules = [rule for rule in verdict.triggered_rules if not blocking or rule.action == "block"]
-    return tuple(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in rules))
 
 
 async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.records.binding import CallView, view_of
-from services.executor.core.records.identifiers import says
+from services.executor.core.records.called_records import says
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass

@@ -6,28 +6,114 @@ may have been billed.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.tariff import NANO, CallCost, Price, Size, Tariff, estimate_cost
-from services.executor.core.budget.thrift import FEWEST, longest_answer
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Failed, RunEnds
+from services.executor.core.dossier.endings import RunEnds
+from services.executor.ports.models import Tier
 from services.executor.ports.spend import Charge
 from services.executor.ports.turns import JournalEntry
-from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import DOUBTS, TaskState, WriteStatus
+from shared.domain.model_price import NANO, Price, dearest
+from shared.domain.words import TaskState
+
+FEWEST = 256  # an answer of fewer tokens would be cut off
+_MOST = 4_096
+_FEW = 512
+_SHORT_OF = ((500, FEWEST), (2_000, _FEW))  # tokens left -> the longest answer
+_MILD_BELOW = Fraction(30, 100)
+_CHEAP_ABOVE = Fraction(80, 100)
+
+
+class Pressure(StrEnum):
+    """What the model is told of the budget."""
+
+    MILD = "mild"
+    STRICT = "strict"
+    EMERGENCY = "emergency"
+
+
+class Thrift(NamedTuple):
+    """How one call is made: on which tier, and how it is told to be brief."""
+
+    tier: Tier
+    pressure: Pressure
+
+
+def thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
+    """Above 80 % used every tier is Haiku, save where a wrong answer costs more than a dear one: the plan of writes."""
+    cheap = used > _CHEAP_ABOVE and not keeps_tier
+    return Thrift(Tier.HAIKU if cheap else tier, _pressure(used))
+
+
+def longest_answer(left: int, *, undivided: bool) -> int:
+    """The most tokens of output, of those ``left``: a tight budget is not put into one answer.
+
+    ``undivided``: it may have them all, because it is worth nothing if it is cut off.
+    """
+    short = next((most for bound, most in _SHORT_OF if left < bound), None)
+    if undivided:
+        return min(_MOST, left)
+    return min(left, short) if short is not None else min(_MOST, left // 2)
+
+
+def _pressure(used: Fraction) -> Pressure:
+    if used > _CHEAP_ABOVE:
+        return Pressure.EMERGENCY
+    return Pressure.MILD if used < _MILD_BELOW else Pressure.STRICT
+
+
+@dataclass(frozen=True)
+class CallCost:
+    """Tokens and money of one call, or of many."""
+
+    tokens: int = 0
+    nanos: int = 0
+
+    def __add__(self, other: "CallCost") -> "CallCost":
+        return CallCost(self.tokens + other.tokens, self.nanos + other.nanos)
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """Prices by model. ``tiers``: the models that may serve a tier. A model without a price costs the dearest one."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
+
+    def price_of(self, model: str) -> Price:
+        return self.prices[model] if model in self.prices else dearest(self.prices.values())
+
+    def of_tier(self, tier: Tier) -> Price:
+        """The highest price that a call of the tier may have, number by number."""
+        return dearest(self.price_of(model) for model in self.tiers.get(tier, ()))
+
+
+class Size(NamedTuple):
+    """Estimated tokens of a request: its static prefix, what is new in its messages, and what was counted before."""
+
+    prefix: int
+    fresh: int
+    repeated: int = 0
+
+    @property
+    def whole(self) -> int:
+        return self.prefix + self.fresh + self.repeated
+
+
+def estimate_cost(size: Size, output: int, price: Price) -> CallCost:
+    """The most that a call of that size may cost, with ``output`` as its limit of tokens."""
+    return CallCost(size.fresh + output, size.whole * price.fresh_input + output * price.output)
+
 
 RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
 RELEASED = "released"
-_DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
-_OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS})
 
 
 class BudgetShare(Enum):
@@ -98,7 +184,7 @@ class Settlement(NamedTuple):
 
 
 class BudgetSpent(RunEnds):
-    """There is not enough left for the next model call. How the task ends depends on what stands: see ``ending``."""
+    """There is not enough left for the next model call. How the task ends depends on what stands."""
 
 
 class Partial(RunEnds):
@@ -240,25 +326,6 @@ def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterat
         told = settlement_in(entry.data_json) if began and entry.kind == "model" else None
         if told is not None and told.reserved is not None:
             yield told
-
-
-def ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
-    """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
-    plan = progress.dossier.plan if progress else None
-    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in _DONE}
-    undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
-    if undone:
-        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
-    if any(entry.status in _OPEN for entry in writes):
-        return Failed(spent.reason)
-    return Partial(spent.reason)
-
-
-def known_so_far(reason: str, progress: Progress | None) -> str:
-    """The answer of a partial result: why it is partial, and what the run had found out."""
-    dossier = progress.dossier if progress else None
-    values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
-    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
 
 
 def dollars(nanos: int) -> str:

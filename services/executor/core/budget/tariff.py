@@ -7,11 +7,11 @@ static prefix (system text and tools) and beyond what an earlier request of the 
 import itertools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.executor.core.budget.budget import CallCost, Size, estimate_cost
 from services.executor.ports.models import (
     Block,
     ImageBlock,
@@ -21,7 +21,6 @@ from services.executor.ports.models import (
     PassingText,
     StableText,
     TextBlock,
-    Tier,
     ToolDefinition,
     ToolResult,
     ToolUse,
@@ -29,50 +28,11 @@ from services.executor.ports.models import (
 )
 from shared.domain.exact_json import dumps
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.model_price import NANO, Price, dearest
+from shared.domain.model_price import Price
 
-__all__ = ["NANO", "Bill", "CallCost", "Price", "Size", "Tariff", "bill_reply", "estimate_cost", "size_of"]
 _CHARACTERS_A_TOKEN = 4
 _ABSURD = 10  # times what a number of tokens can be: then it is none
 _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its own
-
-
-@dataclass(frozen=True)
-class CallCost:
-    """Tokens and money of one call, or of many."""
-
-    tokens: int = 0
-    nanos: int = 0
-
-    def __add__(self, other: "CallCost") -> "CallCost":
-        return CallCost(self.tokens + other.tokens, self.nanos + other.nanos)
-
-
-@dataclass(frozen=True)
-class Tariff:
-    """Prices by model. ``tiers``: the models that may serve a tier. A model without a price costs the dearest one."""
-
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
-
-    def price_of(self, model: str) -> Price:
-        return self.prices[model] if model in self.prices else dearest(self.prices.values())
-
-    def of_tier(self, tier: Tier) -> Price:
-        """The highest price that a call of the tier may have, number by number."""
-        return dearest(self.price_of(model) for model in self.tiers.get(tier, ()))
-
-
-class Size(NamedTuple):
-    """Estimated tokens of a request: its static prefix, what is new in its messages, and what was counted before."""
-
-    prefix: int
-    fresh: int
-    repeated: int = 0
-
-    @property
-    def whole(self) -> int:
-        return self.prefix + self.fresh + self.repeated
 
 
 class Bill(NamedTuple):
@@ -93,11 +53,6 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
     known, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
     return Size(_tokens(prefix), _tokens(fresh), _tokens(known))
-
-
-def estimate_cost(size: Size, output: int, price: Price) -> CallCost:
-    """The most that a call of that size may cost, with ``output`` as its limit of tokens."""
-    return CallCost(size.fresh + output, size.whole * price.fresh_input + output * price.output)
 
 
 def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> Bill:

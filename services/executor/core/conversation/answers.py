@@ -1,145 +1,23 @@
 """What a reply without calls must be to count as the answer, and what is said under it."""
 
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.parts import PartOfTask, fold_words
 from services.executor.core.figures.identifiers import (
-    IdentifierForm,
-    find_codes,
-    find_special_identifiers,
-    identifier_key,
+    without_addresses,
 )
-from services.executor.core.figures.mentions import spaced_words, split_name
+from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.known_figures import known_sources
 from services.executor.core.plan.sources import SourceFinder
 from services.executor.core.prime.prose_sentences import unenforced_sentence
-from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.reflect.found import collect_found, untraced_tokens
 from services.executor.core.session.context import TurnContext
-from services.executor.core.tools import classes
 from services.executor.core.write.left_out import append_remarks
 from services.executor.ports.models import ModelReply
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match
-from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-_WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
-_LEADING = frozenset("please then also and next finally afterwards now but kindly".split())
-_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
-_MORE_VERBS = frozenset("tell ask give let bring take inform find".split())
-_STATES = frozenset("is are was were has have had".split())
-_FEWEST_WORDS = 3
-_MOST = 3
-
-
-def sentences_not_taken_up(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
-    """The sentences that no part touches: each asks or tells to do something, and names a thing that no part names.
-
-    Few at most, and only sentences that begin with a verb or are questions: what merely tells something is no part.
-    ``tools``: the names of the tools, whose verbs count, too.
-    """
-    verbs = _VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
-    quoted = [fold_words(piece) for part in parts for piece in _SENTENCE.split(part.quote) if fold_words(piece)]
-    known = {key for part in parts for key in _keys(part.quote)}
-    found = [
-        sentence.strip()
-        for sentence in _SENTENCE.split(task)
-        if not _is_touched(fold_words(sentence), quoted) and _asks(sentence, verbs) and set(_keys(sentence)) - known
-    ]
-    return tuple(found[:_MOST])
-
-
-def still_missing(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
-    """Those of the sentences that name something which no call named, read or write."""
-    asked = [call.arguments_json for plan in dossier.every_plan for call in plan.calls]
-    asked += [fact.arguments_json for fact in dossier.facts]
-    named = {key for text in asked for key in _keys(text)}
-    return tuple(sentence for sentence in sentences if set(_keys(sentence)) - named)
-
-
-def problems_of(sentences: Iterable[str]) -> list[Json]:
-    return [f"no part takes up: {sentence!r}" for sentence in sentences]
-
-
-def _is_touched(sentence: str, quoted: Sequence[str]) -> bool:
-    return not sentence or any(quote in sentence or sentence in quote for quote in quoted)
-
-
-def _asks(sentence: str, verbs: Collection[str]) -> bool:
-    words = [word.casefold() for word in _WORD.findall(sentence)]
-    if len(words) < _FEWEST_WORDS:
-        return False
-    first, *rest = [*_without_leading(words), ""]
-    if sentence.rstrip().endswith("?") or (first in verbs and first not in classes.AMBIGUOUS):
-        return True
-    is_noun = _STATES.intersection(rest) or any(map(str.isdigit, rest[0] if rest else ""))
-    return first in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
-
-
-def _without_leading(words: Sequence[str]) -> Sequence[str]:
-    start = next((place for place, word in enumerate(words) if word not in _LEADING), 0)
-    return words[start:]
-
-
-def _keys(text: str) -> Iterator[tuple[str, ...]]:
-    return (identifier_key(code.text) for code in find_codes(text))
-
-
-LEFT_OUT = "(address left out)"
-_OPENED = frozenset("url urls uri uris link links href endpoint webhook callback host domain site website".split())
-_LABEL, _TARGET = r"\[(?P<label>[^\]\n]*)\]", r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)"
-_LINK = re.compile(rf"(?P<image>!?){_LABEL}{_TARGET}")
-_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
-_HTML = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
-_AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
-
-
-def opened_addresses(arguments: JsonObject) -> Iterator[str]:
-    """The addresses in a read's arguments that its tool may open."""
-    for name, value in _texts("", arguments):
-        links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierForm.LINK]
-        yield from links
-        if not links and value and not _OPENED.isdisjoint(split_name(name)):
-            yield value
-
-
-def without_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
-    """The text with each link and image to a strange address as plain text, and without the address."""
-
-    def plain(match: re.Match[str]) -> str:
-        return match["label"] if is_strange(match["target"]) else match[0]
-
-    def leave_out(match: re.Match[str]) -> str:
-        return LEFT_OUT if any(map(is_strange, _links(match[0]))) else match[0]
-
-    text = _LINK.sub(plain, text)
-    for form in (_REFERENCE, _HTML, _AUTOLINK):
-        text = form.sub(leave_out, text)
-    for address in sorted({*_links(text)}, key=len, reverse=True):
-        if is_strange(address):
-            text = text.replace(address, LEFT_OUT)
-    return text
-
-
-def _links(text: str) -> list[str]:
-    return [found.text for found in find_special_identifiers(text) if found.form is IdentifierForm.LINK]
-
-
-def _texts(name: str, value: Json) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _texts(key, inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(name, inner)
-    elif isinstance(value, str):
-        yield name, value.strip()
-
 
 _NAMED = 6  # figures that a sentence names
 _CLAUSE_WORDS = 4  # fewer may stand in an answer by chance

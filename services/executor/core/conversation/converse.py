@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from services.executor.core.authorize.asking import path_for
 from services.executor.core.budget.budget import BudgetShare
-from services.executor.core.conversation.answers import AnswerChecks, still_missing
+from services.executor.core.conversation.answers import AnswerChecks
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, Dispatched
-from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
+from services.executor.core.conversation.local_tools import LocalTools
 from services.executor.core.conversation.strategies import Drafting, OneReply, drafting_for
 from services.executor.core.conversation.understood import (
     before_process,
@@ -22,26 +23,26 @@ from services.executor.core.conversation.understood import (
     with_parts,
     with_process,
 )
-from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.parts import UNDERSTAND, parts_to_do, whole_task
+from services.executor.core.dossier.parts import UNDERSTAND, parts_to_do, parts_with_conditions, whole_task
+from services.executor.core.dossier.values import Fact
 from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.model.opening import opening_sections
 from services.executor.core.model.talk import Talk
-from services.executor.core.plan.carry import enter_state, in_state, path_for
-from services.executor.core.plan.closing import ClosedPlan, Closing
+from services.executor.core.plan.closing import Closing
+from services.executor.core.plan.coverage import still_missing
 from services.executor.core.plan.draft import PlanDraft
-from services.executor.core.plan.known_figures import known_sources
+from services.executor.core.plan.known_figures import KnownSources, known_sources
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to
-from services.executor.core.plan.proposals import Setting
-from services.executor.core.plan.sources import KnownSources
+from services.executor.core.plan.proposals import ClosedPlan, Setting
 from services.executor.core.process.section import figures_told, section, with_process_figures
 from services.executor.core.reads.read_rules import read_rules
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.reads.recovering import known_corrections
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, enter_state, in_state
 from services.executor.core.states.machine import RULES, after_planning, is_complex
 from services.executor.core.tools.tools_offered import offered_tools, unwrap
 from services.executor.ports.models import ModelReply, Tier, ToolResult, ToolUse

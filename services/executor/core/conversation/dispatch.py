@@ -1,15 +1,15 @@
 """What is done with the calls of one reply: reads side by side, local tools, and writes as proposals."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from services.executor.core.conversation.answers import opened_addresses
-from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.dossier.parts import UNDERSTAND
+from services.executor.core.dossier.parts import UNDERSTAND, parts_with_conditions
+from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.calculate.shorten import shorten_result
+from services.executor.core.figures.identifiers import opened_addresses
+from services.executor.core.plan.known_figures import KnownSources
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, propose
-from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.plan.sources import SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import side_by_side
@@ -62,10 +62,21 @@ class _Proposed(Contract):
         return frozenset((*(one.use_id for one in self.proposals), *self.wrong))
 
 
+class AnswersLocally(Protocol):
+    """Our own tools. ``unmet`` and ``unexcused``: what the conversation has found of the task's parts until now."""
+
+    unmet: dict[int, str]
+    unexcused: set[int]
+
+    def has(self, name: str) -> bool: ...
+
+    async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult: ...
+
+
 class Dispatch:
     """Carries out the calls of one reply. ``key`` begins the names of its steps in the journal."""
 
-    def __init__(self, ctx: TurnContext, reader: TaskReader, local: LocalTools, key: str) -> None:
+    def __init__(self, ctx: TurnContext, reader: TaskReader, local: AnswersLocally, key: str) -> None:
         self._ctx = ctx
         self._reader = reader
         self._local = local

@@ -1,31 +1,32 @@
 """Our own tools of a conversation: pure, or asked of the policy service; none of them reaches a server."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from pydantic import JsonValue
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.authorize.policy_check import format_refusal, reasons, verdict_on
-from services.executor.core.conversation.answers import problems_of, sentences_not_taken_up
-from services.executor.core.dossier.dossier import Fact, NamedValue, Operand, Progress
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import format_refusal, reasons
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.parts import (
     UNDERSTAND,
     CannotUnderstand,
-    PartOfTask,
     Understanding,
     read_understanding,
     understand_tool,
 )
+from services.executor.core.dossier.values import Fact, NamedValue, Operand, PartOfTask
+from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.figures.calculate.look import LOOK, look
-from services.executor.core.figures.calculate.paths import NoSuchPath, select
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.model.opening import local_now
+from services.executor.core.plan.coverage import problems_of, sentences_not_taken_up
 from services.executor.core.plan.known_figures import known_figures, user_texts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import files_to_look_at
@@ -233,13 +234,6 @@ class LocalTools:
         self.hypothetical += 1
         progress = self.progress.update_dossier(facts=tuple(facts), values=tuple(self.values))
         return await would_policy_say(self.ctx, progress, key, given)
-
-
-def parts_with_conditions(
-    parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
-) -> tuple[PartOfTask, ...]:
-    left = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
-    return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))
 
 
 def _define_calculate(made: Made) -> ToolDefinition:

@@ -9,8 +9,7 @@ from services.executor.core.budget.budget import BudgetSpent
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, RunEnds
 from services.executor.core.dossier.parts import Understanding, parts_to_do
-from services.executor.core.model.bounded_model import BoundedModel
-from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
+from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
 from services.executor.core.prime.held_to import with_thresholds
 from services.executor.core.prime.known import learned_sections
 from services.executor.core.prime.prime import with_strategy
@@ -26,9 +25,7 @@ from services.executor.core.states.synthesis import (
     may_ask_a_person,
     read_kept,
 )
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL, READ_ONLY, UNDECIDED
-from services.executor.core.states.validity import BadTemplate
+from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template
 from services.executor.ports.models import ModelRequest, Tier
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.base import Contract

@@ -1,126 +1,22 @@
 """What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
 
-from decimal import Decimal
-from typing import Literal
+from datetime import datetime
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue, model_validator
 
-from services.executor.core.dossier.parts import PartOfTask
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL, TEMPLATES
-from services.executor.core.tools.paginate_shown import beginning
+from services.executor.core.dossier.endings import SUBJECT
+from services.executor.core.dossier.values import Fact, NamedValue, PartOfTask
+from services.executor.core.states.template import GENERAL, TEMPLATES, Template
 from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
-from shared.contracts.made_tool import MadeBy, MadeTool
+from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.threshold import Threshold
-from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.words import FsmState, Strategy
-
-
-class Fact(Contract):
-    """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo.
-
-    ``note``: what is to be said of a list that came in parts: how many, and why rows are missing if they are.
-    ``by_machine``: nobody but the machine asked for it, to know what a call names.
-    """
-
-    ref: str
-    connection_id: str
-    tool: str
-    arguments_json: str
-    result_json: str
-    ok: bool = True
-    note: str = ""
-    by_machine: bool = False
-
-    @property
-    def result(self) -> Json:
-        return loads(self.result_json)
-
-    def as_json(self) -> Json:
-        """As a model sees it: of a long list only the beginning, and what was left out."""
-        seen, cut = beginning(self.result)
-        said: dict[str, Json] = {"note": " ".join(filter(None, (self.note, cut)))} if self.note or cut else {}
-        return {"ref": self.ref, "tool": self.tool, "arguments": loads(self.arguments_json), "result": seen, **said}
-
-
-class Operand(Contract):
-    """Where one figure of a computation comes from.
-
-    ``task``: what the task or an earlier turn of the user says, as it is written there. ``today``: the day that the
-    task goes by, in ``literal``. ``constant``: a number that is so by definition (12 months), or a word that a field is
-    compared with. ``row``: another field of the row that a condition is about.
-    """
-
-    source: Literal["result", "task", "value", "today", "constant", "row"]
-    ref: str = ""
-    path: str = ""
-    literal: str = ""
-
-    def as_json(self) -> Json:
-        return {"source": self.source, "ref": self.ref, "path": self.path, "literal": self.literal}
-
-
-class RowCondition(Contract):
-    """Which rows of a list count: those whose field stands in this relation to something."""
-
-    field: str
-    sign: str
-    against: Operand
-
-    def as_json(self) -> Json:
-        return {"field": self.field, "is": self.sign, "against": self.against.as_json()}
-
-
-class NamedValue(Contract):
-    """A figure with its operation, operands and value: a decimal, an ISO date, true or false, or a text.
-
-    ``kind`` says which of these; ``groups`` is a JSON object of decimal texts by group. ``currency`` and ``unit`` (such
-    as cents or minutes) are empty where nothing states them. ``where`` are conditions on the rows of list operands,
-    ``by`` the field that rows are grouped by, ``give`` the field that a sought row is named by, and ``date_order`` how
-    dates such as 03/04/2026 are read. ``note`` says what was left out, or what else would have fitted.
-
-    ``figure``: its name in the process file, where the executor computed it itself; ``about`` then is the id of the
-    record that it is about, if there are several, and ``group`` the figure that it is one part of. ``made_by``: the
-    made tool that the operation is, if it is one.
-    """
-
-    name: str
-    operation: str
-    operands: tuple[Operand, ...]
-    value: str
-    figure: str = ""
-    about: str = ""
-    group: str = ""
-    made_by: MadeBy | None = None
-    kind: Literal["decimal", "date", "boolean", "text", "groups"] = "decimal"
-    currency: str = ""
-    unit: str = ""
-    where: tuple[RowCondition, ...] = ()
-    by: str = ""
-    give: str = ""
-    date_order: Literal["", "day_first", "month_first"] = ""
-    note: str = ""
-
-    @property
-    def number(self) -> Decimal | None:
-        """The value where it is a decimal."""
-        return Decimal(self.value) if self.kind == "decimal" else None
-
-    def as_json(self) -> Json:
-        operands: list[Json] = [operand.as_json() for operand in self.operands]
-        made: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
-        where: JsonObject = {"where": [condition.as_json() for condition in self.where]} if self.where else {}
-        texts = {"currency": self.currency, "unit": self.unit, "by": self.by, "give": self.give, "note": self.note}
-        texts |= {"kind": self.kind if self.kind != "decimal" else "", "date_order": self.date_order}
-        more: JsonObject = {name: text for name, text in texts.items() if text}
-        return {
-            "name": self.name, "operation": self.operation, "operands": operands, "value": self.value,
-            **more, **where, **made,
-        }  # fmt: skip
 
 
 class Dossier(Contract):
@@ -221,3 +117,42 @@ class Progress(Contract):
     def update_dossier(self, **known: object) -> "Progress":
         """The same progress with new entries in its dossier."""
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})
+
+
+class Rest(NamedTuple):
+    """A wait until the tenant's quiet hours are over."""
+
+    until: datetime
+    why: str
+
+    @property
+    def timer(self) -> Timer:
+        return Timer(self.until, f"{SUBJECT}{self.until.isoformat()}")
+
+
+class WaitsForDecision(NamedTuple):
+    """A person has to decide on the plan; ``why`` says what changed, if this is asked again."""
+
+    progress: Progress
+    why: tuple[str, ...] = ()
+
+
+class Resting(NamedTuple):
+    """What is next has its time, which has not come."""
+
+    progress: Progress
+    rest: Rest
+
+
+class Outdated(NamedTuple):
+    """Nothing was written: what the plan was let through on is no longer so. ``progress`` has what was read anew."""
+
+    progress: Progress
+    why: str
+
+
+class Finished(NamedTuple):
+    """The task is answered; the dossier has the answer. ``not_done`` says which parts of it were not done, and why."""
+
+    progress: Progress
+    not_done: str = ""

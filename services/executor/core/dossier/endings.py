@@ -68,3 +68,7 @@ class Canceled(RunEnds):
 def ends_rest(turn: Turn) -> bool:
     """Whether a turn is such a timer that came due."""
     return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(SUBJECT)
+
+
+class NotSent(Failed):
+    """The call cannot be made as it was planned; nothing went out."""

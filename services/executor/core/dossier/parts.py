@@ -1,19 +1,17 @@
 """The parts of a task as the first reply understood it: what is to be found out, and what is to be done."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from services.executor.core.dossier.values import DO, FIND_OUT, PartOfTask
 from services.executor.ports.models import ToolDefinition
-from shared.contracts.base import Contract
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import JsonObject, dumps
 
 UNDERSTAND = "understand"
-FIND_OUT: Literal["find out"] = "find out"
-DO: Literal["do"] = "do"
 _MOST_PARTS = 40
 _BLANKS = re.compile(r"[\s\u00a0]+")
 
@@ -38,27 +36,6 @@ _SCHEMA: dict[str, JsonValue] = {
     "required": ["parts", "process", "answer_form"],
     "additionalProperties": False,
 }
-
-
-class PartOfTask(Contract):
-    """One part of a task, numbered from 1, in the task's own words.
-
-    ``unmet`` says which condition of the task itself was calculated and does not hold: the part then has nothing to do.
-    ``is_excused``: whether the task's words have such a condition; what was left without one is not done.
-    """
-
-    number: int
-    quote: str
-    kind: Literal["find out", "do"]
-    unmet: str = ""
-    is_excused: bool = True
-
-    @property
-    def is_to_do(self) -> bool:
-        return self.kind == DO
-
-    def as_json(self) -> Json:
-        return {"part": self.number, "kind": self.kind, "quote": self.quote}
 
 
 class Understanding(NamedTuple):
@@ -140,3 +117,10 @@ def _is_in(quote: str, folded_text: str) -> bool:
 def fold_words(text: str) -> str:
     """White space and case do not tell a quote from its source, nor do the marks at its ends."""
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
+
+
+def parts_with_conditions(
+    parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
+) -> tuple[PartOfTask, ...]:
+    left = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
+    return tuple(part.model_copy(update=update) for part, update in zip(parts, left, strict=True))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import cast
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.ports.turns import SessionCall
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import CallOutcome, ContextValue, PastCall, Policy

@@ -7,9 +7,15 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from services.executor.core.figures.arguments import ArgumentHints, ArgumentKind
-from services.executor.core.figures.date_values import read_machine_moment
-from services.executor.core.figures.fields import FieldRecord, FieldStanding, ReadField, read_fields
+from services.executor.core.figures.arguments import (
+    ArgumentHints,
+    ArgumentKind,
+    FieldRecord,
+    FieldStanding,
+    ReadField,
+    read_fields,
+)
+from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
     IdentifierForm,
@@ -18,10 +24,10 @@ from services.executor.core.figures.identifiers import (
     identifier_key,
     whole_form,
 )
-from services.executor.core.figures.mentions import Mentions, find_mentions, spaced_words
-from services.executor.core.figures.money import agree_in_currency, minor_places
+from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_machine_number, read_number, read_written_number
 from services.executor.core.figures.support import How, find_source
+from services.executor.core.figures.vocabulary import agree_in_currency, minor_places, spaced_words
 from shared.domain.exact_json import Json, dumps
 
 

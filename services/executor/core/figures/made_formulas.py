@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
-from services.executor.core.finance.calculator import CannotCalculate, to_minor_unit
-from services.executor.core.finance.catalogue import decimal_text, fits
+from services.executor.core.finance.calculator import CannotCalculate, decimal_text, fits, to_minor_unit
 from shared.contracts.made_tool import MadeTool
 
 _RATIO_PLACES = 6

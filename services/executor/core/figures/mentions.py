@@ -26,18 +26,22 @@ from services.executor.core.figures.numbers import (
     read_implied_word,
 )
 from services.executor.core.figures.times import IsoMoment, TimeMention, find_iso_moments, find_times
-from services.executor.core.figures.tokens import read_spelled_numbers, split_words
-from services.executor.core.figures.vocabulary import fold, likely_languages
+from services.executor.core.figures.vocabulary import (
+    PIECE,
+    fold,
+    likely_languages,
+    read_spelled_numbers,
+    spaced_words,
+    split_words,
+)
 
 _QUOTED = re.compile(
     r'"([^"\n]+)"|“([^”\n]+)”|„([^“”\n]+)[“”]|«\s*([^»\n]+?)\s*»|(?<!\w)[\'‘]([^\'’\n]+)[\'’](?!\w)|`([^`\n]+)`'
 )
-_PIECE = re.compile(r"[^\W\d_]+|\d+")
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
 _DAY = 86_400  # seconds
 _ANY_DAY = date(2000, 1, 1)
 _LETTERS = re.compile(r"[^\W\d_]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Quotation(NamedTuple):
@@ -139,19 +143,9 @@ class Mentions:
 
     @cached_property
     def _spaced(self) -> tuple[str, Sequence[int], Sequence[int]]:
-        spans = [match.span() for match in _PIECE.finditer(self.text)]
+        spans = [match.span() for match in PIECE.finditer(self.text)]
         pieces = [fold(self.text[start:end]) for start, end in spans]
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
-
-
-def spaced_words(text: str) -> str:
-    """The runs of letters and of digits of a text, folded, with a space around each: ``in_progress`` is two words."""
-    return f" {' '.join(_PIECE.findall(fold(text)))} "
-
-
-def split_name(name: str) -> tuple[str, ...]:
-    """The words of a field's name: ``vendorIban``, ``vendor_iban`` and ``Vendor IBAN`` are the same two."""
-    return tuple(fold(piece) for piece in _PIECE.findall(_HUMP.sub(" ", name)))
 
 
 def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mentions:

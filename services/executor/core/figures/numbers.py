@@ -14,9 +14,21 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from services.executor.core.figures.money import CURRENCIES, MONEY, PERCENT, SIGNS, UNITS, Money, Unit
-from services.executor.core.figures.tokens import SpelledNumber, WrittenToken, read_spelled_numbers, split_words
-from services.executor.core.figures.vocabulary import fold, likely_languages
+from services.executor.core.figures.vocabulary import (
+    CURRENCIES,
+    MONEY,
+    PERCENT,
+    SIGNS,
+    UNITS,
+    Money,
+    SpelledNumber,
+    Unit,
+    WrittenToken,
+    fold,
+    likely_languages,
+    read_spelled_numbers,
+    split_words,
+)
 from shared.domain.exact_json import Json
 
 Number = Decimal | Fraction

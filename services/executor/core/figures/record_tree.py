@@ -3,11 +3,23 @@
 Items of a list are known by their own ids, not by their positions; so are the entries of a table ``{"C-1": {...}}``.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from services.executor.core.figures.sameness import names_a_record
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
+
+
+_NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
+
+
+def names_a_record(key: str) -> bool:
+    """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
+    last = _WORD_ENDS.split(key)[-1].lower()
+    return last.endswith("id") and last not in _NO_IDS
+
 
 _ITEM = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
 _UNNAMED = "[]"
@@ -117,3 +129,11 @@ def is_keyed(value: JsonObject) -> bool:
     if not rows or len(rows) != len(value):
         return False
     return all(any(mark.isdigit() for mark in key) or str(own_id(row)) == key for key, row in rows)
+
+
+def written(field: str, sign: str, value: Json) -> str:
+    """A condition as paths have it."""
+    if value is None:
+        return f"{field}{sign}null"
+    text = value if isinstance(value, str) else dumps(value)
+    return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"

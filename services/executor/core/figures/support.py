@@ -9,13 +9,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import ArgumentHints, ArgumentKind
-from services.executor.core.figures.date_values import ReadMoment, read_machine_moment
-from services.executor.core.figures.dates import DateMention
+from services.executor.core.figures.dates import DateMention, ReadMoment, read_machine_moment
 from services.executor.core.figures.identifiers import ADDRESSES, identifier_key, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.money import UNITS, Unit, agree_in_currency, minor_places
 from services.executor.core.figures.numbers import Number, NumberMention, read_written_number
 from services.executor.core.figures.times import TimeMention
+from services.executor.core.figures.vocabulary import UNITS, Unit, agree_in_currency, minor_places
 from shared.domain.exact_json import Json, dumps
 
 

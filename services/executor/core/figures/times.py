@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, time, tzinfo
 from typing import NamedTuple
 
-from services.executor.core.figures.tokens import SpelledNumber, WrittenToken
+from services.executor.core.figures.vocabulary import SpelledNumber, WrittenToken
 
 _HALF_DAY = 12
 

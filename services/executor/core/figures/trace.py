@@ -8,16 +8,21 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.executor.core.figures.arguments import STRICT, ArgumentHints, ArgumentKind, hints_of, kind_of_argument
-from services.executor.core.figures.date_values import read_machine_moment
+from services.executor.core.figures.arguments import (
+    STRICT,
+    ArgumentHints,
+    ArgumentKind,
+    FieldStanding,
+    hints_of,
+    kind_of_argument,
+)
+from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, FactsIndex
-from services.executor.core.figures.fields import FieldStanding
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.mentions import Mention, Mentions, find_mentions
-from services.executor.core.figures.money import Unit
 from services.executor.core.figures.numbers import Number, NumberMention, read_number
 from services.executor.core.figures.support import How, duration_of, find_source
-from services.executor.core.figures.tokens import split_words
+from services.executor.core.figures.vocabulary import Unit, split_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 

@@ -1,15 +1,18 @@
-"""The words of English, German and French that dates, numbers and units are written with, and month names of more.
-
-Month, weekday and currency names come from CLDR (babel); they are read when a text first needs them.
-"""
+"""The words of English, German and French that dates, numbers, currencies and units are written with."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from babel import Locale
+from text_to_num import find_numbers as find_spoken_numbers
+
+from shared.domain.exact_json import Json
 
 _SPOKEN = ("en", "de", "fr")
 _MONTHS_OF = (*_SPOKEN, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
@@ -135,3 +138,229 @@ def likely_languages(words: Iterable[str]) -> tuple[str, ...]:
     most = max(counts.values())
     likely = [language for language, count in counts.items() if count * 4 >= most]
     return tuple(sorted(likely, key=lambda language: -counts[language]))
+
+
+_WORD = re.compile(r"(?P<digits>\d+)(?:(?:st|nd|rd|th|er|re|ème)(?!\w))?|[Qq][1-4](?!\w)|[^\W\d_]+(?:-[^\W\d_]+)*")
+_ORDINAL = re.compile(r"\d+")
+_LEAST_ALONE = 0.0  # the least number that text2num reports alone
+
+
+class WrittenToken(NamedTuple):
+    """A run of letters (hyphens inside kept) or of digits; ``folded`` is without case and accents.
+
+    The ending of an ordinal in digits, ``4th``, belongs to its place and not to what is ``written``.
+    """
+
+    written: str
+    folded: str
+    start: int
+    end: int
+
+
+class SpelledNumber(NamedTuple):
+    """A number in words, from token ``first`` up to but without token ``after``."""
+
+    first: int
+    after: int
+    value: Decimal
+    is_ordinal: bool
+
+
+class _Spoken:
+    """A token as text2num wants it: two words with more than a space between them are unrelated."""
+
+    __slots__ = ("_is_apart", "_text")
+
+    def __init__(self, text: str, is_apart: bool) -> None:
+        self._text = text
+        self._is_apart = is_apart
+
+    def text(self) -> str:
+        return self._text
+
+    def nt_separated(self, _previous: "_Spoken") -> bool:
+        return self._is_apart
+
+    def not_a_number_part(self) -> bool:
+        return self._text.isdecimal()
+
+
+def split_words(text: str) -> list[WrittenToken]:
+    """The words of a text in their order."""
+    found = ((match["digits"] or match[0], match.span()) for match in _WORD.finditer(text))
+    return [WrittenToken(written, fold(written), *span) for written, span in found]
+
+
+def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: Sequence[str]) -> list[SpelledNumber]:
+    """The numbers that are spelled out, in the first of the languages that reads the word as one."""
+    gaps = [text[one.end : other.start] for one, other in pairwise(tokens)]
+    apart = [False, *(not gap.isspace() for gap in gaps)]
+    spoken = [_Spoken(token.written.lower(), is_apart) for token, is_apart in zip(tokens, apart, strict=False)]
+    taken: set[int] = set()
+    found: list[SpelledNumber] = []
+    for language in languages:
+        for one in find_spoken_numbers(spoken, language, _LEAST_ALONE):
+            is_letter = one.end == one.start + 1 and len(tokens[one.start].written) == 1  # the "o" of "o'clock"
+            if not is_letter and taken.isdisjoint(range(one.start, one.end)):
+                taken.update(range(one.start, one.end))
+                found.append(SpelledNumber(one.start, one.end, _exact(one.text, one.is_ordinal), one.is_ordinal))
+    return sorted(found)
+
+
+def _exact(written: str, is_ordinal: bool) -> Decimal:
+    digits = _ORDINAL.search(written) if is_ordinal else None
+    return Decimal(digits[0] if digits else written.replace(",", "."))
+
+
+class Unit(NamedTuple):
+    """A unit of measure: its English name, what it measures, and how many of that measure's first unit it holds."""
+
+    name: str
+    measure: str
+    size: Fraction
+
+
+# The first word of each unit is its name.
+_UNITS: Mapping[str, Mapping[str, Fraction | int | str]] = {
+    "time": {
+        "milliseconds ms msec millisecond millisekunde millisekunden milliseconde millisecondes": "1/1000",
+        "seconds s sec secs second sekunde sekunden seconde secondes": 1,
+        "minutes min mins minute minuten": 60,
+        "hours h hr hrs hour stunde stunden std heure heures": 3600,
+        "days day tag tage tagen jour jours": 86_400,
+        "weeks week woche wochen semaine semaines": 604_800,
+    },
+    "month": {
+        "months month monat monate monaten mois": 1,
+        "years year jahr jahre jahren jahres yr yrs an ans annee annees": 12,
+    },
+    "mass": {
+        "mg": "1/1000", "g gram grams gramm gramme grammes": 1, "kg kilo kilos kilogram kilograms": 1000,
+        "tonnes tonne tonnen": 1_000_000, "lb lbs": "453.59237", "oz ounce ounces": "28.349523125",
+    },
+    "length": {
+        "mm": "1/1000", "cm": "1/100", "m metre metres meter meters": 1,
+        "km kilometre kilometres kilometer kilometers": 1000, "miles mile": "1609.344", "ft foot feet": "0.3048",
+        "inches inch": "0.0254",
+    },
+    "volume": {"ml": "1/1000", "cl": "1/100", "l litre litres liter liters": 1},
+    "data": {"kb": "1/1000", "mb": 1, "gb": 1000, "tb": 1_000_000},
+    "percent": {"% percent percentage prozent pct": 1, "bps bp": "1/100"},
+}  # fmt: skip
+UNITS: Mapping[str, Unit] = {
+    word: Unit(words.split()[0], measure, Fraction(size))
+    for measure, sizes in _UNITS.items()
+    for words, size in sizes.items()
+    for word in words.split()
+}
+PERCENT = UNITS["%"]
+
+
+# Active codes and the places that differ from two: ISO 4217 list one (six-group.com, "List one: current currency").
+CURRENCIES = frozenset(
+    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLF "
+    "CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG "
+    "HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA "
+    "MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD "
+    "RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX "
+    "USD UYU UZS VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG".split()
+)
+_PLACES = {
+    **dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split(), 0),
+    **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
+    "CLF": 4,
+}
+
+
+class Money(NamedTuple):
+    """The currencies that a sign or word can mean; ``is_minor`` for cents and their like."""
+
+    codes: frozenset[str]
+    is_minor: bool = False
+
+
+_DOLLARS = "AUD BBD BMD BND BSD BZD CAD CLP COP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD TWD USD XCD"
+_POUNDS = "GBP EGP FKP GIP LBP SHP SSP SYP"
+_SIGNS = {
+    "$": _DOLLARS, "€": "EUR", "£": _POUNDS, "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₺": "TRY", "₽": "RUB",
+    "₴": "UAH", "₫": "VND", "₪": "ILS", "₱": "PHP", "US$": "USD", "A$": "AUD", "C$": "CAD", "CA$": "CAD",
+    "NZ$": "NZD", "S$": "SGD", "HK$": "HKD", "R$": "BRL", "Fr.": "CHF", "SFr.": "CHF",
+}  # fmt: skip
+_WORDS = {
+    "euro euros eur": "EUR", "dollar dollars buck bucks": _DOLLARS, "pound pounds quid pfund livre livres": _POUNDS,
+    "franc francs franken": "CHF XOF XAF", "yen": "JPY", "yuan renminbi": "CNY", "rupee rupees": "INR PKR LKR NPR",
+    "zloty zlotys zł": "PLN", "krona kronor krone kroner kr": "SEK NOK DKK", "peso pesos": "MXN PHP ARS CLP COP",
+    "real reais": "BRL", "won": "KRW",
+}  # fmt: skip
+_MINOR_WORDS = {
+    "cent cents ct cts": f"EUR {_DOLLARS}", "pence penny pennies p": "GBP", "rappen centime centimes": "CHF EUR",
+}  # fmt: skip
+
+
+def _each_word(table: Mapping[str, str], *, is_minor: bool = False) -> dict[str, Money]:
+    return {word: Money(frozenset(codes.split()), is_minor) for words, codes in table.items() for word in words.split()}
+
+
+# Signs as they stand, folded words, and codes in capitals.
+MONEY: Mapping[str, Money] = {
+    **_each_word(_SIGNS),
+    **_each_word(_WORDS),
+    **_each_word(_MINOR_WORDS, is_minor=True),
+    **{code: Money(frozenset({code})) for code in CURRENCIES},
+}
+SIGNS = tuple(sorted(_SIGNS, key=len, reverse=True))
+_CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
+_CURRENCY_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+def places(code: str) -> int:
+    """The decimal places of a currency's minor unit: 0 for JPY, 3 for KWD; 2 where none is named."""
+    return _PLACES.get(code, 2)
+
+
+def minor_places(money: Money | None) -> int:
+    """The places of the minor unit, where the currency is settled; else two."""
+    return places(next(iter(money.codes))) if money and len(money.codes) == 1 else 2
+
+
+def is_currency(value: Json) -> bool:
+    """Whether a value is nothing but a currency code."""
+    return isinstance(value, str) and value.strip() in CURRENCIES
+
+
+def one_currency(values: Iterable[Json]) -> str | None:
+    """The code that fits all the amounts as written; empty where they do not settle it, None where none fits all."""
+    fitting = CURRENCIES
+    for value in values:
+        fitting &= _possible_currencies(value) if isinstance(value, str) else CURRENCIES
+    if not fitting:
+        return None
+    return next(iter(fitting)) if len(fitting) == 1 else ""
+
+
+def _possible_currencies(text: str) -> frozenset[str]:
+    if written := frozenset(_CODE.findall(text)) & CURRENCIES:
+        return written
+    if sign := next((sign for sign in SIGNS if sign in text), None):
+        return MONEY[sign].codes
+    words = (MONEY.get(fold(word)) for word in _CURRENCY_WORD.findall(text))
+    return next((money.codes for money in words if money and not money.is_minor), CURRENCIES)
+
+
+def agree_in_currency(one: Money | None, other: Money | None) -> bool:
+    """Whether two amounts can be of one currency; an amount without currency agrees with any."""
+    return one is None or other is None or not one.codes.isdisjoint(other.codes)
+
+
+PIECE = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def spaced_words(text: str) -> str:
+    """The runs of letters and of digits of a text, folded, with a space around each: ``in_progress`` is two words."""
+    return f" {' '.join(PIECE.findall(fold(text)))} "
+
+
+def split_name(name: str) -> tuple[str, ...]:
+    """The words of a field's name: ``vendorIban``, ``vendor_iban`` and ``Vendor IBAN`` are the same two."""
+    return tuple(fold(piece) for piece in PIECE.findall(_HUMP.sub(" ", name)))

@@ -116,3 +116,17 @@ def split(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]
         parts.append(share - given)
         given = share
     return [*parts, whole_amount - given]
+
+
+MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
+
+
+def fits(number: Decimal, most: int = MOST_DIGITS) -> bool:
+    """Whether it is a number of so many digits, none of them too far from the point to be written out."""
+    _, digits, exponent = number.as_tuple()
+    return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
+
+
+def decimal_text(value: Decimal) -> str:
+    """A decimal as plain digits, without exponent: what values travel as."""
+    return format(value, "f")

@@ -3,19 +3,28 @@
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 
-from services.executor.core.finance import business, contracts, schedules, valuation
-from services.executor.core.finance.calculator import Calculator, CalculatorResult, CannotCalculate, to_minor_unit
+from services.executor.core.finance import contracts, schedules, valuation
+from services.executor.core.finance.calculator import (
+    MOST_DIGITS,
+    Calculator,
+    CalculatorResult,
+    CannotCalculate,
+    decimal_text,
+    fits,
+    to_minor_unit,
+)
 
+PLAIN_OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
 RATIO_PLACES = 6
 _ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
-_MOST_DIGITS = 24  # half of the context's, so that sums and products of operands lose none
 
 CALCULATORS: Mapping[str, Calculator] = {
     name: one
-    for module in (contracts, schedules, valuation, business)
+    for module in (contracts, schedules, valuation)
     for name, one in vars(module).items()
     if isinstance(one, Calculator)
 }
+OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
 
 def describe_calculators() -> str:
@@ -34,7 +43,7 @@ def calculate(operation: str, operands: Sequence[Decimal], places: int = 2) -> D
     if not calculator.fits(len(operands)):
         raise CannotCalculate(f"{operation} needs {calculator.arguments}; got {len(operands)} operands")
     if (too_long := next((operand for operand in operands if not fits(operand)), None)) is not None:
-        raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
+        raise CannotCalculate(f"{operation} takes figures of up to {MOST_DIGITS} digits, and {too_long} has more")
     try:
         with localcontext(_ROUNDING):
             result = calculator(*operands, places=places)
@@ -42,14 +51,3 @@ def calculate(operation: str, operands: Sequence[Decimal], places: int = 2) -> D
     except ArithmeticError as error:
         figures = ", ".join(map(decimal_text, operands))
         raise CannotCalculate(f"{operation} of {figures[:120]}: {type(error).__name__}") from None
-
-
-def fits(number: Decimal, most: int = _MOST_DIGITS) -> bool:
-    """Whether it is a number of so many digits, none of them too far from the point to be written out."""
-    _, digits, exponent = number.as_tuple()
-    return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
-
-
-def decimal_text(value: Decimal) -> str:
-    """A decimal as plain digits, without exponent: what values travel as."""
-    return format(value, "f")

@@ -10,15 +10,14 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.made_tools.agreement import BadCases, checked_cases
 from services.executor.core.made_tools.code import BadCode, admit_code
 from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
-from services.executor.core.model.bounded_model import BoundedModel
-from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
+from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.made_tool import MadeCase
 from shared.domain.exact_json import Json
-from shared.domain.marks import marked
+from shared.domain.marks import marked_values
 
 _GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0  # seed 000
 _MOST_GAPS = 2
@@ -111,7 +110,7 @@ def _general(gap: _Gap, task: str) -> Spec:
     """The gap as it may be told to later tasks: nothing of this one stands in it."""
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
-    if marked(purpose) or _own(task) & _own(f"{purpose} {names}"):
+    if marked_values(purpose) or _own(task) & _own(f"{purpose} {names}"):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 

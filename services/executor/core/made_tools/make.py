@@ -10,14 +10,13 @@ from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.figures.made_formulas import NOTHING, Call, Made, Outcome
-from services.executor.core.finance.catalogue import describe_calculators
+from services.executor.core.finance.catalogue import OPERATIONS, describe_calculators
 from services.executor.core.made_tools.agreement import agrees
 from services.executor.core.made_tools.asked import NotMade, asked_cases, asked_function, asked_gaps
 from services.executor.core.made_tools.code import code_hash
 from services.executor.core.made_tools.gaps import named_gaps
 from services.executor.core.made_tools.running import run
 from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
-from services.executor.core.prompts.schemas import OPERATIONS
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import run_together
 from services.executor.ports.sandbox import SandboxUnavailable

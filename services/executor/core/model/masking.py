@@ -28,7 +28,7 @@ from services.executor.ports.models import (
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.marks import MarkKind, marked
+from shared.domain.marks import MarkKind, marked_values
 from shared.domain.redaction import literals
 
 MASKS_TOLD = "Words such as PROTECTED_CARD_1Z stand for values that are kept from you. Use them as they are."
@@ -54,7 +54,7 @@ def mask_request(request: ModelRequest, task: str) -> Masked:
     grew begin with those that were sent before, byte for byte.
     """
     hidden = _Hidden()
-    hidden.add(marked(task))
+    hidden.add(marked_values(task))
     for tool in request.tools:
         for found in _marks_of_tool(tool):
             hidden.take(found)
@@ -177,7 +177,7 @@ class _FoundMarks(NamedTuple):
 @lru_cache(maxsize=512)
 def _find_marks(text: str) -> _FoundMarks:
     """Of texts that come again with each request."""
-    return _FoundMarks(marked(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
+    return _FoundMarks(marked_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
 def _find_tool_marks(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:

@@ -1,27 +1,38 @@
-"""Asking the model, with the journal between: a reply that was paid for is never paid for again."""
+"""Asking a model: paid for, masked, waited for, stored in the journal; a structured answer is asked for once more."""
 
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
+from typing_extensions import override
 
-from services.executor.core.budget.budget import BudgetShare, Settlement
-from services.executor.core.budget.thrift import Pressure, Thrift, thrift
-from services.executor.core.dossier.endings import Failed, ModelRests, TenantStopped
+from services.executor.core.budget.budget import (
+    BudgetShare,
+    CallCost,
+    Pressure,
+    Settlement,
+    Thrift,
+    estimate_cost,
+    thrift,
+)
+from services.executor.core.budget.tariff import size_of
+from services.executor.core.dossier.endings import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.model.masking import mask_request, restored
-from services.executor.core.model.payment import Payment
+from services.executor.core.model.payment import Payer, Payment
 from services.executor.core.prompts.sections import STABLE, render
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.ports.models import (
     Block,
+    Effort,
     ImageBlock,
     Message,
+    Model,
     ModelAway,
     ModelReply,
     ModelRequest,
@@ -85,7 +96,7 @@ async def ask(
     ctx.journal.hide(hidden.kinds)
     way = thrift_of(ctx, key, request.tier, purse)
     cheaper, paid = cheaper or way.tier is not request.tier, before and mask_request(before, ctx.task).request
-    payment = Payment(ctx, key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
+    payment = Payment(_payer(ctx), key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
 
     async def call() -> str:
         with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
@@ -268,3 +279,103 @@ def _block(packed: JsonObject) -> ReplyBlock:
     if "opaque" in packed:
         return OpaqueBlock(str(packed["opaque"]), str(packed["model"]))
     return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))
+
+
+def _payer(ctx: TurnContext) -> Payer:
+    return Payer(ctx.journal, ctx.ports.daily, ctx.limits.ceilings, ctx.record, ctx.tenant)
+
+
+def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: BudgetShare) -> bool:
+    """Whether the task's ceilings have room for all of them, each with the whole of its answer."""
+    ceilings = ctx.limits.ceilings
+    costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
+    total = sum(costs, ctx.journal.spending.counted)
+    return _fits(total, ceilings.tokens, ceilings.nanos, purse)
+
+
+def _fits(total: CallCost, tokens: int | None, nanos: int | None, purse: BudgetShare) -> bool:
+    has_tokens = tokens is None or total.tokens <= purse.share(tokens)
+    return has_tokens and (nanos is None or total.nanos <= purse.share(nanos))
+
+
+class BoundedModel(Model):
+    """Raises ``ModelUnavailable`` after so many seconds; whoever asks is not cut off, and stores what it did."""
+
+    def __init__(self, model: Model, seconds: float) -> None:
+        self._model = model
+        self._seconds = seconds
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._model.complete(request)
+        except TimeoutError as error:
+            raise ModelUnavailable(f"no answer within {self._seconds:g} seconds") from error
+
+
+Checked = TypeVar("Checked")
+Shape = TypeVar("Shape", bound=BaseModel)
+ATTEMPTS = 2
+
+
+class ModelQuestion(NamedTuple):
+    """What is asked; ``sections`` become the user message, ``schema`` the form of the answer."""
+
+    step: str
+    tier: Tier
+    system: tuple[str, ...]
+    sections: dict[str, Json]
+    schema: Mapping[str, JsonValue]
+    max_tokens: int = 2048
+    purse: BudgetShare = BudgetShare.READING
+    effort: Effort | None = None
+
+    def request(self, problem: str = "") -> ModelRequest:
+        """The question as it is put; ``problem``: what is wrong with the answer before."""
+        return ModelRequest(
+            self.tier,
+            self.system,
+            (sections_message({**self.sections, "correction": problem}),),
+            (),
+            self.schema,
+            self.max_tokens,
+            self.effort,
+        )
+
+
+class StructuredAnswer(NamedTuple, Generic[Checked]):
+    value: Checked
+    model_calls: int
+
+
+class Unanswered(RunEnds):
+    """The model could not give a usable answer."""
+
+
+async def ask_structured(ctx: TurnContext, question: ModelQuestion, shape: type[Shape]) -> StructuredAnswer[Shape]:
+    """The answer as ``shape``; ends the run if it cannot be had in two attempts."""
+    return await ask_checked(ctx, question, shape, lambda value: value)
+
+
+async def ask_checked(
+    ctx: TurnContext,
+    question: ModelQuestion,
+    shape: type[Shape],
+    check: Callable[[Shape], Checked],
+    giving_up: type[RunEnds] = Unanswered,
+) -> StructuredAnswer[Checked]:
+    """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
+
+    After two attempts the run ends with ``giving_up``.
+    """
+    problem = ""
+    for attempt in range(ATTEMPTS):
+        request = question.request(problem)
+        reply = await ask(ctx, f"{question.step}:try{attempt}:model", request, question.purse)
+        try:
+            return StructuredAnswer(check(parse_reply(reply, shape)), attempt + 1)
+        except UnusableAnswer as error:
+            problem = str(error)
+        ctx.journal.tell("note", step=question.step, problem=problem)
+    raise giving_up(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")

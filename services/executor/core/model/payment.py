@@ -8,17 +8,20 @@ from zoneinfo import ZoneInfo
 from services.executor.core.budget.budget import (
     BudgetShare,
     BudgetSpent,
+    Ceilings,
     Reservation,
     Settlement,
     dollars,
 )
-from services.executor.core.budget.tariff import NANO, bill_reply, size_of
+from services.executor.core.budget.tariff import bill_reply, size_of
 from services.executor.core.dossier.endings import RunEnds, TenantStopped
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.journal import Journal
 from services.executor.ports.models import ModelReply, ModelRequest
-from services.executor.ports.spend import Charge, DayCaps
+from services.executor.ports.spend import Charge, DailySpend, DayCaps
 from services.executor.ports.turns import HandedOver
+from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
+from shared.domain.model_price import NANO
 
 
 class Day(NamedTuple):
@@ -28,6 +31,16 @@ class Day(NamedTuple):
     date: str
 
 
+class Payer(NamedTuple):
+    """Who pays: one task, within its own ceilings and its tenant's day."""
+
+    journal: Journal
+    daily: DailySpend
+    ceilings: Ceilings
+    record: TaskRecord
+    tenant: TenantRecord
+
+
 class Payment:
     """Of one call: ``reserve`` before it, ``cost`` when its reply is there. The day hears of it with a later call, or
     when the turn has ended.
@@ -35,7 +48,7 @@ class Payment:
 
     def __init__(
         self,
-        ctx: TurnContext,
+        payer: Payer,
         key: str,
         request: ModelRequest,
         purse: BudgetShare,
@@ -46,12 +59,12 @@ class Payment:
         """``cheaper``: the request is put to a lower tier than its state's. ``before``: the request, as it was sent, of
         the same history that was answered last.
         """
-        self._ctx, self._key, self._request, self._purse = ctx, key, request, purse
+        self._payer, self._key, self._request, self._purse = payer, key, request, purse
         self._cheaper = cheaper
         self._size = size_of(request, before)
-        self._ceilings = ctx.limits.ceilings
-        self._day = Day(ctx.record.tenant, day_of(ctx.journal.now, ctx.tenant))
-        self._caps = caps_of(ctx.tenant)
+        self._ceilings = payer.ceilings
+        self._day = Day(payer.record.tenant, day_of(payer.journal.now, payer.tenant))
+        self._caps = caps_of(payer.tenant)
         self._reservation: Reservation | None = None
 
     @property
@@ -62,15 +75,15 @@ class Payment:
     async def reserve(self) -> None:
         """Raises ``BudgetSpent``, and whatever says that this run may not go on; then nothing stays set aside."""
         price = self._ceilings.tariff.of_tier(self._request.tier)
-        output, spending = self._request.max_tokens, self._ctx.journal.spending
+        output, spending = self._request.max_tokens, self._payer.journal.spending
         self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._purse)
         if self._caps and not await self._reserve_in_day(self._caps):
             spending.release(self._reserved.name)
             raise BudgetSpent(_day_is_spent(self._caps, self._day))
         try:
-            await self._ctx.journal.reserve(self._reserved)
+            await self._payer.journal.reserve(self._reserved)
         except (RunEnds, TenantStopped, HandedOver):  # the call is not made
-            self._ctx.journal.release(self._reserved)
+            self._payer.journal.release(self._reserved)
             await self._give_back()
             raise
 
@@ -81,23 +94,23 @@ class Payment:
         settlement = Settlement(
             self._reserved.name, amount, self._day.date, self._cheaper, doubt, self._caps is not None
         )
-        self._ctx.journal.spending.settle(settlement)
+        self._payer.journal.spending.settle(settlement)
         return settlement
 
     async def _reserve_in_day(self, caps: DayCaps) -> bool:
         """The calls of this day and run whose replies are stored are told in the same step."""
-        counted = self._ctx.journal.take_counted(self._day.date)
-        over = [settlement.charge(self._ctx.record.task_id) for settlement in counted]
-        return await self._ctx.ports.daily.reserve(*self._day, self._charge(), caps, over)
+        counted = self._payer.journal.take_counted(self._day.date)
+        over = [settlement.charge(self._payer.record.task_id) for settlement in counted]
+        return await self._payer.daily.reserve(*self._day, self._charge(), caps, over)
 
     async def _give_back(self) -> None:
         if self._caps:
             nothing = self._charge()._replace(tokens=0, nanos=0, reserved=True)
-            await self._ctx.ports.daily.settle(*self._day, [nothing])
+            await self._payer.daily.settle(*self._day, [nothing])
 
     def _charge(self) -> Charge:
         amount = self._reserved.amount
-        return Charge(f"{self._ctx.record.task_id}:{self._reserved.name}", amount.tokens, amount.nanos)
+        return Charge(f"{self._payer.record.task_id}:{self._reserved.name}", amount.tokens, amount.nanos)
 
     @property
     def _reserved(self) -> Reservation:

@@ -1,42 +1,35 @@
 """The machine over one frozen plan: from POLICY_CHECK to SCHEDULE_NOTIFY, a checkpoint on entering each state."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import NamedTuple
-
-from pydantic import JsonValue
-
 from services.executor.core.authorize.asking import asks_now, needs_person, persons_needed
 from services.executor.core.authorize.consent import is_let_through, let_through
-from services.executor.core.authorize.escalation import ends_escalated
-from services.executor.core.authorize.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
-from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
+from services.executor.core.dossier.dossier import Outdated, Progress, Resting, WaitsForDecision
 from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.values import Fact, with_figures
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import recompute
-from services.executor.core.figures.calculate.paths import NoSuchPath
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.plan.known_figures import known_figures, known_sources
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.sources import SourceFinder
-from services.executor.core.process.figures import compute_figures, with_figures
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads import gate
 from services.executor.core.reads.recovering import known_corrections, read
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, enter_state, in_state
 from services.executor.core.session.ledger import entries, has_begun
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.states import machine
 from services.executor.core.write.mutations import carry_out
-from services.executor.core.write.quiet_hours import Rest, rest
+from services.executor.core.write.quiet_hours import rest
 from services.executor.core.write.sent_notices import hold_back
 from services.executor.core.write.skills import AgentAtWork
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
-from shared.domain import span_names as names
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import FsmState, ToolClass
-from shared.ports.tracing import Span
 
 AUTOMATIC = "automatic"
 
@@ -59,7 +52,7 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:
         raise Failed("there is no plan with a verdict; nothing was written")
-    if any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
+    if any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
         return
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
     seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
@@ -127,27 +120,6 @@ async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
     return fact.model_copy(update=renewed)
 
 
-class WaitsForDecision(NamedTuple):
-    """A person has to decide on the plan; ``why`` says what changed, if this is asked again."""
-
-    progress: Progress
-    why: tuple[str, ...] = ()
-
-
-class Resting(NamedTuple):
-    """What is next has its time, which has not come."""
-
-    progress: Progress
-    rest: Rest
-
-
-class Outdated(NamedTuple):
-    """Nothing was written: what the plan was let through on is no longer so. ``progress`` has what was read anew."""
-
-    progress: Progress
-    why: str
-
-
 async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | Outdated:
     """Go on from where the plan stands until it is carried out, a person has to decide, or a time has to come."""
     if progress.state not in machine.PLAN_STATES:
@@ -172,25 +144,6 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
             return progress
         progress = await enter_state(ctx, progress, following)
     return progress
-
-
-async def enter_state(
-    ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
-) -> Progress:
-    moved = progress.move_to(state)
-    ctx.checkpoints.save(moved, verdicts=verdicts)
-    return moved
-
-
-def in_state(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
-    return ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))
-
-
-def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
-    """The path of the plan in hand: with the gate where a person is asked, and to the end that its verdict leads to."""
-    verdict = progress.dossier.verdict
-    path = machine.with_gate(progress.path) if needs_person(ctx, progress) else progress.path
-    return machine.with_end(path, verdict is not None and ends_escalated(progress.template, verdict))
 
 
 async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Outdated:

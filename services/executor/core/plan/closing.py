@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic import JsonValue
-
-from services.executor.core.authorize.policy_check import refuse_if_blocked, verdict_as_event, verdict_on
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import refuse_if_blocked
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.figures.calculate.evaluate import audit
@@ -13,13 +12,12 @@ from services.executor.core.figures.made_formulas import Made
 from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.plan.coverage import objections_to
 from services.executor.core.plan.known_figures import known_figures
-from services.executor.core.plan.proposals import NotProposed, Proposal, freeze
+from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, freeze
 from services.executor.core.process.section import with_process_figures
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.records.made_id import reference_to_made
+from services.executor.core.records.made_id import reference_to_made, references
 from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.read_backs import choose_read_back
-from services.executor.core.records.refs import references
 from services.executor.core.records.tool_words import identifies, properties_of, required_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.near_names import words_of
@@ -28,7 +26,6 @@ from services.executor.core.tools.validate import key_field
 from services.executor.core.write.in_sequence import refuse_unprovable
 from services.executor.core.write.sent_notices import notice_wanted, with_sentences
 from services.executor.ports.tools import Tool
-from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, dumps
@@ -95,33 +92,6 @@ def _reference_to_answer(call: PlannedCall, name: str) -> Json:
 _TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
 _AGAIN = "not made, propose again"
 _LETTERS = frozenset("letter mail email sms message".split())
-
-
-class ClosedPlan(Contract):
-    """What came of closing a plan, as the journal keeps it.
-
-    ``plan``: what stands; without calls nothing does. ``errors``: by the id of the model's call, what it may mend.
-    ``barred``: the same, of calls that a rule forbids for good.
-    """
-
-    plan: WritePlan
-    verdict: Verdict | None = None
-    errors: dict[str, str] = {}
-    barred: dict[str, str] = {}
-    refused: str = ""  # why the task ends here: the policy itself is broken, or it blocks all that was left to do
-    asks_for_notice: bool = False  # whether what is wrong is that it does not tell whom the process has to tell
-    calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
-    model_calls: int = 0  # what it took to ask whether the plan does what the task asks
-    judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
-
-    @property
-    def events(self) -> tuple[dict[str, JsonValue], ...]:
-        """The verdicts for who watches: they are told once POLICY_CHECK is entered."""
-        return tuple(map(verdict_as_event, self.judged))
-
-    @property
-    def stands(self) -> bool:
-        return bool(self.plan.calls) and not self.errors and not self.refused
 
 
 class _Judged(NamedTuple):

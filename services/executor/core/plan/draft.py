@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.parts import PartOfTask, parts_to_do
+from services.executor.core.dossier.parts import parts_to_do
+from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.model.exchange import Exchange
-from services.executor.core.plan.closing import ClosedPlan
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
-from services.executor.core.plan.proposals import Proposal, call_number, why_left
+from services.executor.core.plan.proposals import ClosedPlan, Proposal, call_number, why_left
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
@@ -123,7 +123,7 @@ class PlanDraft:
         if same is not None:
             self._exchange.answer(one.use_id, {"held": same.name, "note": "proposed already: it will be made once"})
             return True
-        made = [entry for plan in self.plans for entry in (await entries(self._ctx, plan)).values()]
+        made = [entry for plan in self.plans for entry in (await entries(self._ctx.store, plan)).values()]
         known = next((entry for entry in made if _is_same(entry, one) and _stands(entry)), None)
         if known is not None:
             self._exchange.answer(one.use_id, outcome_of_call(known))

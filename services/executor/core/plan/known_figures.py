@@ -1,13 +1,29 @@
 """What a calculation of this task may draw on."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, NamedValue
+from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.model.opening import local_now
-from services.executor.core.plan.sources import KnownSources
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import files_as_facts
+
+
+class KnownSources(NamedTuple):
+    """``texts``: the task first, then what was said in earlier turns. ``now``: where the user is.
+
+    ``told``: what the user said of these; only that sends a reader to a text that somebody wrote. ``trusted``: patterns
+    of such fields that the tenant trusts.
+    """
+
+    texts: Sequence[str]
+    facts: Sequence[Fact]
+    values: Sequence[NamedValue]
+    now: datetime
+    told: Sequence[str] = ()
+    trusted: Sequence[str] = ()
 
 
 def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:

@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.dossier.parts import PartOfTask
+from services.executor.core.dossier.values import Fact, PartOfTask
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
-from services.executor.core.figures.record_tree import leaves_of, nodes_of
-from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.figures.record_tree import leaves_of, names_a_record, nodes_of
 from services.executor.core.plan.proposals import Proposal
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.named_records import missing_reads

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.dossier.parts import PartOfTask
+from services.executor.core.dossier.values import Fact, PartOfTask
 from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
@@ -41,7 +40,7 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
 
 async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> dict[str, Json]:
     """What became of each call, by call id. ``why_not``: why none of those that were not sent was made."""
-    known = await entries(ctx, plan)
+    known = await entries(ctx.store, plan)
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
     told: dict[str, Json] = {}
     for call in plan.calls:
@@ -53,7 +52,7 @@ async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> d
 
 async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """What servers answered to the plans' calls that took hold, as facts: a later plan may rest on them."""
-    made = [entry for plan in plans for entry in (await entries(ctx, plan)).values()]
+    made = [entry for plan in plans for entry in (await entries(ctx.store, plan)).values()]
     return tuple(_as_fact(entry) for entry in made if entry.status in _SETTLED and entry.result_json is not None)
 
 

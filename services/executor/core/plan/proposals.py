@@ -4,15 +4,21 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-from services.executor.core.dossier.parts import PartOfTask, parts_to_do
-from services.executor.core.records.refs import references
+from pydantic import JsonValue
+
+from services.executor.core.authorize.verdicts import verdict_as_event
+from services.executor.core.dossier.parts import parts_to_do
+from services.executor.core.dossier.values import PartOfTask
+from services.executor.core.records.made_id import references
 from services.executor.core.tools.corrections import Corrections
 from services.executor.core.tools.schema_drift import rename_arguments
 from services.executor.core.tools.tools_offered import CALL
 from services.executor.core.tools.validate import key_field, problems_with
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
+from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import ToolClass
 
@@ -176,3 +182,30 @@ def _in_present_names(given: JsonObject, tool: Tool, corrections: Corrections) -
     """Arguments with the names that the server's columns have now, where its schema takes them."""
     corrected = rename_arguments(given, corrections.for_call(tool, given))
     return given if problems_with(corrected, tool) else corrected
+
+
+class ClosedPlan(Contract):
+    """What came of closing a plan, as the journal keeps it.
+
+    ``plan``: what stands; without calls nothing does. ``errors``: by the id of the model's call, what it may mend.
+    ``barred``: the same, of calls that a rule forbids for good.
+    """
+
+    plan: WritePlan
+    verdict: Verdict | None = None
+    errors: dict[str, str] = {}
+    barred: dict[str, str] = {}
+    refused: str = ""  # why the task ends here: the policy itself is broken, or it blocks all that was left to do
+    asks_for_notice: bool = False  # whether what is wrong is that it does not tell whom the process has to tell
+    calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
+    model_calls: int = 0  # what it took to ask whether the plan does what the task asks
+    judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
+
+    @property
+    def events(self) -> tuple[dict[str, JsonValue], ...]:
+        """The verdicts for who watches: they are told once POLICY_CHECK is entered."""
+        return tuple(map(verdict_as_event, self.judged))
+
+    @property
+    def stands(self) -> bool:
+        return bool(self.plan.calls) and not self.errors and not self.refused

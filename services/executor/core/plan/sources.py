@@ -2,24 +2,22 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.figures import trace
-from services.executor.core.figures.arguments import STRICT, ArgumentKind
-from services.executor.core.figures.date_values import read_machine_moment
+from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, read_fields
+from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin as Place
 from services.executor.core.figures.facts import index_facts
-from services.executor.core.figures.fields import FieldStanding, read_fields
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
 from services.executor.core.plan.free_texts import is_told_to_take
-from services.executor.core.records.refs import references
+from services.executor.core.plan.known_figures import KnownSources
+from services.executor.core.records.made_id import references
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -29,21 +27,6 @@ _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no a
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
-
-
-class KnownSources(NamedTuple):
-    """``texts``: the task first, then what was said in earlier turns. ``now``: where the user is.
-
-    ``told``: what the user said of these; only that sends a reader to a text that somebody wrote. ``trusted``: patterns
-    of such fields that the tenant trusts.
-    """
-
-    texts: Sequence[str]
-    facts: Sequence[Fact]
-    values: Sequence[NamedValue]
-    now: datetime
-    told: Sequence[str] = ()
-    trusted: Sequence[str] = ()
 
 
 class Sourced(NamedTuple):

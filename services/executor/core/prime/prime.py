@@ -15,12 +15,11 @@ from services.executor.core.prime.known import learned_sections
 from services.executor.core.prime.recall import note_tools, recall
 from services.executor.core.prime.servers import NO_TOOLS, discover_tools
 from services.executor.core.prompts.texts import Prompts
-from services.executor.core.session.checkpoints import Checkpoints
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.files import files_noted, files_section, load_pictures, read_files
-from services.executor.core.session.journal import Journal
+from services.executor.core.session.journal import Checkpoints, Journal
 from services.executor.core.session.side_by_side import run_together
-from services.executor.core.states.templates import GENERAL, TEMPLATES, Chosen, Processes
+from services.executor.core.states.template import GENERAL, TEMPLATES, Chosen, Processes
 from services.executor.core.tools.toolbox import toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work

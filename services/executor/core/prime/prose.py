@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.dossier.endings import Failed, Part
-from services.executor.core.model.structured import ModelQuestion, Unanswered, ask_structured
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_structured
 from services.executor.core.prime.prose_sentences import UNENFORCED, binding_sentences, say_unenforced
 from services.executor.core.prompts import schemas
 from services.executor.core.session.context import TurnContext

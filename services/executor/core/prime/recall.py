@@ -5,7 +5,7 @@ from datetime import datetime
 from services.executor.core.session.journal import Journal
 from services.executor.ports.learned import Experience, Learned
 from shared.contracts.case import CaseEntry
-from shared.domain.cases import CaseOutcome, pruned, relevant
+from shared.domain.cases import CaseOutcome, prune_log, relevant
 from shared.domain.exact_json import Json
 from shared.domain.keywords import keywords
 from shared.ports.store import StoreUnavailable
@@ -44,7 +44,7 @@ def primer(experience: Experience, task: str, journal: Journal, told: Json = Non
 
 def primer_cases(cases: tuple[CaseEntry, ...], task: str, now: datetime) -> list[CaseEntry]:
     """The top relevant ones of those that are not rotten."""
-    return relevant(pruned(cases, now), keywords(task))
+    return relevant(prune_log(cases, now), keywords(task))
 
 
 def _describe_case(case: CaseEntry) -> Json:

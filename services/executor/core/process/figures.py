@@ -8,17 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, NamedValue, Operand
+from services.executor.core.dossier.values import Fact, Figured, MissingFigure, NamedValue, Operand, Shared
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import evaluate
 from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.calculate.paths import NoSuchPath
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import decimal_text
+from services.executor.core.finance.calculator import CannotCalculate, decimal_text
 from services.executor.core.process.links import Links, denies
 from services.executor.core.process.rows import (
     Ambiguous,
@@ -32,40 +30,11 @@ from services.executor.core.process.rows import (
     row_operands,
     rows_of,
 )
-from services.executor.core.records.calculated import ProcessFigures, adopt_values
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
 from services.executor.core.states.template import Figure, Pattern, Template, is_figure, kinds, pattern
 from shared.domain.exact_json import Json
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")
-
-
-class MissingFigure(NamedTuple):
-    """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
-
-    name: str
-    why: str
-    about: str = ""
-
-    @property
-    def text(self) -> str:
-        return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
-
-
-class Shared(NamedTuple):
-    """Records whose differences have an operand in common. ``whole``: what all are taken from, where it is that."""
-
-    ids: frozenset[str]
-    whole: Decimal | None
-
-
-class Figured(NamedTuple):
-    """What was computed, and what could not be."""
-
-    values: tuple[NamedValue, ...] = ()
-    missing: tuple[MissingFigure, ...] = ()
-    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
-    shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
 
 
 class _Subject(NamedTuple):
@@ -102,36 +71,6 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
             missing.pop((figure.name, subject.id), None)
     subjects = {name: frozenset(ids) for name, ids in about.items()}
     return Figured(tuple(known.values()), tuple(missing.values()), subjects, _shared_by_figure(known.values(), records))
-
-
-def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
-    """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
-    names = {value.name for value in found.values}
-    return (*found.values, *(value for value in values if not value.figure and value.name not in names))
-
-
-def figures_seen(template: Template, values: Sequence[NamedValue], found: Figured) -> ProcessFigures:
-    """The figures as rules see them; a calculated value with the name of one that could not be computed stands in."""
-    own = tuple(value for value in values if value.figure)
-    known = {value.figure for value in own}
-    names: dict[str, list[str]] = {}
-    for one in found.missing:
-        if one.name not in known and any(figure.name == one.name for figure in template.figures):
-            ids = found.subjects.get(one.name, frozenset())
-            names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
-    others = adopt_values([value for value in values if not value.figure], names)
-    return ProcessFigures(own, tuple(value for value in others if value.figure), found.subjects)
-
-
-def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
-    """The figures by their names in the process file, as they are about a call that names these records.
-
-    A figure of one among several records speaks only for calls that name it.
-    """
-    own = {name.casefold() for name in named}
-    said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
-    single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
-    return {value.figure: Decimal(value.value) for value in single}
 
 
 def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:

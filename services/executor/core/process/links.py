@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.numbers import figure, normal
-from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.figures.record_tree import names_a_record
 from services.executor.core.records.called_records import Seen, words
 from shared.domain.exact_json import Json
 

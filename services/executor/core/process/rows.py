@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Operand
-from services.executor.core.figures.calculate.conditions import written
-from services.executor.core.figures.money import is_currency
-from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.dossier.values import Operand
+from services.executor.core.figures.record_tree import names_a_record, written
+from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.process.links import Links, denies
 from services.executor.core.records.called_records import Seen, stands_in, words
 from services.executor.core.states.template import OWN, Pattern, RouteChoice

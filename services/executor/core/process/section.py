@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.process.figures import Figured, compute_figures, with_figures
+from services.executor.core.dossier.values import Figured, with_figures
+from services.executor.core.process.figures import compute_figures
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.template import Route, Template

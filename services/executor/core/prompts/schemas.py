@@ -5,7 +5,6 @@ Objects are closed and every property is required, as structured output demands;
 
 from pydantic import JsonValue
 
-from services.executor.core.finance.catalogue import CALCULATORS
 from shared.domain.words import Level, RuleAction
 
 Schema = dict[str, JsonValue]
@@ -33,9 +32,6 @@ def _enum(*words: str) -> Schema:
 
 
 TEXT: Schema = {"type": "string"}
-
-PLAIN_OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
-OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
 
 STAND_IN = _object(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)

@@ -1,22 +1,94 @@
 """One call of a read, journaled: what was sent under which names, and what came."""
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import has_tool_rules
-from services.executor.core.reads.dispatched import dispatch_call
+from services.executor.core.dossier.values import Fact
+from services.executor.core.figures.numbers import figure
+from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
 from services.executor.core.session.context import TurnContext
+from services.executor.core.states.template import Template, is_figure, kinds, pattern
 from services.executor.core.tools import schema_drift
-from services.executor.core.tools.failures import Failure, failure_of
+from services.executor.core.tools.corrections import table_of
+from services.executor.core.tools.drift_errors import UnknownName, table_in, unknown_name
+from services.executor.core.tools.failures import Failure, failure_of, has_failed
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.schema_drift import ALIASES, PARAMETER, TABLES, ColumnMatch, match
+from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
-from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain import span_names as names
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import without_marks
 from shared.domain.words import ToolClass
+from shared.ports.tracing import Span, SpanKind
+
+_CLAUSE = re.compile(r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is |: |=| = )(?P<value>.+)", re.DOTALL)
+_PARTS = re.compile(r";\s+|;?\s*\n\s*|;$")
+_HEAD = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_FEWEST = 2
+_HEADING = "told"
+
+
+def read_told_record(content: Json) -> Json:
+    """The fields of a text that is nothing but ``name is value`` clauses; any other content as it is.
+
+    Numbers are read as numbers where they are written plainly. What stands before the first clause is kept as ``told``.
+    """
+    if not isinstance(content, str) or ";" not in content:
+        return content
+    text = content.strip().removesuffix(".")
+    head = _HEAD.fullmatch(text)
+    if head and _fields(head["rest"]) is not None:
+        return {_HEADING: head["head"], **(_fields(head["rest"]) or {})}
+    return _fields(text) or content
+
+
+async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
+    """What the server answered; raises ``ToolUnreachable`` and ``ToolSilent``. ``reads``: it may be asked again."""
+    ask = ctx.ports.tools.read if reads else ctx.ports.tools.call
+    connection = ctx.toolbox.connection_of(tool)
+    with ctx.ports.tracer.span(names.TOOL_OPERATION, SpanKind.CLIENT) as span:
+        _note_tool(span, tool)
+        try:
+            answer = await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
+        except (ToolUnreachable, ToolSilent) as error:
+            span.note({names.TOOL_OUTCOME: "unreachable" if isinstance(error, ToolUnreachable) else "silent"})
+            raise
+        if span.is_recording:
+            span.note({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
+        if answer.is_error:
+            span.record_failure("tool_error")
+        return answer._replace(content=read_told_record(answer.content)) if reads else answer
+
+
+def _fields(text: str) -> dict[str, Json] | None:
+    clauses = [_CLAUSE.fullmatch(part.strip()) for part in _PARTS.split(text) if part.strip()]
+    found: dict[str, Json] = {}
+    for clause in clauses:
+        if clause is None or clause["name"] in found:
+            return None
+        value = clause["value"].strip()
+        found[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
+    return found if len(found) >= _FEWEST else None
+
+
+def _note_tool(span: Span, tool: Tool) -> None:
+    if not span.is_recording:
+        return
+    span.rename(names.TOOL.format(tool=tool.name))
+    conventional = {names.OPERATION: names.TOOL_OPERATION, names.TOOL_NAME: tool.name, names.TOOL_TYPE: "function"}
+    span.note({**conventional, names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id})
+
 
 _TOLD = 200  # characters of the arguments that those who watch are told
 _PAUSES = (0.5, 2.0)  # seconds before a read is made again that its server refused for the moment
@@ -97,3 +169,268 @@ async def _reach_server(
             return None
         connection = ctx.toolbox.connection_of(tool)
         raise Failed(f"the tool server {connection.id!r} did not answer {tool.name}: {error}", "tool_server") from error
+
+
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_NAME = re.compile(r"(?<![\w.])[a-z_][a-z0-9_]*(?![\w.(])")
+_WORDS = frozenset("and or not in is true false null none contains exists matches if else between like".split())
+_FIELD = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./(-])")
+_FIGURE = "amount"  # what stands under this name, or under one of its aliases, is a figure
+_NUMBERED = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
+
+
+class WantedField(NamedTuple):
+    """Names of one field, any of which will do. ``kinds``: of records that have it; none: of what the task names."""
+
+    fields: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+
+
+class ShownContent(NamedTuple):
+    content: Json
+    note: str = ""
+
+
+def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
+    """The fields that the rules, the figures of the process and the task's own text speak of."""
+    template = ctx.process.template
+    conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
+    about = _process_kinds(template)
+    named = [WantedField((name,), about) for condition in conditions for name in _names(condition)]
+    asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if not _is_tool(ctx, name)]
+    return tuple(dict.fromkeys((*_of_figures(template), *named, *asked)))
+
+
+def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent:
+    """What a fact shows, with renamed fields under both names, and what is to be said of it."""
+    fields, once = wanted_fields(ctx), ReadOnce.model_validate(fact.model_dump())
+    added: dict[int, JsonObject] = {}
+    told: dict[str, str] = {}
+    for record in find_records((once,)) if fields else ():
+        names = _find_renames(record, fields, ctx.task)
+        if names:
+            added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
+            told |= names
+    said = [f"{old} seems to be called {new} now; it is shown under both names." for old, new in sorted(told.items())]
+    return ShownContent(_with_fields(once.result, added), " ".join(said)) if added else ShownContent(once.result)
+
+
+def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
+    """New names by the expected ones. A column that two of them would be, or that is expected itself, is none."""
+    mine = tuple(field for field in fields if _is_about(field, record, task))
+    valued = tuple(name for name, value in record.record.items() if _has_value(value))
+    names = _plain(mine, tuple(record.record), valued) if mine else {}
+    figures = ALIASES[_FIGURE]
+    return {
+        old: new
+        for old, new in names.items()
+        if not (old in (_FIGURE, *figures) and new in figures) or figure(record.record[new]) is not None
+    }
+
+
+@lru_cache(maxsize=512)  # the rows of a list have the same names
+def _plain(fields: tuple[WantedField, ...], names: tuple[str, ...], valued: tuple[str, ...]) -> Mapping[str, str]:
+    found: dict[str, set[str]] = {}
+    expected = {name for field in fields for name in field.fields}
+    free = [name for name in valued if name not in expected]
+    for field in fields:
+        if not any(name in names for name in field.fields):
+            new = [(name, now.name) for name in field.fields if (now := _matching_column(field, name, free))]
+            if len({now for _, now in new}) == 1:
+                found.setdefault(new[0][0], set()).add(new[0][1])
+    single = {old: next(iter(new)) for old, new in found.items() if len(new) == 1}
+    times = Counter(single.values())
+    return {old: new for old, new in single.items() if times[new] == 1 and not _lacks_its_noun(old, new)}
+
+
+def _lacks_its_noun(old: str, new: str) -> bool:
+    """``item`` is no ``item_price``: it lacks the word that says what that is."""
+    return words_of(old)[:-1] == words_of(new)
+
+
+def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
+    """What the field is called now; another word counts only where it is known what kind of record has the field."""
+    found = match(name, name, free)
+    if found is None or found.tier != "alias" or field.kinds:
+        return found
+    return found if {*words_of(name)} & {*words_of(found.name)} else None
+
+
+def _is_about(field: WantedField, record: Seen, task: str) -> bool:
+    if field.kinds:
+        return any(record.is_called(kind) for kind in field.kinds)
+    return _names_one_kind(task) and is_named(record, task)
+
+
+@lru_cache(maxsize=16)
+def _names_one_kind(task: str) -> bool:
+    return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1
+
+
+def _has_value(value: Json) -> bool:
+    return value is not None and not isinstance(value, dict | list)
+
+
+def _process_kinds(template: Template) -> tuple[str, ...]:
+    """The kinds of record that the process is about."""
+    return tuple(dict.fromkeys(kind for figure in template.figures if figure.about for kind in kinds(figure.about)))
+
+
+def _of_figures(template: Template) -> Iterator[WantedField]:
+    for computed in template.figures:
+        for operand in computed.operands:
+            if not is_figure(operand) and (named := pattern(operand)).fields:
+                yield WantedField(named.fields, named.kinds)
+
+
+def _names(condition: str) -> list[str]:
+    return [name for name in _NAME.findall(_QUOTED.sub("''", condition)) if name not in _WORDS]
+
+
+def _is_tool(ctx: TurnContext, name: str) -> bool:
+    return any(tool.name == name for tool in ctx.toolbox.tools.values())
+
+
+def _with_fields(content: Json, added: dict[int, JsonObject]) -> Json:
+    if isinstance(content, list):
+        return [_with_fields(item, added) for item in content]
+    if not isinstance(content, dict):
+        return content
+    return {key: _with_fields(value, added) for key, value in {**content, **added.get(id(content), {})}.items()}
+
+
+_SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
+_MOST = 4
+_MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
+
+
+class Inquiry(NamedTuple):
+    tool: Tool
+    arguments: JsonObject
+
+
+class Corrected(NamedTuple):
+    """What came in the end, and what it taught: new names by old ones."""
+
+    sent: AnsweredCall
+    learned: Mapping[str, str]
+
+
+class _Columns(NamedTuple):
+    """Names that a server has, and what it says of them."""
+
+    names: tuple[str, ...] = ()
+    described: Mapping[str, str] = schema_drift.NOTHING_SAID
+
+
+def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[Inquiry]:
+    """Reads that may show the columns a failed call should have used, the likeliest first; only a few."""
+    tables = list(dict.fromkeys(_tables(asked, arguments, error)))
+    found = [
+        Inquiry(tool, given)
+        for tool in sorted(tools, key=_rank)
+        if _describes(tool, asked)
+        for given in _ways(tool, tables)
+        if problems_with(given, tool) is None
+    ]
+    return found[:_MOST]
+
+
+async def correct_names(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, first: AnsweredCall
+) -> Corrected:
+    """The answer under the names that the server has now, as far as these are plain; else the error as it came."""
+    made, learned = first, dict[str, str]()
+    for number in range(1, _MOST_NAMES + 1):
+        found = await _new_name(ctx, f"{key}:columns", tool, arguments, made)
+        if found is None:
+            break
+        old, new = found
+        learned[old] = new.name
+        kind = "renamed_parameter" if schema_drift.is_parameter(old) else "renamed_column"
+        told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
+        ctx.journal.tell("note", tool=tool.name, **told)
+        made = await send_call(ctx, f"{key}:renamed{number}", tool, arguments, {**made.names, old: new.name})
+    return Corrected(made, learned)
+
+
+def _describes(tool: Tool, asked: Tool) -> bool:
+    same = tool.connection_id == asked.connection_id and tool.name != asked.name
+    return same and tool.tool_class is ToolClass.READ and bool(_SAYING.intersection(words_of(tool.name)))
+
+
+def _rank(tool: Tool) -> tuple[bool, str]:
+    return not {"describe", "schema", "columns"}.intersection(words_of(tool.name)), tool.name
+
+
+def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
+    """What the table may be called: by the call, by the error, by the tool's own name."""
+    for named in (table_of(arguments), table_in(error)):
+        if named:
+            yield named
+    noun = words_of(asked.name)[1:]
+    if noun:
+        yield "_".join(noun)
+        yield "_".join(noun) + "s"
+
+
+def _ways(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
+    parameter = _table_parameter(tool)
+    return [{parameter: table} for table in tables] if parameter else [{}]
+
+
+def _table_parameter(tool: Tool) -> str | None:
+    """The parameter for the table: by its name, else the only one that is required."""
+    properties, required = tool.input_schema.get("properties"), tool.input_schema.get("required")
+    names = [*properties] if isinstance(properties, dict) else []
+    needed = [str(name) for name in required] if isinstance(required, list) else []
+    known = [name for name in names if "_".join(words_of(name)) in TABLES]
+    return next(iter([*known, *(needed if len(needed) == 1 else [])]), None)
+
+
+async def _new_name(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
+) -> tuple[str, ColumnMatch] | None:
+    """The name that the server misses and what it is now, if that is plain and the call can be corrected."""
+    unknown = unknown_name(made.answer.content) if has_failed(made.answer) else None
+    if unknown is None:
+        return None
+    mark, old = PARAMETER if unknown.is_parameter else "", schema_drift.bare_name(unknown.name)
+    asked = next((name for name, used in made.names.items() if used == old and name.startswith(mark)), mark + old)
+    if schema_drift.rename_arguments(arguments, {asked: ""}) == arguments:
+        return None
+    known = await _known_columns(ctx, key, tool, arguments, made.answer.content, unknown)
+    new = schema_drift.match(asked.removeprefix(PARAMETER), old, known.names, known.described)
+    if new is None or _is_taken(new.name, asked, old, schema_drift.rename_arguments(arguments, made.names)):
+        return None
+    again = schema_drift.rename_arguments(arguments, {**made.names, asked: new.name})
+    return None if problems_with(again, tool) else (asked, new)
+
+
+def _is_taken(new: str, asked: str, old: str, arguments: JsonObject) -> bool:
+    """Whether the call asks for that column already, under its own name or in the place of another."""
+    return new != asked.removeprefix(PARAMETER) and new in {*schema_drift.names_in(arguments)} - {old}
+
+
+async def _known_columns(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json, unknown: UnknownName
+) -> _Columns:
+    if not unknown.is_parameter:
+        return await _columns(ctx, key, tool, arguments, error)
+    declared = tool.input_schema.get("properties")
+    free = (
+        {name: said for name, said in declared.items() if name not in arguments} if isinstance(declared, dict) else {}
+    )
+    return _Columns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
+
+
+async def _columns(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json) -> _Columns:
+    """The columns that there are, as the error itself, a describing tool or the tool's own schema lists them."""
+    if listed := schema_drift.columns_in(error):
+        return _Columns(listed, schema_drift.descriptions_in(error))
+    for number, inquiry in enumerate(inquiries(ctx.toolbox.tools.values(), tool, arguments, error), 1):
+        described = await send_call(ctx, f"{key}{number}", inquiry.tool, inquiry.arguments, {})
+        listed = () if described.answer.is_error else schema_drift.columns_in(described.answer.content)
+        if listed:
+            return _Columns(listed, schema_drift.descriptions_in(described.answer.content))
+    return _Columns(schema_drift.columns_declared(tool.input_schema))

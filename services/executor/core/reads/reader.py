@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from services.executor.core.dossier.dossier import Fact
 from services.executor.core.dossier.past_calls import read_outcome, sayable
+from services.executor.core.dossier.values import Fact
 from services.executor.core.reads import gate
+from services.executor.core.reads.one_call import as_expected
 from services.executor.core.reads.read_rules import ReadRules
 from services.executor.core.reads.recovering import read
-from services.executor.core.reads.renaming import as_expected
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.corrections import Corrections
 from services.executor.core.tools.validate import problems_with

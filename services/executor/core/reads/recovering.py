@@ -7,20 +7,20 @@ is asked in its place."""
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.past_calls import has_tool_rules
-from services.executor.core.model.model_calls import UnusableAnswer
-from services.executor.core.model.structured import ModelQuestion, Unanswered, ask_checked
+from services.executor.core.dossier.values import Fact
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.prompts import schemas
-from services.executor.core.reads.one_call import AnsweredCall, send_call
-from services.executor.core.reads.renaming import ShownContent, as_expected, correct_names
+from services.executor.core.reads.one_call import AnsweredCall, ShownContent, as_expected, correct_names, send_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.argument_types import with_wanted_types
 from services.executor.core.tools.corrections import Corrections
 from services.executor.core.tools.echo import is_echo
 from services.executor.core.tools.failures import Failure, failure_of, has_failed
-from services.executor.core.tools.paginate_walk import PARTIAL, listing, report
+from services.executor.core.tools.paginate import PARTIAL
+from services.executor.core.tools.paginate_walk import listing, report
 from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.models import Tier

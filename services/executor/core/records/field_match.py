@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.record_tree import Leaf
-from services.executor.core.figures.sameness import same
 from services.executor.core.tools.near_names import may_be, words_of
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.keywords import stem

@@ -10,6 +10,7 @@ from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.keywords import stem
 
+REFERENCE = "$ref"
 _FORM = re.compile(r"^<([A-Za-z][\w-]*)>$")
 _NUMBERING = ("id", "number", "no", "reference", "ref", "code", "key", "uuid")
 _WRAPPERS = frozenset("result results data record item object response payload created entity body row".split())
@@ -18,7 +19,7 @@ _LONGEST = 64  # characters of a text that is an id
 
 def reference_to_made(call_id: str, name: str) -> JsonObject:
     """What stands for the id, under its full name such as ``booking_id``, in a planned argument."""
-    return {"$ref": f"{call_id}.<{name}>"}
+    return {REFERENCE: f"{call_id}.<{name}>"}
 
 
 def made_name(path: str) -> str | None:
@@ -127,3 +128,29 @@ def _looks_like_id(value: Json) -> bool:
 
 def _stems(key: str) -> tuple[str, ...]:
     return tuple(map(stem, words_of(key))) or ("",)
+
+
+def references(value: Json) -> Iterator[str]:
+    """The ids of the calls that a value refers to."""
+    if isinstance(value, dict):
+        if set(value) == {REFERENCE}:
+            yield str(value[REFERENCE]).partition(".")[0]
+            return
+        for item in value.values():
+            yield from references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def literal_parts(value: Json) -> Iterator[Json]:
+    """The scalar values that stand in a value as they are, references left out."""
+    if isinstance(value, dict):
+        if set(value) != {REFERENCE}:
+            for item in value.values():
+                yield from literal_parts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from literal_parts(item)
+    else:
+        yield value

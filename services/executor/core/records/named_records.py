@@ -3,13 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.values import Fact
 from services.executor.core.records.binding import view_of
-from services.executor.core.records.called_records import find_records, noun_of_tool, words
-from services.executor.core.records.identifiers import RecordReference, agree, reference_of
+from services.executor.core.records.called_records import (
+    RecordReference,
+    agree,
+    find_records,
+    noun_of_tool,
+    reference_of,
+    words,
+)
+from services.executor.core.records.made_id import references
 from services.executor.core.records.read_backs import read_back_by_operator
 from services.executor.core.records.record_graph import says_not_found
-from services.executor.core.records.refs import references
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import Tool, ToolAnswer

@@ -5,11 +5,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.figures.record_tree import nodes_of
-from services.executor.core.figures.sameness import names_a_record
-from services.executor.core.records.made_id import reference_to_made
-from services.executor.core.records.refs import references
+from services.executor.core.dossier.values import Fact
+from services.executor.core.figures.record_tree import names_a_record, nodes_of
+from services.executor.core.records.made_id import reference_to_made, references
 from services.executor.core.records.subject import looks_like_a_name
 from services.executor.core.records.tool_words import (
     ToolWords,

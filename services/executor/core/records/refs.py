@@ -5,41 +5,14 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import cast
 
-from services.executor.core.figures.calculate.paths import NoSuchPath, one
-from services.executor.core.records.made_id import find_made_id, find_named_id, made_name
+from services.executor.core.figures.calculate.conditions import NoSuchPath, one
+from services.executor.core.records.made_id import REFERENCE, find_made_id, find_named_id, made_name
 from shared.domain.exact_json import Json, JsonObject
 
-_KEY = "$ref"
 _BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
-
-
-def references(value: Json) -> Iterator[str]:
-    """The ids of the calls that a value refers to."""
-    if isinstance(value, dict):
-        if set(value) == {_KEY}:
-            yield str(value[_KEY]).partition(".")[0]
-            return
-        for item in value.values():
-            yield from references(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from references(item)
-
-
-def literal_parts(value: Json) -> Iterator[Json]:
-    """The scalar values that stand in a value as they are, references left out."""
-    if isinstance(value, dict):
-        if set(value) != {_KEY}:
-            for item in value.values():
-                yield from literal_parts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from literal_parts(item)
-    else:
-        yield value
 
 
 def resolve(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
@@ -52,11 +25,11 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
         return [_resolve_value(item, results) for item in value]
     if not isinstance(value, dict):
         return value
-    if set(value) != {_KEY}:
+    if set(value) != {REFERENCE}:
         return {key: _resolve_value(item, results) for key, item in value.items()}
-    call_id, _, path = str(value[_KEY]).partition(".")
+    call_id, _, path = str(value[REFERENCE]).partition(".")
     if call_id not in results:
-        raise NoSuchPath(f"{value[_KEY]}: call {call_id} has no result")
+        raise NoSuchPath(f"{value[REFERENCE]}: call {call_id} has no result")
     name = made_name(path)
     return _value_at(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
 

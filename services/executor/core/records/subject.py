@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import figure
-from services.executor.core.figures.record_tree import RecordNode, leaves_of, nodes_of
-from services.executor.core.figures.sameness import names_a_record, same
+from services.executor.core.figures.record_tree import RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.figures.record_tree import names_a_record
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.near_names import words_of
 from services.executor.ports.tools import Tool

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Dossier, Fact, Progress
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.values import Fact
 from services.executor.core.reflect.found import is_empty, stems_of
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.fill_document import asked_documents
+from services.executor.core.reflect.document_templates import asked_documents
 from services.executor.core.reflect.found import (
     SUMMARY,
     FoundSources,

@@ -20,7 +20,7 @@ from services.executor.core.session.journal import Journal
 from services.executor.ports.models import ModelRequest, Tier
 from services.executor.ports.turns import SessionState
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.conversation import KEPT, SUMMARY_WORDS, Said, concatenated, is_long
+from shared.domain.conversation import KEPT, SUMMARY_WORDS, Said, concatenate_turns, is_long
 from shared.domain.exact_json import Json, dumps, loads_object
 
 _SOLVER_TURNS = 8
@@ -92,7 +92,7 @@ async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[Said]) -
             raise
         ctx.journal.stopped_at = None  # the run did not end there
         ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
-    return concatenated(turns), "words"
+    return concatenate_turns(turns), "words"
 
 
 async def _with_history(ctx: TurnContext) -> TurnContext:

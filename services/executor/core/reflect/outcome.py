@@ -13,7 +13,7 @@ from services.executor.core.dossier.doubts import describe_doubt, open_doubts, o
 from services.executor.core.dossier.dry_run import is_dry_run
 from services.executor.core.reflect.evidence import ReflectedRun, evidence
 from services.executor.core.reflect.thresholds import threshold_outcomes
-from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.context import AnswerRules
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry
@@ -24,7 +24,7 @@ from shared.contracts.threshold import ThresholdOutcome
 from shared.domain.exact_json import Json, JsonObject, i_json, loads, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality
-from shared.domain.redaction import NOTHING, redacted, without_marks
+from shared.domain.redaction import NOTHING, redact_text, without_marks
 from shared.domain.words import FsmState, Strategy, TaskState, WriteStatus
 
 _TOOLS_NAMED = 10
@@ -109,18 +109,18 @@ def outcome(
         session_id=record.session_id,
         task_id=record.task_id,
         state=ended.state,
-        process_type=redacted(progress.process_type, hidden) if progress else "general",
+        process_type=redact_text(progress.process_type, hidden) if progress else "general",
         strategy=progress.strategy if progress else Strategy.FSM,
         strategy_applied=_strategy_applied(ended, record),
         dry_run=is_dry_run(record),
         assessed=record.request.assessment is not None,
         quality=scored.value,
-        summary=redacted(record.request.text, hidden)[:200],
+        summary=redact_text(record.request.text, hidden)[:200],
         tool_calls=progress.calls_made if progress else 0,
         model_calls=progress.model_calls if progress else 0,
         writes=dict(Counter(entry.status.value for entry in ended.writes)),
         policy_passed=verdict.passed if verdict else None,
-        reason=None if ended.reason is None else redacted(ended.reason, hidden),
+        reason=None if ended.reason is None else redact_text(ended.reason, hidden),
         duration_ms=round((now - record.accepted_at).total_seconds() * 1000),
         ended_at=now,
         worked=without_marks(_tools(ended, worked=True), hidden),
@@ -140,8 +140,8 @@ def _words_for_learning(ended: Ended, record: TaskRecord, hidden: Mapping[str, M
         return None
     values = ended.progress.dossier.values if ended.progress else ()
     return Said(
-        task=redacted(record.request.text, hidden)[:_SAID],
-        answer=redacted(ended.answer, hidden)[:_SAID],
+        task=redact_text(record.request.text, hidden)[:_SAID],
+        answer=redact_text(ended.answer, hidden)[:_SAID],
         values=without_marks({value.name: value.value for value in values[:_VALUES_SAID]}, hidden),
     )
 

@@ -15,6 +15,7 @@ from services.executor.core.budget.budget import BudgetShare, BudgetSpent
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.dry_run import is_dry_run
 from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.identifiers import find_special_identifiers
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
@@ -22,24 +23,18 @@ from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.reflect.document_material import Material
+from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
 from services.executor.core.reflect.evidence import ReflectedRun, evidence, says_failure
-from services.executor.core.reflect.fill_document import (
-    DocumentAbout,
-    Section,
-    asked_documents,
-    asking_words,
-    document,
-    open_sections,
-    own_documents,
-)
+from services.executor.core.reflect.fill_document import DocumentAbout, document, open_sections
 from services.executor.core.reflect.found import sayable, untraced_tokens
 from services.executor.core.reflect.unverified_numbers import mark_unverified
 from services.executor.core.session.context import TurnContext
+from services.executor.core.tools.paginate_shown import beginning
 from services.executor.core.write.left_out import remarks_below
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.quality import WEAK, Evidence, Formula, quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
 
@@ -287,7 +282,7 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
     dossier = run.progress.dossier if run.progress else None
     return {
         "task": ctx.task,
-        "facts": [fact.as_json() for fact in dossier.facts] if dossier else [],
+        "facts": [_describe_fact(fact) for fact in dossier.facts] if dossier else [],
         "values": [value.as_json() for value in dossier.values] if dossier else [],
         "writes": [*writes_as_json(run.writes)],
     }
@@ -315,3 +310,10 @@ async def _try_question(ctx: TurnContext, put: Callable[[], Awaitable[str]]) -> 
     except (BudgetSpent, Failed) as error:
         ctx.journal.stopped_at = None  # the run goes on without it
         return {"problem": error.reason}
+
+
+def _describe_fact(fact: Fact) -> Json:
+    """A result as a model sees it: of a long list only the beginning, and what was left out."""
+    seen, cut = beginning(fact.result)
+    said: JsonObject = {"note": " ".join(filter(None, (fact.note, cut)))} if fact.note or cut else {}
+    return {"ref": fact.ref, "tool": fact.tool, "arguments": loads(fact.arguments_json), "result": seen, **said}

@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from services.executor.core.dossier.dossier import Dossier, NamedValue, Progress
+from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.threshold_kinds import kind_of
+from services.executor.core.dossier.values import NamedValue
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
 from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome

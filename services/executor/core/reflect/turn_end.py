@@ -13,12 +13,12 @@ from services.executor.core.reflect.answer import Footer, final_answer, policy_s
 from services.executor.core.reflect.document_material import Material
 from services.executor.core.reflect.fill_document import DocumentAbout, document
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
-from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.context import AnswerRules
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
-from shared.domain.conversation import KEPT, Said, concatenated
+from shared.domain.conversation import KEPT, Said, concatenate_turns
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import NOTHING, without_marks
 from shared.domain.words import TaskState
@@ -166,7 +166,7 @@ def _limit_turns(session: SessionState) -> SessionState:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
     before = (Said("summary", session.summary),) if session.summary else ()
-    return session._replace(summary=concatenated((*before, *(Said(*turn) for turn in older))), turns=recent)
+    return session._replace(summary=concatenate_turns((*before, *(Said(*turn) for turn in older))), turns=recent)
 
 
 def _remember_corrections(session: SessionState, ended: Ended) -> SessionState:

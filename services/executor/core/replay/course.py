@@ -11,7 +11,7 @@ from services.executor.core.turn.notes import read_ending
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.words import FsmState
+from shared.domain.words import FsmState, TaskState
 
 _VOLATILE = ("worked_ms",)  # how long it took is no difference
 _WRITING = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
@@ -193,3 +193,17 @@ def _text(fields: JsonObject, name: str) -> str | None:
     """Compared as text: to Python, 1 and true are the same."""
     missing: Json = None
     return dumps(fields.get(name, missing))
+
+
+class Replayed(NamedTuple):
+    """``difference`` is the first one, and ``at`` its step; both are empty where today's run ends the same."""
+
+    steps: tuple[StepTaken, ...]
+    at: str
+    difference: str
+    state: TaskState | None
+    answer: str
+
+    @property
+    def is_same(self) -> bool:
+        return not self.difference

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.answer import without_footer
 from services.executor.core.replay.attempts import CannotReplay, attempts_of
-from services.executor.core.replay.course import Course, Differs, StepTaken, StoppedHere
+from services.executor.core.replay.course import Course, Differs, Replayed, StepTaken, StoppedHere
 from services.executor.core.replay.stand_ins import (
     NoModel,
     ReplayJournal,
@@ -18,7 +18,7 @@ from services.executor.core.replay.stand_ins import (
     ReplayTools,
 )
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.turn.worker import Worker
+from services.executor.core.turn.worker import Execute, Worker
 from services.executor.ports.sessions import Work
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
@@ -30,20 +30,6 @@ _DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a p
 _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
 
-class Replayed(NamedTuple):
-    """``difference`` is the first one, and ``at`` its step; both are empty where today's run ends the same."""
-
-    steps: tuple[StepTaken, ...]
-    at: str
-    difference: str
-    state: TaskState | None
-    answer: str
-
-    @property
-    def is_same(self) -> bool:
-        return not self.difference
-
-
 class _Standing(NamedTuple):
     """The task as the replay has brought it so far."""
 
@@ -51,8 +37,8 @@ class _Standing(NamedTuple):
     approval: Approval | None = None
 
 
-async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts) -> Replayed:
-    """Calls nothing and nobody. Raises ``CannotReplay``."""
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: Execute) -> Replayed:
+    """``execute`` is the worker's. Calls nothing and nobody. Raises ``CannotReplay``."""
     taken: list[StepTaken] = []
     standing = _Standing(_as_accepted(task.record))
     attempts = attempts_of(task)
@@ -60,7 +46,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts) -> Replay
         for number, attempt in enumerate(attempts, 1):
             course = Course(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
             try:
-                standing = await _run(course, standing, limits, prompts)
+                standing = await _run(course, standing, limits, prompts, execute)
             finally:
                 taken += course.taken
         if not _is_given_up(task.record):
@@ -70,14 +56,14 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts) -> Replay
     return Replayed(tuple(taken), "", "", task.record.state, task.record.answer or "")
 
 
-async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts) -> _Standing:
+async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts, execute: Execute) -> _Standing:
     """One attempt to its end, or to where it stopped."""
     attempt = course.attempt
     store = ReplayStore(course, standing.record, standing.approval)
     ports = Ports(
         NoModel(course), ReplayTools(course), ReplayPolicy(course), ReplayTenants(course), ReplayLearned(course)
     )
-    worker = Worker(ports, attempt.begun.limits(limits), prompts, partial(ReplayJournal, course))
+    worker = Worker(ports, attempt.begun.limits(limits), prompts, execute, partial(ReplayJournal, course))
     try:
         await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except StoppedHere:

@@ -1,6 +1,7 @@
 """What one turn works with: the task, the ports, the limits and the journal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -8,13 +9,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.budget.budget import Ceilings
-from services.executor.core.budget.unmetered import Unmetered
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.prompts.texts import Prompts
-from services.executor.core.session.answer_rules import AnswerRules
-from services.executor.core.session.checkpoints import Checkpoints
-from services.executor.core.session.journal import Bounds, Journal
-from services.executor.core.states.templates import TEMPLATES, UNDECIDED, Chosen, Processes
-from services.executor.core.tools.paginate_walk import ListBounds
+from services.executor.core.session.journal import Bounds, Checkpoints, Journal
+from services.executor.core.states.template import TEMPLATES, UNDECIDED, Chosen, Processes
+from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned
@@ -22,16 +21,28 @@ from services.executor.ports.models import ImageBlock, Model
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
-from services.executor.ports.spend import DailySpend
+from services.executor.ports.spend import DailySpend, Unmetered
 from services.executor.ports.tools import ToolServers
 from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.policy import Policy
 from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.threshold import Threshold
+from shared.domain import span_names as names
 from shared.domain.exact_json import Json
-from shared.domain.words import Strategy
-from shared.ports.tracing import NO_TRACER, Tracer
+from shared.domain.quality import Formula
+from shared.domain.words import FsmState, Strategy
+from shared.ports.tracing import NO_TRACER, Span, Tracer
+
+
+class AnswerRules(NamedTuple):
+    """``footer``: whether prose ends with one line about its run. ``reviews``: whether weak answers are improved and
+    documents are written; false only for tasks of a release that did neither.
+    """
+
+    formula: Formula = Formula.SIGNALS
+    footer: bool = False
+    reviews: bool = True
 
 
 class Limits(NamedTuple):
@@ -125,3 +136,15 @@ class TurnContext:
         """The time of the world that the task is in, where it has one of its own."""
         assessed = self.record.request.assessment
         return assessed.current_time if assessed else None
+
+
+async def enter_state(
+    ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
+) -> Progress:
+    moved = progress.move_to(state)
+    ctx.checkpoints.save(moved, verdicts=verdicts)
+    return moved
+
+
+def in_state(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
+    return ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))

@@ -1,6 +1,6 @@
 """The ledger of one plan: what each of its writes is called, and what is known of it."""
 
-from services.executor.core.session.context import TurnContext
+from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, digest, loads
@@ -12,14 +12,14 @@ def write_key(plan: WritePlan, call: PlannedCall) -> str:
     return digest([plan.task_id, plan.round, plan.hash, call.call_id])[:32]
 
 
-async def entries(ctx: TurnContext, plan: WritePlan) -> dict[str, LedgerEntry]:
+async def entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
     """The ledger's entries of a plan by call id."""
-    return {entry.call.call_id: entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash == plan.hash}
+    return {entry.call.call_id: entry for entry in (await store.ledger()).values() if entry.plan_hash == plan.hash}
 
 
-async def results(ctx: TurnContext, plan: WritePlan) -> dict[str, Json]:
+async def results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
     """What the servers answered to the plan's calls, by call id."""
-    known = await entries(ctx, plan)
+    known = await entries(store, plan)
     return {call_id: loads(entry.result_json) for call_id, entry in known.items() if entry.result_json is not None}
 
 

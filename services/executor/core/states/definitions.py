@@ -6,11 +6,9 @@ from pydantic import JsonValue, ValidationError
 
 from services.executor.core.states.process_names import process_name
 from services.executor.core.states.synthesis import Proposed, build_template, read_kept
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import TEMPLATES
-from services.executor.core.states.validity import BadTemplate
+from services.executor.core.states.template import TEMPLATES, BadTemplate, Template
 from services.executor.ports.learned import Learned
-from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
+from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.exact_json import dumps, plain
 
 _INSTRUCTION = 600  # characters
@@ -26,23 +24,23 @@ class BadDefinitions(Exception):
         self.problems = tuple(problems[:_MOST_PROBLEMS])
 
 
-async def import_processes(learned: Learned, errand: FileErrand) -> FileReport:
+async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
     """What became of the file. Repeat it freely. Raises ``StoreUnavailable``."""
-    told = {"file": errand.file, "dry_run": errand.dry_run}
-    if errand.file is not LearningFile.SYNTHESIZED:
+    told = {"file": request.file, "dry_run": request.dry_run}
+    if request.file is not LearningFile.SYNTHESIZED:
         return FileReport(**told, problems=("the executor imports processes and nothing else",))
     try:
-        found = read_definitions(errand.content)
+        found = read_definitions(request.content)
     except BadDefinitions as bad:
         return FileReport(**told, problems=bad.problems)
-    known = set(await learned.process_types(errand.tenant))
+    known = set(await learned.process_types(request.tenant))
     taken, left_out = 0, 0
     for name, template in found.items():
         if name in known:
             continue
-        if not errand.dry_run:
-            await learned.keep_process(errand.tenant, name, template.model_dump_json())
-            left_out += await learned.process(errand.tenant, name) is None
+        if not request.dry_run:
+            await learned.keep_process(request.tenant, name, template.model_dump_json())
+            left_out += await learned.process(request.tenant, name) is None
         taken += 1
     return FileReport(**told, taken=taken - left_out, known=len(known & found.keys()), left_out=left_out)
 

@@ -7,11 +7,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.executor.core.states.machine import with_gate
-from services.executor.core.states.template import Template
-from services.executor.core.states.templates import GENERAL
-from services.executor.core.states.validity import BadTemplate, refuse_bad
+from services.executor.core.states.template import GENERAL, BadTemplate, Template
+from services.executor.core.states.validity import refuse_bad
 from shared.contracts.policy import Rule
-from shared.domain.marks import marked
+from shared.domain.marks import marked_values
 from shared.domain.words import FsmState, Level, RuleAction
 
 _INSTRUCTION_MOST, _OUTPUT_MOST, _OUTPUTS_MOST = 600, 80, 12
@@ -118,7 +117,7 @@ def _refuse_too_much(outputs: tuple[str, ...]) -> None:
 def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
     """Nothing of the one task that it was made for may be told to later ones, and nothing that the guard marks."""
     said = " ".join(texts)
-    if marked(said) or _its_own(example) & _its_own(said):
+    if marked_values(said) or _its_own(example) & _its_own(said):
         raise BadTemplate("it speaks of the one task that it was made for")
 
 

@@ -1,17 +1,28 @@
-"""A kind of process, as data; the figures and routes that it computes, and how its file names their operands."""
+"""A kind of process, as data: its figures and routes, how its file names their operands, and the built-in files."""
 
 import re
-from typing import Literal, NamedTuple
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Literal, NamedTuple, TypeAlias
+
+from pydantic import JsonValue, TypeAdapter
 
 from shared.contracts.base import Contract
 from shared.contracts.policy import Rule
 from shared.domain.words import FsmState
+
+
+class BadTemplate(ValueError):
+    """A template that cannot be walked, or must not be; the message says why."""
+
 
 _SHAPE = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
 _GOVERNED = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
 _CONDITION = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
 OWN = "@"
+POLICY_MARK = "process:"  # begins the id of the policy that a process brings with it
 
 
 class BadPattern(ValueError):
@@ -153,3 +164,60 @@ class Template(Contract):
     notice_to: str = ""
     quiet_hours: bool = False
     synthesized: bool = False
+
+
+Processes: TypeAlias = Mapping[str, Template]
+
+
+_FOLDER = files(__package__) / "processes"
+_PLACE: TypeAdapter[int] = TypeAdapter(int)
+READ_ONLY = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
+
+
+def read_template(text: str) -> tuple[int, Template]:
+    """The template that a file describes, and its ``place`` among the others; ``BadTemplate`` says why there is none.
+
+    Whether it can be followed, ``refuse_bad`` says.
+    """
+    try:
+        given = tomllib.loads(text)
+        place = _PLACE.validate_python(given.pop("place", 0))
+        template = Template.model_validate(given)
+    except ValueError as error:
+        raise BadTemplate(f"no process can be read from this file: {error}") from error
+    unknown = sorted(set(given) - set(Template.model_fields))
+    if unknown:  # a misspelt name would silently switch off what it was to say
+        raise BadTemplate(f"nobody reads {', '.join(unknown)}")
+    return place, template
+
+
+def _read_built_in() -> dict[str, Template]:
+    """By process type, in the order of their ``place``: with it, ties between keywords are decided."""
+    texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
+    placed = sorted(map(read_template, texts), key=lambda read: (read[0], read[1].process_type))
+    return {template.process_type: template for _, template in placed}
+
+
+TEMPLATES: Mapping[str, Template] = _read_built_in()
+
+
+GENERAL = TEMPLATES["general"]
+
+
+class Chosen(NamedTuple):
+    """``settled``: the task's process is known whatever a model says of it."""
+
+    template: Template
+    why: str
+    settled: bool = True
+
+    @property
+    def process_type(self) -> str:
+        return self.template.process_type
+
+    def describe(self) -> dict[str, JsonValue]:
+        """As clients and the outcome see it."""
+        return {"by": "the request" if self.settled else "model", "why": self.why}
+
+
+UNDECIDED = Chosen(GENERAL, why="nothing was said yet", settled=False)

@@ -2,8 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from services.executor.core.prompts.schemas import OPERATIONS
-from services.executor.core.states.template import BadPattern, Template, is_figure, parse_governed, pattern
+from services.executor.core.finance.catalogue import OPERATIONS
+from services.executor.core.states.template import (
+    TEMPLATES,
+    BadPattern,
+    BadTemplate,
+    Template,
+    is_figure,
+    parse_governed,
+    pattern,
+)
 from shared.domain.words import FsmState
 
 _ORDER = (
@@ -19,8 +27,10 @@ _ORDER = (
 _WRITING = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 
-class BadTemplate(ValueError):
-    """A template that cannot be walked, or must not be; the message says why."""
+def refuse_bad_files() -> None:
+    """Raises ``BadTemplate`` where a file of a process cannot be followed: asked once, when an executor starts."""
+    for template in TEMPLATES.values():
+        refuse_bad(template)
 
 
 def refuse_bad(template: Template, *, synthesized: bool = False) -> None:

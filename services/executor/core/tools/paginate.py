@@ -7,6 +7,9 @@ from typing import NamedTuple
 from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject
 
+PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
+
+
 _NEXT = frozenset("next page cursor token link url uri href offset marker key start skip continuation id odata".split())
 _PART_OF_ANOTHER = frozenset("href url uri number size cursor token value after total".split())
 _KEEPERS = frozenset("links link meta pagination paging".split())
@@ -195,3 +198,11 @@ def _whole(value: Json) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+class ListBounds(NamedTuple):
+    """How much of one list is read by one call of the model; ``size`` is in characters."""
+
+    pages: int = 200
+    rows: int = 10_000
+    size: int = 1_000_000

@@ -1,17 +1,15 @@
 """A list read to its end: what to ask next, when to stop, and what is to be said of it. Pure; whoever calls is told."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import ListPage, PageMark, PagingWord, page_in, put
+from services.executor.core.tools.paginate import PARTIAL, ListBounds, ListPage, PageMark, PagingWord, page_in, put
 from services.executor.core.tools.paginate_next import Paging, asks_for_a_part, by_mark, paging_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
 _IDS = ("id", "_id", "uuid", "guid")
 _NAMED_IDS = ("id", "uuid", "number", "no", "key", "code", "ref")
-PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
 _BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
 _SIGNS = (
     PagingWord.NEXT,
@@ -83,14 +81,6 @@ class CollectedRows:
     def _append(self, row: Json) -> None:
         self.all.append(row)
         self.size += len(dumps(row))
-
-
-class ListBounds(NamedTuple):
-    """How much of one list is read by one call of the model; ``size`` is in characters."""
-
-    pages: int = 200
-    rows: int = 10_000
-    size: int = 1_000_000
 
 
 class Listing:

@@ -7,7 +7,7 @@ from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.turn.recording import RecordedTools
 from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
-from shared.domain.marks import marked
+from shared.domain.marks import marked_values
 
 _STEP = "assessed:chat"
 _TOOL = "list_chat_messages"
@@ -41,7 +41,7 @@ async def hear_user(opened: Opened, tools: ToolServers, seconds: float) -> Opene
     text = users_words(loads(await opened.journal.run_step(_STEP, "tool", listen)))
     if not text:
         return opened
-    opened.journal.hide(marked(text))
+    opened.journal.hide(marked_values(text))
     refuse_protected(text)
     request = record.request.model_copy(update={"text": text})
     return opened._replace(work=opened.work._replace(record=record.model_copy(update={"request": request})))

@@ -11,7 +11,7 @@ from services.executor.core.assessed.reply import NOTE
 from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import RunEnds
-from services.executor.core.model.structured import ModelQuestion, ask_structured
+from services.executor.core.model.model_calls import ModelQuestion, ask_structured
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.reflect.review import Reviewed

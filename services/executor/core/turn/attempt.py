@@ -1,29 +1,163 @@
 """One attempt at a turn: it is run, passed over because it came too late, or given up."""
 
 import asyncio
-from typing import Protocol
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 
 import structlog
 
+from services.executor.core.assessed.memory import begins_anew
+from services.executor.core.assessed.reply import turn_reply
+from services.executor.core.assessed.world import is_assessed
+from services.executor.core.dossier.doubts import brief, deadline, find_taken_over, open_doubts
+from services.executor.core.dossier.dry_run import is_dry_run
+from services.executor.core.reflect.answer import final_answer
+from services.executor.core.reflect.outcome import told_ledger
+from services.executor.core.reflect.turn_end import TURNS_KEPT
+from services.executor.core.session.journal import Journal
 from services.executor.core.turn.mended import Mended
-from services.executor.core.turn.poison import give_up, known_outcome, letter, settle_blindly
-from services.executor.ports.sessions import Fault, Lease, Sessions, Work
-from services.executor.ports.turns import HandedOver, LeaseLost, TurnEnd, TurnStore
+from services.executor.core.write.settling import settle_unread
+from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, Work
+from services.executor.ports.turns import HandedOver, LeaseLost, SessionState, TurnEnd, TurnStore
+from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.marks import marked_values
+from shared.domain.redaction import redact_text, without_marks
+from shared.domain.words import DOUBTS, Strategy, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
+
+_UNSETTLED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
+_OPEN = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
+_MADE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
+_SILENT = "No attempt could say why: the process that ran it ended."
+
+
+async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
+    """Settle what nobody could read: it is unverified or in doubt, and nothing is guessed."""
+    ledger = await store.ledger()
+    if any(entry.status in _UNSETTLED for entry in ledger.values()):
+        journal = Journal(store, (), (await store.pulse()).now, 0.0)
+        journal.hide(marked_values(work.record.request.text))
+        await settle_unread(store, journal, why)
+
+
+async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
+    """The task ends ``failed``, or waits for an operator if a write is in doubt and the time for it is not over.
+
+    Its reason and its report name every write that was made or whose fate is not known.
+    """
+    entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
+    doubts = open_doubts(entries)
+    waits = bool(doubts) and not is_assessed(work.record) and _may_wait(work.turn, entries, now)
+    reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
+    reason += _list_tools("Carried out before", entries, _MADE)
+    reason += _list_tools("In doubt, to be checked by a person", entries, _OPEN)
+    update = {
+        "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
+        "reason": reason,
+        "answer": final_answer(f"{reason}\n\n{brief(doubts)}" if waits else reason, entries),
+        "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": _is_for_a_person(entries)},
+        "artifacts": (*work.record.artifacts, *turn_reply(work.record, TaskState.FAILED, reason, {})),
+        "updated_at": now,
+        "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
+    }
+    record = work.record.model_copy(update=update)
+    return TurnEnd(
+        record=record,
+        session=SessionState() if begins_anew(record) else None,
+        events=(_status(record),),
+        timer=deadline(doubts) if waits else None,
+        outcome=None if waits else await known_outcome(record, store),
+    )
+
+
+def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
+    """Whether an operator may still speak: the task was not to end anyway, and what this turn says was not that."""
+    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
+        return False
+    return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
+
+
+def _is_for_a_person(entries: Iterable[LedgerEntry]) -> bool:
+    return any(entry.status in _OPEN for entry in entries)
+
+
+def _status(record: TaskRecord) -> TaskEvent:
+    told = without_marks({"state": record.state.value, "reason": record.reason}, marked_values(record.request.text))
+    return TaskEvent(kind="status", at=record.updated_at, data=told)
+
+
+def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
+    tools = ", ".join(entry.call.tool for entry in entries if entry.status in statuses)
+    return f" {heading}: {tools}." if tools else ""
+
+
+def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
+    """What an operator is told of the turn, and all that is needed to begin its task anew."""
+    record = work.record
+    return DeadTurn(
+        tenant=record.tenant,
+        session_id=record.session_id,
+        task_id=record.task_id,
+        turn=work.turn,
+        dialect=record.dialect,
+        requester=record.requester,
+        request=record.request,
+        attempts=attempts,
+        reason=str(ended.reason),
+        last_error=work.last_error or _SILENT,
+        died_at=ended.updated_at,
+        writes=tuple(_begun_writes(ended)),
+    )
+
+
+def _begun_writes(ended: TaskRecord) -> Iterator[str]:
+    told = ended.metadata.get("writes")
+    for write in told if isinstance(told, list) else ():
+        if isinstance(write, dict) and write.get("status") in (*_MADE, *_OPEN):
+            yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
+
+
+async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
+    """The outcome of an ended task, from what is stored of it."""
+    ledger, hidden = await store.ledger(), marked_values(record.request.text)
+    started = record.started_at or record.accepted_at
+    return TaskOutcome(
+        event_id=f"{record.task_id}:1",
+        tenant=record.tenant,
+        session_id=record.session_id,
+        task_id=record.task_id,
+        state=record.state,
+        process_type=str(record.metadata.get("process_type") or "general"),
+        strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
+        strategy_applied=record.state is not TaskState.CANCELED and not is_dry_run(record),
+        dry_run=is_dry_run(record),
+        assessed=is_assessed(record),
+        quality=_quality(record),
+        summary=redact_text(record.reason or record.request.text, hidden)[:200],
+        tool_calls=0,
+        model_calls=0,
+        writes=dict(Counter(entry.status.value for entry in ledger.values())),
+        policy_passed=None,
+        reason=None if record.reason is None else redact_text(record.reason, hidden),
+        duration_ms=max(0, int((record.updated_at - started).total_seconds() * 1000)),
+        ended_at=record.updated_at,
+    )
+
+
+def _quality(record: TaskRecord) -> float:
+    """As it was measured, where the task was completed."""
+    measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
+    return float(measured) if isinstance(measured, (int, float)) else 0.0
+
 
 _LOOK_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
 
 log = structlog.get_logger()
-
-
-class RunsTurns(Protocol):
-    async def run(self, work: Work, store: TurnStore) -> None:
-        """Carry one turn out; it ends with ``store.finish``."""
-        ...
-
-    async def settle(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
-        """Settle what is open in the ledger of a turn that is given up, as far as reading can. May raise anything."""
-        return
 
 
 class TurnAttempt:

@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from services.executor.core.conversation.away import next_try
+from services.executor.core.dossier.dossier import Rest
 from services.executor.core.dossier.endings import ModelRests
 from services.executor.core.session.context import TurnContext
-from services.executor.core.write.quiet_hours import Rest
 from services.executor.ports.models import ModelAway
 
 

@@ -7,8 +7,7 @@ from typing import NamedTuple, cast
 from pydantic import TypeAdapter
 
 from services.executor.core.dossier.endings import Failed, ModelRests, Part, RunEnds
-from services.executor.core.session.answer_rules import AnswerRules
-from services.executor.core.session.context import Limits
+from services.executor.core.session.context import AnswerRules, Limits
 from services.executor.core.session.journal import Journal, ending_note
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.turns import SessionState

@@ -6,7 +6,7 @@ from typing import NamedTuple, NoReturn, cast
 import structlog
 
 from services.executor.core.dossier.endings import TenantStopped
-from services.executor.core.turn.attempt import RunsTurns, TurnAttempt
+from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FreeSlots
 from services.executor.core.turn.heartbeat import Beats, Heart
 from services.executor.core.turn.mended import Mended
@@ -16,6 +16,7 @@ from services.executor.ports.sessions import (
     HeldLease,
     Lease,
     Openings,
+    RunsTurns,
     Sessions,
     SessionSlots,
     UnreadableTurn,

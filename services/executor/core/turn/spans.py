@@ -15,7 +15,7 @@ def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
     """
     began, brought = work.record.traceparent, work.turn.traceparent
     name = names.TURN.format(kind=work.turn.kind.value)
-    return tracer.continued(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)
+    return tracer.continue_trace(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)
 
 
 def tell_beginning(span: Span, work: Work) -> None:

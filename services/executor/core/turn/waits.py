@@ -6,14 +6,13 @@ from services.executor.core.authorize import approval_gate
 from services.executor.core.authorize.asking import persons_needed, why_process_asks
 from services.executor.core.authorize.consent import confirmation_wanted
 from services.executor.core.authorize.grounds import grounds
-from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.dossier import Progress, Rest
 from services.executor.core.dossier.doubts import brief, deadline, open_doubts
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.prime.prime import Opened
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.session.context import TurnContext
 from services.executor.core.turn.decisions import StillWaiting
-from services.executor.core.write.quiet_hours import Rest
 from services.executor.core.write.skills import question_timer
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry

@@ -1,7 +1,5 @@
 """EXECUTE: the conversation, plan by plan, to its answer, or to where a person or a time has to come."""
 
-from typing import NamedTuple
-
 from services.executor.core.assessed.world import is_assessed
 from services.executor.core.authorize.asking import approval_needed
 from services.executor.core.conversation.converse import (
@@ -11,10 +9,10 @@ from services.executor.core.conversation.converse import (
     begin_conversation,
     reads_key,
 )
-from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.dossier import Finished, Outdated, Progress, Resting, WaitsForDecision
 from services.executor.core.dossier.dry_run import as_answer, is_dry_run
 from services.executor.core.dossier.endings import Failed, ModelRests
-from services.executor.core.plan.carry import Outdated, Resting, WaitsForDecision, carry_plan
+from services.executor.core.plan.carry import carry_plan
 from services.executor.core.plan.outcomes import outcomes_of, parts_not_done
 from services.executor.core.process.routes import with_rows_left
 from services.executor.core.session.context import TurnContext
@@ -32,13 +30,6 @@ from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 _OUTDATED = "plan:{}:outdated"
 _OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS)
-
-
-class Finished(NamedTuple):
-    """The task is answered; the dossier has the answer. ``not_done`` says which parts of it were not done, and why."""
-
-    progress: Progress
-    not_done: str = ""
 
 
 async def walk(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecision | Resting:

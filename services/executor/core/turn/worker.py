@@ -1,6 +1,6 @@
 """The AI worker: PRIME, EXECUTE, REFLECT, once for each turn of a task."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -11,12 +11,11 @@ import structlog
 from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.authorize.consent import apply_approval, ended_approval, is_let_through, waits_for
-from services.executor.core.authorize.escalation import answer_with_escalation
-from services.executor.core.budget.budget import BudgetSpent, Settlement, ending, known_so_far, settlements_of_turn
-from services.executor.core.dossier.dossier import Progress
+from services.executor.core.authorize.verdicts import answer_with_escalation
+from services.executor.core.budget.budget import BudgetSpent, Settlement, settlements_of_turn
+from services.executor.core.dossier.dossier import Finished, Progress, Resting, WaitsForDecision
 from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
 from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
-from services.executor.core.plan.carry import Resting, WaitsForDecision
 from services.executor.core.prime.held_to import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -26,22 +25,21 @@ from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.review import Reviewed, review_answer, with_documents
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
-from services.executor.core.session.checkpoints import Checkpoints, latest
 from services.executor.core.session.context import Limits, Ports, TurnContext
-from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
-from services.executor.core.states.templates import TEMPLATES, Processes
+from services.executor.core.states.template import TEMPLATES, Processes
 from services.executor.core.turn import decisions, resolutions
 from services.executor.core.turn.acceptance import acceptance_time
 from services.executor.core.turn.assessed_hearing import hear_user
 from services.executor.core.turn.assessed_turn import with_next
+from services.executor.core.turn.ledger_answer import ending, known_so_far
 from services.executor.core.turn.notes import note_ending, note_session, note_turn
 from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.spans import tell_beginning, tell_end, turn_span
 from services.executor.core.turn.telling import notices
 from services.executor.core.turn.waits import asks, goes_on_waiting, rests, waits_for_operator, waits_for_reply
-from services.executor.core.turn.walk import Finished, walk
 from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
 from services.executor.core.write.skills import AgentAsks
@@ -51,11 +49,12 @@ from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain import span_names as names
 from shared.domain.answer import is_exact_match
-from shared.domain.marks import marked
+from shared.domain.marks import marked_values
 from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
+Execute: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
 
 
@@ -70,11 +69,14 @@ class Worker:
         ports: Ports,
         limits: Limits,
         prompts: Prompts,
+        execute: Execute,
         journal: MakesJournal = Journal,
         processes: Processes = TEMPLATES,
     ) -> None:
-        """``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
-        self._processes = processes
+        """``execute`` carries a task on from where it stands.
+
+        ``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
+        self._carry_on, self._processes = execute, processes
         self._ports = ports
         self._limits = limits
         self._prompts = prompts
@@ -93,7 +95,7 @@ class Worker:
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
         journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
-        journal.hide(marked(work.record.request.text))
+        journal.hide(marked_values(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         try:
@@ -126,7 +128,7 @@ class Worker:
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
-        journal.hide(marked(work.record.request.text))
+        journal.hide(marked_values(work.record.request.text))
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
 
@@ -177,7 +179,7 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
-            walked = await walk(ctx, known or await _begin_progress(ctx))
+            walked = await self._carry_on(ctx, known or await _begin_progress(ctx))
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
@@ -187,10 +189,10 @@ class Worker:
             case WaitsForDecision() if is_assessed(ctx.record):
                 raise Rejected(NOBODY_APPROVES)
             case WaitsForDecision(stopped, why):
-                tracer.here().event(names.APPROVAL_WAITS)
+                tracer.current_span().event(names.APPROVAL_WAITS)
                 return await asks(ctx, stopped, why)
             case Resting(stopped, rest):
-                tracer.here().event(names.RESTS)
+                tracer.current_span().event(names.RESTS)
                 return await rests(ctx, stopped, rest), decisions.recorded_approval(ctx.journal, ctx.turn)
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
@@ -206,7 +208,7 @@ class Worker:
         end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
         written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
         over = ended_approval(before, _decided_approval(opened), approval, written)
-        tell_end(self._ports.tracer.here(), ended)
+        tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
             await opened.store.finish(
                 end._replace(entries=entries, settled=over, notices=notices(before, approval, over))

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.figures.date_values import read_whole_days
-from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, nodes_of
-from services.executor.core.figures.sameness import names_a_record, same
+from services.executor.core.figures.calculate.conditions import same
+from services.executor.core.figures.dates import read_whole_days
+from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.records.field_match import is_listed_under, is_near, leaf_for, says_the_same
 from services.executor.core.records.subject import Subjects, find_subjects, identifiers_in, looks_like_a_name
 from services.executor.core.records.tool_words import words_of_tool

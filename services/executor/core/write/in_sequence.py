@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Escalated
+from services.executor.core.dossier.endings import Escalated, NotSent
 from services.executor.core.records.tool_words import identifies
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
 from services.executor.core.states.template import Template
 from services.executor.core.write.compensation import took_hold
-from services.executor.core.write.sending import NotSent
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.words import Resolution, ToolClass, WriteStatus
@@ -69,7 +68,7 @@ async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCal
     """The changes of all plans up to the call; none for what only takes one of them back."""
     found: list[_Change] = []
     for plan in progress.dossier.every_plan:
-        known = await entries(ctx, plan)
+        known = await entries(ctx.store, plan)
         for one in _changes(plan):
             if one == call:
                 return found

@@ -5,18 +5,19 @@ from datetime import timedelta
 from functools import partial
 
 from services.executor.core.authorize.asking import asks_now, needs_person
-from services.executor.core.authorize.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
+from services.executor.core.authorize.policy_check import verdict_on
+from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful
-from services.executor.core.dossier.endings import Escalated, Failed, Rejected, RunEnds
+from services.executor.core.dossier.endings import Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.dossier.past_calls import outcome_of
-from services.executor.core.records.refs import references
+from services.executor.core.records.made_id import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, has_begun, write_key
 from services.executor.core.write.compensation import TakenBack, still_standing, to_take_back, took_hold
 from services.executor.core.write.in_sequence import refuse_out_of_turn
 from services.executor.core.write.left_out import is_left_out, leave_out
-from services.executor.core.write.sending import NotSent, prepare, same_key, send, under_our_key
+from services.executor.core.write.sending import prepare, same_key, send, under_our_key
 from services.executor.core.write.settling import effect_since, settle
 from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
 from shared.contracts.ledger import LedgerEntry
@@ -47,7 +48,7 @@ async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
     try:
         await _renew(ctx, progress)
     except (Failed, Rejected) as error:
-        if not any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
+        if not any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
             raise
         why = error.reason.replace(", so nothing was written", "")
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
@@ -59,7 +60,7 @@ async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCa
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
     if plan is None or not needs:
         return
-    known = await entries(ctx, plan)
+    known = await entries(ctx.store, plan)
     done = {call_id for call_id, entry in known.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
     for need in needs:
         if done.isdisjoint(need.any_of):
@@ -115,7 +116,7 @@ def _is_fresh(ctx: TurnContext, plan_hash: str) -> bool:
 
 async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
     """Which earlier call failed that this one shares its part with, or whose answer it needs; empty if none did."""
-    known = await entries(ctx, plan)
+    known = await entries(ctx.store, plan)
     if call.call_id in known and known[call.call_id].status not in SENDABLE:
         return ""
     needed = frozenset(references(call.arguments))
@@ -167,7 +168,7 @@ async def _settle_call(
 
 async def _is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
     """Whether an earlier attempt began to take back what the plan did: then nothing of the plan itself is sent."""
-    return any(entry.compensates is not None for entry in (await entries(ctx, plan)).values())
+    return any(entry.compensates is not None for entry in (await entries(ctx.store, plan)).values())
 
 
 def _left_unsent(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
@@ -208,12 +209,12 @@ async def _take_back(
     """
     done: list[str] = []
     problem = ""
-    for call in to_take_back(plan, await entries(ctx, plan), failed):
+    for call in to_take_back(plan, await entries(ctx.store, plan), failed):
         problem = await _not_taken_back(ctx, progress, plan, call)
         if problem:
             break
         done.append(f"{call.call_id} {call.tool}")
-    left = still_standing(plan, await entries(ctx, plan), failed)
+    left = still_standing(plan, await entries(ctx.store, plan), failed)
     reason = f"{failure.reason}; {TakenBack(done, left)}{problem}"
     return Escalated(reason) if left or problem else Failed(reason)
 

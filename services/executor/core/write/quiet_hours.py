@@ -1,28 +1,14 @@
 """Quiet hours: notices of a process that heeds them wait, with no job and no lease, until the tenant's are over."""
 
 from datetime import datetime
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import SUBJECT
+from services.executor.core.dossier.dossier import Progress, Rest
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
 from services.executor.core.write.left_out import is_left_out
-from services.executor.ports.turns import Timer
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import SENDABLE, FsmState, ToolClass
-
-
-class Rest(NamedTuple):
-    """A wait until the tenant's quiet hours are over."""
-
-    until: datetime
-    why: str
-
-    @property
-    def timer(self) -> Timer:
-        return Timer(self.until, f"{SUBJECT}{self.until.isoformat()}")
 
 
 async def rest(ctx: TurnContext, progress: Progress) -> Rest | None:
@@ -50,7 +36,7 @@ async def _unsent(ctx: TurnContext, progress: Progress) -> tuple[PlannedCall, ..
     plan = progress.dossier.plan
     if plan is None:
         return ()
-    known = await entries(ctx, plan)
+    known = await entries(ctx.store, plan)
     left = (call for call in _notices(progress) if not is_left_out(ctx, plan, call))
     return tuple(call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE)
 

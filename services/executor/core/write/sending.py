@@ -5,16 +5,15 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.dossier.endings import Failed
-from services.executor.core.figures.calculate.paths import NoSuchPath
+from services.executor.core.dossier.endings import NotSent
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads import gate
 from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with
-from services.executor.core.write.read_back import call_tool, read_state_before, was_so_before
 from services.executor.core.write.sent_notices import may_go_out, text_place, with_sentence
-from services.executor.core.write.settling import settle, store_answer
+from services.executor.core.write.settling import call_tool, read_state_before, settle, store_answer, was_so_before
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -23,10 +22,6 @@ from shared.domain.words import FsmState, WriteStatus
 
 _HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
-
-
-class NotSent(Failed):
-    """The call cannot be made as it was planned; nothing went out."""
 
 
 class Sending(NamedTuple):
@@ -50,7 +45,7 @@ async def prepare(
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
         gate.check(state, tool)
-        arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx, plan)))
+        arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx.store, plan)))
     except (gate.DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     problems = problems_with(arguments, tool)
@@ -66,7 +61,7 @@ async def _as_told(
     """A notice's arguments with its frozen sentence, where a change that it tells of is only acknowledged."""
     if not call.if_acknowledged:
         return arguments
-    going = may_go_out(call, plan, await entries(ctx, plan), after_proof=ctx.tenant.notices_after_proof)
+    going = may_go_out(call, plan, await entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof)
     place = text_place(arguments, tool, going.sentence)
     if not going.allowed or (going.sentence and place is None):
         why = going.why_not or "its text has no room for the sentence that a change is not confirmed"

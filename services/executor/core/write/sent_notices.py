@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, Progress
-from services.executor.core.records.identifiers import says
-from services.executor.core.records.refs import literal_parts, references
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.values import Fact
+from services.executor.core.records.called_records import says
+from services.executor.core.records.made_id import literal_parts, references
 from services.executor.core.records.tool_words import properties_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
@@ -169,7 +170,7 @@ def tells(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact])
 async def hold_back(ctx: TurnContext, progress: Progress) -> None:
     """Leave out the notices of which a change is neither verified nor acknowledged; what has gone out already stays."""
     plan = progress.dossier.plan
-    known = await entries(ctx, plan) if plan else {}
+    known = await entries(ctx.store, plan) if plan else {}
     for call in plan.calls if plan else ():
         unsent = call.call_id not in known or known[call.call_id].status in SENDABLE
         if plan is None or call.tool_class is not ToolClass.NOTIFY or not unsent or is_left_out(ctx, plan, call):
@@ -223,7 +224,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     party, untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
-        known, notices = await entries(ctx, plan), _notices_to(plan, party, progress)
+        known, notices = await entries(ctx.store, plan), _notices_to(plan, party, progress)
         if any(call.call_id in known and known[call.call_id].status in _GONE_OUT for call in notices):
             untold, reasons = False, []
         else:

@@ -22,7 +22,7 @@ from shared.contracts.approval import Approval
 from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
-from shared.domain.redaction import redacted, without_marks
+from shared.domain.redaction import redact_text, without_marks
 from shared.domain.words import decider
 
 _TEXT = 600  # characters of a task's text or a call's arguments
@@ -117,14 +117,14 @@ def _call(call: PlannedCall) -> JsonValue:
 
 def _slack(told: ApprovalNews, link: str) -> JsonObject:
     """``text`` is what a notification shows; the blocks are the message."""
-    return {"text": redacted(headline(told)), "blocks": [*_blocks(told, link)]}
+    return {"text": redact_text(headline(told)), "blocks": [*_blocks(told, link)]}
 
 
 def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
     approval, record = told.question
     calls = "\n".join(_line(call) for call in approval.plan.calls[:_CALLS])
     why = "\n".join(f"• {_mild(_short(reason))}" for reason in approval.reasons[:_CALLS])
-    yield _section(f"*{_mild(redacted(headline(told)))}*")
+    yield _section(f"*{_mild(redact_text(headline(told)))}*")
     yield _section(f"{_mild(_short(record.request.text))}")
     yield _section(f"*Calls*\n{calls}"[:2900])
     if why:
@@ -150,7 +150,7 @@ def _mild(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    hidden = redacted(text)
+    hidden = redact_text(text)
     return hidden if len(hidden) <= _TEXT else f"{hidden[:_TEXT]}..."
 
 

@@ -13,13 +13,13 @@ from shared.contracts.grounds import ArgumentSource
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads
-from shared.domain.marks import MarkKind, marked
+from shared.domain.marks import MarkKind, marked_values
 from shared.domain.redaction import without_marks
 
 
 def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     """One object for each write, the first sent first. What the privacy guard marks is masked; digests are exact."""
-    hidden = marked(task.record.request.text)
+    hidden = marked_values(task.record.request.text)
     rows = [_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_of)]
     return [_mask_row(row, hidden) for row in rows]
 
@@ -27,7 +27,7 @@ def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
 def rows_of_record(record: TaskRecord) -> list[JsonObject]:
     """The same of a task of which only its record is left: less is known, and nothing is made up."""
     writes = record.metadata.get("writes")
-    hidden = marked(record.request.text)
+    hidden = marked_values(record.request.text)
     rows = (
         [_short_row(record, write) for write in writes if isinstance(write, dict)] if isinstance(writes, list) else []
     )

@@ -25,13 +25,13 @@ class AssessmentPages:
         self._room = room
 
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
-        cards = await self._room.desks.assessments.cards(visitor.caller)
+        cards = await self._room.services.assessments.cards(visitor.caller)
         rows, tabs = [card_row(card) for card in cards], tabs_of(LEARNING, visitor)
         return await self._room.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._one(request.path_params["assessment_id"], visitor)
-        cards = await self._room.desks.assessments.cards(visitor.caller)
+        cards = await self._room.services.assessments.cards(visitor.caller)
         alike = [card_row(card) for card in cards if card.scenario == kept.card.scenario]
         return await self._room.page(
             request,
@@ -77,11 +77,11 @@ class AssessmentPages:
         return await self._room.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
-        await self._room.desks.assessments.drop(request.path_params["assessment_id"], visitor.caller)
+        await self._room.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
         return go_to(_PLACE)
 
     async def _one(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
-        return await self._room.desks.assessments.show(assessment_id, visitor.caller)
+        return await self._room.services.assessments.show(assessment_id, visitor.caller)
 
 
 def _number(text: str) -> int:

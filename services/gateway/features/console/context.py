@@ -13,23 +13,16 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.model import Question
 from services.gateway.features.approvals.service import ApprovalService
-from services.gateway.features.assessments.service import AssessmentService
-from services.gateway.features.audit.service import AuditService
 from services.gateway.features.console.pages import Pages, go_to
 from services.gateway.features.console.sessions import Gate, Visitor, read_form
 from services.gateway.features.console.views.approvals import needs
 from services.gateway.features.console.views.health import ENDS
-from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.throttle import Network, source_of
 from services.gateway.features.learning.model import LearningStatistics
-from services.gateway.features.memory.service import MemoryService
+from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskListService, TaskQuery, owner_shown
-from services.gateway.features.tasks.model import Stories
-from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.tenants.model import Spending, TenantState
-from services.gateway.features.tenants.service import TenantService
-from services.gateway.features.webhooks.service import WebhookService
+from services.gateway.features.tenants.model import TenantState
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
@@ -117,26 +110,10 @@ _TAKEN_UP = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
-class ConsoleServices:
-    tasks: TaskService
-    lists: TaskListService
-    approvals: ApprovalService
-    tenants: TenantService
-    statistics: LearningStatistics
-    spending: Spending
-    stories: Stories
-    webhooks: WebhookService
-    clerk: DeadLetterService
-    memory: MemoryService
-    audit: AuditService
-    assessments: AssessmentService
-
-
-@dataclass(frozen=True)
 class ConsoleContext:
     """``secure``: whether cookies are for https alone. ``trusted``: whose ``X-Forwarded-For`` is believed."""
 
-    desks: ConsoleServices
+    services: FeatureServices
     gate: Gate
     pages: Pages
     glance: Glance
@@ -170,7 +147,7 @@ class ConsoleContext:
     async def totals(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """How many of the tasks that the caller may see ended how since then."""
         ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in ENDS}
-        return {state: (await self.desks.lists.tasks(query, caller)).total for state, query in ends.items()}
+        return {state: (await self.services.lists.tasks(query, caller)).total for state, query in ends.items()}
 
     async def stands_still(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks wait for longer than a worker needs to take them up, and nothing is worked on."""
@@ -178,7 +155,7 @@ class ConsoleContext:
             return False
         every = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
         fresh = every._replace(since=self.glance.clock() - _TAKEN_UP)
-        totals = [(await self.desks.lists.tasks(query, caller)).total for query in (every, fresh)]
+        totals = [(await self.services.lists.tasks(query, caller)).total for query in (every, fresh)]
         return totals[0] > totals[1]
 
     def source(self, request: Request) -> str:

@@ -35,7 +35,7 @@ class InboxPages:
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
-            _, heeded = await self._room.desks.approvals.answer(approval_id, answer, visitor.caller)
+            _, heeded = await self._room.services.approvals.answer(approval_id, answer, visitor.caller)
         except DecisionNotCounted as fault:
             return await self._one(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
         except (InvalidField, NotAnApprover) as fault:
@@ -49,7 +49,7 @@ class InboxPages:
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
         approval_id, now = request.path_params["approval_id"], self._room.glance.clock()
-        question = await self._room.desks.approvals.show(approval_id, visitor.caller)
+        question = await self._room.services.approvals.show(approval_id, visitor.caller)
         page = approval_page(question, visitor.caller.principal, now)
         values = {"one": page, "record": question.record, "problem": problem, "comment": comment}
         said = request.query_params.get("said", "")

@@ -44,7 +44,7 @@ class WebhookPage:
         self._room = room
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        failing = await self._room.desks.webhooks.failing(visitor.caller)
+        failing = await self._room.services.webhooks.failing(visitor.caller)
         tabs = tabs_of((*OPERATIONS, WEBHOOKS), visitor)
         return await self._room.page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
@@ -59,8 +59,8 @@ class LearningPages:
 
     async def progress(self, request: Request, visitor: Visitor) -> Response:
         """Numbers alone, so every caller of the tenant may see them."""
-        desks, tenant = self._room.desks, visitor.caller.tenant
-        learning, history = await desks.statistics.learning(tenant), await desks.statistics.history(tenant)
+        services, tenant = self._room.services, visitor.caller.tenant
+        learning, history = await services.statistics.learning(tenant), await services.statistics.history(tenant)
         cards = process_cards(learning.arms, history.arms)
         found = quality(history.quality)
         return await self._room.page(
@@ -79,24 +79,24 @@ class LearningPages:
         )
 
     async def cases(self, request: Request, visitor: Visitor) -> Response:
-        found = cases(await self._room.desks.memory.cases(visitor.caller), _read_asked(request))
+        found = cases(await self._room.services.memory.cases(visitor.caller), _read_asked(request))
         return await self._room.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def facts(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._room.desks.memory.read_memory(visitor.caller)
+        remembered = await self._room.services.memory.read_memory(visitor.caller)
         found, took = facts(remembered.facts, _read_asked(request)), finding_words(remembered.finding)
         tabs = tabs_of(LEARNING, visitor)
         return await self._room.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
 
     async def entities(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._room.desks.memory.read_memory(visitor.caller)
+        remembered = await self._room.services.memory.read_memory(visitor.caller)
         found = entities(remembered.things, _read_asked(request))
         return await self._room.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def _accuracy(self, visitor: Visitor) -> object:
         if not visitor.has(Role.OPERATOR):
             return ()
-        return accuracy_rows((await self._room.desks.memory.read_memory(visitor.caller)).accuracy)
+        return accuracy_rows((await self._room.services.memory.read_memory(visitor.caller)).accuracy)
 
 
 def _read_asked(request: Request) -> MemoryQuery:
@@ -121,10 +121,13 @@ class OperationsPages:
 
     async def load(self, request: Request, visitor: Visitor) -> Response:
         check_operator(visitor.caller)
-        now, desks, caller = self._room.glance.clock(), self._room.desks, visitor.caller
-        state, history = await desks.tenants.show(caller.tenant, caller), await desks.statistics.history(caller.tenant)
-        ended = await desks.lists.tasks(TaskQuery(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
-        spent = begun_days(await desks.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS)))
+        now, services, caller = self._room.glance.clock(), self._room.services, visitor.caller
+        state, history = (
+            await services.tenants.show(caller.tenant, caller),
+            await services.statistics.history(caller.tenant),
+        )
+        ended = await services.lists.tasks(TaskQuery(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
+        spent = begun_days(await services.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS)))
         totals = await self._room.totals(caller, now - _DAY)
         first = (now.date() - _DAY * _DAYS).isoformat()
         days = [day for day in day_counts(history.days) if day.date >= first]
@@ -156,7 +159,9 @@ class OperationsPages:
         """Put back to work; a turn that wrote only where the operator says that it may write again."""
         letter_id = request.path_params["letter_id"]
         try:
-            done = await self._room.desks.clerk.requeue(visitor.caller, letter_id, again=fields.get("again") == "yes")
+            done = await self._room.services.dead_letters.requeue(
+                visitor.caller, letter_id, again=fields.get("again") == "yes"
+            )
         except WouldRepeatWrites:
             return await self._letters(request, visitor, _MADE_WRITES, 409)
         except (NoSuchLetter, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
@@ -165,17 +170,17 @@ class OperationsPages:
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
-            await self._room.desks.clerk.drop(visitor.caller, request.path_params["letter_id"])
+            await self._room.services.dead_letters.drop(visitor.caller, request.path_params["letter_id"])
         except NoSuchLetter as fault:
             return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"{_PLACE}?done=dropped")
 
     async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        found = await self._room.desks.clerk.list_newest(visitor.caller, _LETTERS)
+        found = await self._room.services.dead_letters.list_newest(visitor.caller, _LETTERS)
         values = {"tabs": self._tabs(visitor), "letters": letter_rows(found), "problem": problem}
         done = request.query_params.get("done", "")
         return await self._room.page(request, "letters.html", visitor, status, **values, done=done)
 
     def _tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
-        hooks = (WEBHOOKS,) if self._room.desks.webhooks.offered else ()
+        hooks = (WEBHOOKS,) if self._room.services.webhooks.offered else ()
         return tabs_of((*OPERATIONS, *hooks), visitor)

@@ -82,7 +82,7 @@ class OverviewPage:
     async def _tiles(self, visitor: Visitor, seen: _Seen) -> list[Tile]:
         now, caller = self._room.glance.clock(), visitor.caller
         totals = await self._room.totals(caller, now - _DAY)
-        running = (await self._room.desks.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
+        running = (await self._room.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
         still = await self._room.stands_still(caller, seen.state) if seen.state else False
         tiles = [
             working_tile(totals, running, seen.state, still=still),
@@ -92,17 +92,17 @@ class OverviewPage:
         return [*tiles, cost_tile(seen.spent, day_counts(seen.history.days), now.date())] if seen.state else tiles
 
     async def _read_all(self, visitor: Visitor) -> _Seen:
-        desks, caller, now = self._room.desks, visitor.caller, self._room.glance.clock()
+        services, caller, now = self._room.services, visitor.caller, self._room.glance.clock()
         waiting = await self._room.glance.waiting(caller)
-        seen = _Seen(await desks.statistics.history(caller.tenant), waiting, needs(waiting, caller.principal, now))
+        seen = _Seen(await services.statistics.history(caller.tenant), waiting, needs(waiting, caller.principal, now))
         if not visitor.has(Role.OPERATOR):
             return seen
-        failing = await desks.webhooks.failing(caller) if desks.webhooks.offered else ()
+        failing = await services.webhooks.failing(caller) if services.webhooks.offered else ()
         return seen._replace(
-            state=await desks.tenants.show(caller.tenant, caller),
-            spent=begun_days(await desks.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
+            state=await services.tenants.show(caller.tenant, caller),
+            spent=begun_days(await services.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
             doubted=await self._doubted_tasks(visitor),
-            letters=len(await desks.clerk.list_newest(caller, _MOST)),
+            letters=len(await services.dead_letters.list_newest(caller, _MOST)),
             hooks=sum(one.disabled for one in failing),
         )
 
@@ -112,4 +112,4 @@ class OverviewPage:
         return [one for one in waiting if doubts_of(one)]
 
     async def _tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
-        return (await self._room.desks.lists.tasks(query, visitor.caller)).records
+        return (await self._room.services.lists.tasks(query, visitor.caller)).records

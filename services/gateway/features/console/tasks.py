@@ -56,7 +56,7 @@ class LiveStreams:
         return KeptAlive(self._inbox(request, visitor), "text/event-stream", SSE_BEAT)
 
     async def task(self, request: Request, visitor: Visitor) -> Response:
-        record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
+        record = await self._room.services.tasks.read(request.path_params["task_id"], visitor.caller)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         after = after if _STREAM_ID.fullmatch(after) else "0"
         return KeptAlive(self._task(record, after), "text/event-stream", SSE_BEAT)
@@ -91,7 +91,7 @@ class LiveStreams:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
 
     async def _changes(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._room.desks.tasks.watch(record, after)) as events:
+        async with aclosing(self._room.services.tasks.watch(record, after)) as events:
             async for stream_id, event in events:
                 yield _frame("changed", {"kind": event.kind}, stream_id)
                 if ends_task(event):
@@ -117,7 +117,7 @@ class TaskPages:
         wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
         if wanted:
             try:
-                record = await self._room.desks.tasks.read(wanted, visitor.caller)
+                record = await self._room.services.tasks.read(wanted, visitor.caller)
             except NoVisibleTask:
                 return await self._list(request, visitor, wanted)
             return go_to(f"/console/tasks/{quote(record.task_id, safe='')}")
@@ -128,7 +128,7 @@ class TaskPages:
 
     async def file(self, request: Request, visitor: Visitor) -> Response:
         """A file of the task's messages, to be saved."""
-        tasks = self._room.desks.tasks
+        tasks = self._room.services.tasks
         record = await tasks.read(request.path_params["task_id"], visitor.caller)
         return download(await tasks.files.one(record, request.path_params["file_id"]))
 
@@ -136,7 +136,7 @@ class TaskPages:
         """Asked for, and waited for a little: what was sent is settled before the task ends."""
         task_id = request.path_params["task_id"]
         try:
-            await self._room.desks.tasks.cancel(task_id, visitor.caller)
+            await self._room.services.tasks.cancel(task_id, visitor.caller)
         except NotCancelable:
             return await self._one(request, visitor, "It had ended before your cancel came.", 409)
         finally:
@@ -148,7 +148,7 @@ class TaskPages:
         task_id = request.path_params["task_id"]
         try:
             word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
-            await self._room.desks.tasks.resolve(task_id, word, visitor.caller)
+            await self._room.services.tasks.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
             return await self._one(request, visitor, f"Nothing was changed. {fault}", 409)
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
@@ -156,7 +156,7 @@ class TaskPages:
     async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
-        found = await self._room.desks.lists.tasks(query, visitor.caller)
+        found = await self._room.services.lists.tasks(query, visitor.caller)
         values = {"rows": [task_row(one) for one in found.records], "total": found.total, "more": found.next_token}
         status = 404 if missed else 200
         return await self._room.page(
@@ -164,7 +164,7 @@ class TaskPages:
         )
 
     async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
+        record = await self._room.services.tasks.read(request.path_params["task_id"], visitor.caller)
         told, kept = await self._story_of(record)
         asked = kept.approvals if kept else ()
         grounds = asked[-1].grounds if asked else None
@@ -193,9 +193,9 @@ class TaskPages:
 
     async def _story_of(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
         """The task's events and details; from the archive once they have left the store, where it answers."""
-        told = await self._room.desks.stories.events_of(record)
+        told = await self._room.services.stories.events_of(record)
         try:
-            kept = await self._room.desks.audit.read_kept(record, whole=not told)
+            kept = await self._room.services.audit.read_kept(record, whole=not told)
         except ArchiveUnavailable as fault:
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
             return told, None
@@ -204,6 +204,6 @@ class TaskPages:
         return told, kept
 
     async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[DeliveryLine]:
-        webhooks = self._room.desks.webhooks
+        webhooks = self._room.services.webhooks
         registered = await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()
         return [delivery(one) for one in registered]

@@ -14,9 +14,9 @@ from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json, dumps
 from shared.domain.trend import Moment, moments, read_points
 from shared.infra import keys
-from shared.infra.errands import Errands
 from shared.infra.learned_files import learned_files
 from shared.infra.lua import answering
+from shared.infra.rpc import RpcQueue
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 2.0
@@ -98,8 +98,8 @@ class RedisLearningFiles(LearningFiles):
     @override
     async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
         doer = "executor" if file is LearningFile.SYNTHESIZED else "learner"
-        errand: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
-        answer = await Errands(self._redis, doer).ask(dumps(errand), self._seconds)
+        request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
+        answer = await RpcQueue(self._redis, doer).ask(dumps(request), self._seconds)
         try:
             return None if answer is None else FileReport.model_validate_json(answer)
         except ValidationError as error:

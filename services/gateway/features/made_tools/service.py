@@ -39,7 +39,7 @@ class MadeToolService:
         """
         for tool in await self.show(name, caller):
             if tool.removed_at is None:
-                await self._workshop.remove(caller.tenant, tool.removed(self._clock(), caller.principal.id))
+                await self._workshop.remove(caller.tenant, tool.copy_as_removed(self._clock(), caller.principal.id))
         return await self.show(name, caller)
 
 

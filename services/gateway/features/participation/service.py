@@ -18,7 +18,7 @@ from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.submit import Participating
 from shared.contracts.assessment.base import Told
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, TurnStart
-from shared.contracts.assessment.participation import AssessedTurn, Participation
+from shared.contracts.participation import AssessedTurn, Participation
 from shared.contracts.task import TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Refused, check_url, tools_reach
@@ -181,7 +181,7 @@ class ParticipationService(Participating):
         self._check_world(start.ues_url)
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or own_session(caller, name)
-        before = await (kept.of(caller.tenant, session) if message.session_id else kept.latest(*_names_of(caller)))
+        before = await (kept.find(caller.tenant, session) if message.session_id else kept.latest(*_names_of(caller)))
         beginning = Beginning(name, session, caller.principal.id, start.ues_url, start.api_key, now)
         try:
             begun = await kept.begin(caller.tenant, beginning)
@@ -273,7 +273,7 @@ async def _running(message: ClientMessage, caller: Caller, kept: Participations)
     """That of the context; of a message without one, the last that the caller began."""
     if message.session_id is None:
         return await kept.latest(*_names_of(caller))
-    found = await kept.of(caller.tenant, message.session_id)
+    found = await kept.find(caller.tenant, message.session_id)
     return found if found and found.caller == caller.principal.id else None
 
 

@@ -27,8 +27,8 @@ class PassingTasks(Tasks):
         return await self._tasks.accept(record, turn, dedupe)
 
     @override
-    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
-        return await self._tasks.accepted_before(record, turn, dedupe)
+    async def find_accepted(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
+        return await self._tasks.find_accepted(record, turn, dedupe)
 
     @override
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
@@ -75,7 +75,7 @@ class SheddingTasks(PassingTasks):
                 accepted = await self._tasks.accept(record, turn, dedupe)
                 place.is_filled = accepted.fresh
                 return accepted
-        if before := await self._tasks.accepted_before(record, turn, dedupe):
+        if before := await self._tasks.find_accepted(record, turn, dedupe):
             return before
         raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS)
 

@@ -10,7 +10,7 @@ from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, req
 from services.gateway.features.files.model import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.config import webhook_in_send
 from services.gateway.features.webhooks.model import TaskHook
-from shared.contracts.assessment.participation import AssessedTurn
+from shared.contracts.participation import AssessedTurn
 from shared.contracts.task import SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect

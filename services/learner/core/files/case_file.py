@@ -10,7 +10,7 @@ from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome
 from shared.domain.exact_json import digest
 from shared.domain.keywords import keywords
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy
 
 _SUMMARY, _NOTE, _NOTES, _KEYWORDS, _ID = 200, 200, 10, 15, 16
@@ -66,14 +66,14 @@ def _read(entry: JsonValue) -> CaseEntry:
     if not isinstance(entry, dict):
         raise BadEntry("it is no object")
     case = _Case.model_validate(entry)
-    summary = redacted(case.summary)[:_SUMMARY]
+    summary = redact_text(case.summary)[:_SUMMARY]
     told = case.model_dump(exclude={"case_id", "keywords", "summary"})
     return CaseEntry.model_validate(
         {
             **told,
             "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID]}",
             "summary": summary,
-            "keywords": tuple(redacted(word) for word in case.keywords[:_KEYWORDS]) or keywords(summary),
+            "keywords": tuple(redact_text(word) for word in case.keywords[:_KEYWORDS]) or keywords(summary),
             "worked": _short(case.worked),
             "failed": _short(case.failed),
         }
@@ -81,4 +81,4 @@ def _read(entry: JsonValue) -> CaseEntry:
 
 
 def _short(notes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(redacted(note)[:_NOTE] for note in notes[:_NOTES])
+    return tuple(redact_text(note)[:_NOTE] for note in notes[:_NOTES])

@@ -7,7 +7,7 @@ from services.learner.core.files.reading import BadEntry, entries_of_list, numbe
 from services.learner.ports.files import EntityRecord
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.domain.keywords import keywords
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redact_text
 
 _TEXT = 500
 _FIELD = 300
@@ -56,14 +56,14 @@ def _fact(entry: JsonValue) -> KnownFact:
     told = fact.model_dump()
     told["keywords"] = told.get("keywords") or keywords(fact.text)
     read = KnownFact.model_validate(told)
-    if redacted(read.text) != read.text:
+    if redact_text(read.text) != read.text:
         raise BadEntry("text: it holds something that may not be kept")
     return read
 
 
 def _entity(entry: JsonValue) -> EntityRecord:
     read = _Entity.model_validate(entry)
-    if redacted(read.value) != read.value:
+    if redact_text(read.value) != read.value:
         raise BadEntry("value: it may not be kept")
     known = KnownEntity.model_validate(read.model_dump(exclude={"key", "links"}))
     return EntityRecord(read.key or f"{read.kind}:{read.value.casefold()}", known, read.links)

@@ -10,7 +10,7 @@ from services.learner.ports.memory import FactChange, FactTodo, KnownFacts, RawF
 from shared.contracts.knowledge import KnownFact
 from shared.domain.keywords import keywords, stem
 from shared.domain.known import FACTS_KEPT
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redact_text
 
 FACTS_OF_A_TASK = 4
 _TEXT = 240
@@ -23,7 +23,7 @@ _COMPARED = 4096  # texts whose meaning is remembered: each fact is held against
 
 def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
     """At most four, each with what it is about; nothing that the privacy guard marks is one."""
-    usable = [raw for raw in found if raw.text.strip() and redacted(raw.text) == raw.text]
+    usable = [raw for raw in found if raw.text.strip() and redact_text(raw.text) == raw.text]
     return tuple(_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
 
 

@@ -9,7 +9,7 @@ from services.learner.ports.memory import FactTodo
 from shared.contracts.knowledge import TaskSource
 from shared.contracts.outcome import Said, TaskOutcome
 from shared.contracts.threshold import ThresholdKind
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redact_text
 
 FACTS_FROM = 0.5  # the least quality of a task that teaches facts
 _ENTITIES_NAMED = 12
@@ -75,5 +75,5 @@ def _entity_names(found: tuple[FoundEntity, ...]) -> tuple[str, ...]:
 
 
 def _redact(said: Said) -> Said:
-    values = {redacted(name): redacted(value) for name, value in said.values.items()}
-    return Said(task=redacted(said.task), answer=redacted(said.answer), values=values)
+    values = {redact_text(name): redact_text(value) for name, value in said.values.items()}
+    return Said(task=redact_text(said.task), answer=redact_text(said.answer), values=values)

@@ -9,7 +9,7 @@ import structlog
 from services.learner.core.lesson import Unreadable, read
 from services.learner.core.memory.entity_memory import change_of, predictions
 from services.learner.core.memory.memo import Memo, memo_of
-from services.learner.ports.memory import Lore, Spoiled
+from services.learner.ports.memory import KnowledgeRepository, Spoiled
 from services.learner.ports.outcomes import Delivery, Outcomes
 from shared.ports.store import StoreUnavailable
 
@@ -44,14 +44,14 @@ class Rememberer:
     def __init__(
         self,
         outcomes: Outcomes,
-        lore: Lore,
+        knowledge: KnowledgeRepository,
         held: Callable[[], Collection[int]],
         news: Callable[[], Collection[int]],
         *,
         wants_facts: bool,
     ) -> None:
         self._outcomes = outcomes
-        self._lore = lore
+        self._knowledge = knowledge
         self._held = held
         self._news = news
         self._wants_facts = wants_facts
@@ -124,7 +124,7 @@ class Rememberer:
         self.counts.remembered += new
         self.counts.known += len(memos) - new
         if wanted := [memo.event_id for memo in memos if memo.todo is not None]:
-            await self._lore.queue(tenant, wanted)
+            await self._knowledge.queue(tenant, wanted)
 
     async def _keep(self, tenant: str, memos: Sequence[Memo]) -> int:
         """How many of them were new."""
@@ -132,8 +132,8 @@ class Rememberer:
         fields = sorted({one.field for memo in memos for one in memo.entities})
         tried = sorted({prediction for memo in memos for prediction in predictions(memo)})
         for _ in range(_TIMES):
-            known = await self._lore.read_known(tenant, events, fields, tried)
+            known = await self._knowledge.read_known(tenant, events, fields, tried)
             new = [memo for memo in memos if memo.event_id not in known.remembered]
-            if not new or await self._lore.keep(change_of(known, new), known.version):
+            if not new or await self._knowledge.keep(change_of(known, new), known.version):
                 return len(new)
         raise Crowded(f"{len(events)} events could not be remembered in {_TIMES} attempts")

@@ -10,7 +10,7 @@ from services.learner.core.report.report import BadReport, read_report
 from services.learner.core.report.shapes import Entry
 from services.learner.core.training.rows import BadRow, Rows, read_rows_of
 from shared.domain.keywords import keywords
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redact_text
 
 _PARTS = ("top_failures", "brainos_training_signals")
 _MOST = 20
@@ -69,7 +69,7 @@ def _fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | Non
     """None for an entry that says no cause, or in which the privacy guard marks something."""
     subject, cause = _plain(_scenario(entry) or entry.name), _plain(entry.cause)
     text = f"Tasks of the kind {subject!r} failed in a benchmark: {cause}"
-    if not subject or not cause or redacted(text) != text:
+    if not subject or not cause or redact_text(text) != text:
         return None
     return {
         "text": text[:_TEXT],

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from services.learner.core.files.importer import Importer
 from services.learner.core.report.lessons import report_facts
-from shared.contracts.learning_files import FileErrand, LearningFile
+from shared.contracts.learning_files import FileRequest, LearningFile
 
 
 def report_teacher(
@@ -16,6 +16,6 @@ def report_teacher(
     async def teach(name: str, content: bytes) -> None:
         facts = report_facts(name, content, clock())
         if facts:
-            await importer.carry_out(FileErrand(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts]))
+            await importer.carry_out(FileRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts]))
 
     return teach

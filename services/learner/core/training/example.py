@@ -4,10 +4,10 @@ from datetime import datetime
 
 from services.learner.core.training.rows import TrainingRow, TrainingType
 from shared.contracts.case import CaseEntry
-from shared.domain.cases import CaseOutcome, judged
+from shared.domain.cases import CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
 from shared.domain.keywords import keywords
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy, TaskState
 
 _SUMMARY = 200  # characters
@@ -23,7 +23,7 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
     ``scale`` is the best score that the row could have; ``source`` the name of where it was found.
     """
     told, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
-    summary = redacted(row.request)
+    summary = redact_text(row.request)
     failed = told.training_type is TrainingType.NEGATIVE_CORRECTED
     return CaseEntry(
         case_id=f"training-{digest([told.task_id, row.request, told.training_type.value])[:_ID]}",
@@ -31,7 +31,7 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
         task_id=told.task_id,
         summary=summary[:_SUMMARY],
         keywords=keywords(summary),
-        outcome=CaseOutcome.FAILURE if failed else judged(TaskState.COMPLETED, quality),
+        outcome=CaseOutcome.FAILURE if failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
         worked=() if failed else tuple(dict.fromkeys(map(_note, row.tools)))[:_NOTES],
         failed=(_note(told.failure_cause),) if told.failure_cause.strip() else (),
@@ -43,4 +43,4 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
 
 
 def _note(text: str) -> str:
-    return redacted(text)[:_NOTE]
+    return redact_text(text)[:_NOTE]

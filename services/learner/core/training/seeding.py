@@ -7,7 +7,14 @@ from typing import NamedTuple
 from services.learner.core.training.example import case_of
 from services.learner.core.training.merge import merge_cases
 from services.learner.core.training.rows import BadRow, Rows, read_rows
-from services.learner.ports.outcomes import CaseShelf, Loaded, ObjectChanged, Shelved, TrainingBucket, TrainingObject
+from services.learner.ports.outcomes import (
+    CaseRepository,
+    Loaded,
+    ObjectChanged,
+    Shelved,
+    TrainingBucket,
+    TrainingObject,
+)
 from shared.contracts.case import CaseEntry
 
 LARGEST = 64 * 1024 * 1024  # bytes of one object
@@ -36,7 +43,7 @@ class Seeder:
     def __init__(
         self,
         bucket: TrainingBucket,
-        shelf: CaseShelf,
+        repository: CaseRepository,
         tenant: str,
         clock: Callable[[], datetime],
         read: Callable[[str, bytes], Rows] = read_rows,
@@ -45,7 +52,7 @@ class Seeder:
         self._read = read
         self._teach = teach
         self._bucket = bucket
-        self._shelf = shelf
+        self._repository = repository
         self._tenant = tenant
         self._clock = clock
 
@@ -54,16 +61,16 @@ class Seeder:
 
         Raises ``BucketUnavailable`` and ``StoreUnavailable``; what was loaded by then stays, and is not loaded again.
         """
-        if not await self._shelf.begin(self._tenant):
+        if not await self._repository.begin(self._tenant):
             return False
         try:
-            loaded = await self._shelf.versions_loaded(self._tenant)
+            loaded = await self._repository.versions_loaded(self._tenant)
             for found in await self._bucket.objects():
                 if loaded.get(found.name) != found.version and (seeded := await self._seed(found)):
                     tell(seeded)
-                    await self._shelf.begin(self._tenant)
+                    await self._repository.begin(self._tenant)
         finally:
-            await self._shelf.end(self._tenant)
+            await self._repository.end(self._tenant)
         return True
 
     async def _seed(self, found: TrainingObject) -> Seeded | None:
@@ -86,7 +93,7 @@ class Seeder:
 
         first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
         loaded = Loaded(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
-        log = await self._shelf.keep(self._tenant, merge, loaded)
+        log = await self._repository.keep(self._tenant, merge, loaded)
         return Seeded(found, len(cases), bad, None if log is None else _standing(log, cases))
 
 

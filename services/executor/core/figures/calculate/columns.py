@@ -1,17 +1,16 @@
 """The operands of an operation as columns of cells, read as numbers, dates or truths of one currency and unit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Operand
-from services.executor.core.figures.calculate.cells import Cell, find_currency_name, plain_name, unwrap_money
-from services.executor.core.figures.calculate.conditions import is_empty
-from services.executor.core.figures.date_values import DateOrder, read_date, read_moment, read_possible_dates
-from services.executor.core.figures.money import is_currency, one_currency
+from services.executor.core.dossier.values import Operand
+from services.executor.core.figures.calculate.cell import Cell, find_currency_name, is_empty, plain_name, unwrap_money
+from services.executor.core.figures.dates import DateOrder, read_date, read_moment, read_possible_dates
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
+from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import Json, dumps
 
 OF_RATES = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
 _NO_MONEY = frozenset(
@@ -176,3 +175,38 @@ def _describe_cell(cell: Cell) -> str:
     if isinstance(cell.value, dict):
         return f"a record with the fields {', '.join(list(cell.value)[:8])}"
     return dumps(cell.value)[:60]
+
+
+_FLAGS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
+
+
+_PAYMENT_TIMES = frozenset({"paid at", "paid on", "paid date", "date paid", "payment date", "settled at", "settled on"})
+
+
+_STATES = frozenset({"status", "state", "payment status", "payment state", "invoice status"})
+
+
+_PAID_WORDS = frozenset(
+    {"paid", "settled", "paid in full", "fully paid", "closed", "cancelled", "canceled", "void", "voided"}
+    | {"written off", "written_off", "credited", "refunded"}
+)
+
+
+_OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"})
+
+
+def is_paid(record: Mapping[str, Json]) -> bool:
+    """Whether a record says that nothing is owed: by a flag, a date of payment, a status, or a balance of 0."""
+    return any(_says_paid(plain_name(name), value) for name, value in record.items())
+
+
+def _says_paid(name: str, value: Json) -> bool:
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    if name in _FLAGS:
+        return value is True or word in ("true", "yes", "paid")
+    if name in _PAYMENT_TIMES:
+        return not is_empty(value)
+    if name in _STATES:
+        return word in _PAID_WORDS
+    amount = read_amount(value) if name in _OWED else None
+    return amount is not None and amount.number == 0

@@ -2,12 +2,47 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from services.executor.core.figures.date_values import DateOrder, has_time, read_date, read_moment
+from services.executor.core.figures.calculate.cell import is_empty
+from services.executor.core.figures.dates import DateOrder, has_time, name_the_same_day, read_date, read_moment
 from services.executor.core.figures.numbers import figure, read_amount
 from shared.domain.exact_json import Json, dumps
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
+
+
+def same(shown: Json, claimed: Json) -> bool:
+    """Equal, or the same figure in the same unit, the same moment or day, or the same text but for case and space."""
+    if shown == claimed:
+        return True
+    moment = _moment(shown)
+    if (moment is not None and moment == _moment(claimed)) or name_the_same_day(shown, claimed):
+        return True
+    number, other = figure(shown), figure(claimed)
+    if number is not None and other is not None:
+        return number == other and len({unit for unit in (_unit(shown), _unit(claimed)) if unit}) < 2
+    return (
+        isinstance(shown, str) and isinstance(claimed, str) and shown.strip().casefold() == claimed.strip().casefold()
+    )
+
+
+def _moment(value: Json) -> datetime | None:
+    """A date with an hour, whichever way it and its zone are written; without a zone it is that of no other one."""
+    if not isinstance(value, str) or not _MOMENT.match(value):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def _unit(value: Json) -> tuple[str, ...]:
+    return tuple(_UNIT.findall(value)) if isinstance(value, str) else ()
+
 
 Holds: TypeAlias = Callable[[Json], bool]
 
@@ -44,14 +79,6 @@ def parse_condition(text: str) -> tuple[str, str, str | None]:
     if said[:1] in ("'", '"') and said[-1:] == said[:1] and len(said) > 1:
         return field, sign.replace("==", "="), said[1:-1].replace("''", "'")
     return field, sign.replace("==", "="), None if said == "null" else said
-
-
-def written(field: str, sign: str, value: Json) -> str:
-    """A condition as paths have it."""
-    if value is None:
-        return f"{field}{sign}null"
-    text = value if isinstance(value, str) else dumps(value)
-    return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"
 
 
 def identity(value: Json) -> Decimal | str | None:
@@ -94,10 +121,6 @@ def _are_exactly_same(value: Json, other: Json, order: DateOrder) -> bool:
         return False
     compared = compare(value, other, order)
     return compared == 0 if compared is not None else identity(value) == identity(other)
-
-
-def is_empty(value: Json) -> bool:
-    return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())
 
 
 def are_same(value: Json, other: Json, order: DateOrder = "") -> bool:
@@ -143,3 +166,46 @@ def _meets(value: Json, sign: str, literal: str | None) -> bool:
     if sign in ("=", "!="):
         return (identity(value) == identity(literal)) is (sign == "=")
     return meets(value, sign, literal)
+
+
+_STEP = re.compile(rf"([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]")
+
+
+class NoSuchPath(LookupError):
+    """The value has nothing at that path; the message names the step that failed."""
+
+
+def select(value: Json, path: str) -> list[Json]:
+    """All values at ``path``: several where it has a ``[*]``. Raises ``NoSuchPath``."""
+    found: list[Json] = [value]
+    for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
+        key, index, only = match[1], match[2], match[3]
+        if only is not None:
+            holds = condition(only)
+            found = [record for parent in found for record in _records(parent) if holds(record)]
+            continue
+        found = [item for parent in found for item in _step(parent, key, index, path)]
+    return found
+
+
+def one(value: Json, path: str) -> Json:
+    """The single value at ``path``; ``NoSuchPath`` if there is none or more than one."""
+    found = select(value, path)
+    if len(found) != 1:
+        raise NoSuchPath(f"path {path!r} has {len(found)} values, not one")
+    return found[0]
+
+
+def _step(parent: Json, key: str | None, index: str | None, path: str) -> list[Json]:
+    if key is not None and isinstance(parent, dict) and key in parent:
+        return [parent[key]]
+    if index == "*" and isinstance(parent, list):
+        return list(parent)
+    if index is not None and index != "*" and isinstance(parent, list) and int(index) < len(parent):
+        return [parent[int(index)]]
+    raise NoSuchPath(f"path {path!r}: no {key or f'[{index}]'} there")
+
+
+def _records(parent: Json) -> list[Json]:
+    """What a condition looks at: the items of a list, or the one thing that an earlier condition let through."""
+    return parent if isinstance(parent, list) else [parent]

@@ -4,19 +4,28 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal
 
-from services.executor.core.dossier.dossier import NamedValue, Operand, RowCondition
-from services.executor.core.figures.calculate.cells import Cell, Selection, find_field_around, open_rows, select_cells
+from services.executor.core.dossier.values import NamedValue, Operand, RowCondition
+from services.executor.core.figures.calculate.cell import Cell, find_field_around, is_empty
 from services.executor.core.figures.calculate.columns import ListColumn, drop_empty_cells, take_single_cell
 from services.executor.core.figures.calculate.conditions import (
     IS_EMPTY,
     IS_NOT_EMPTY,
     ORDERINGS,
     OVERDUE,
+    NoSuchPath,
     compare,
     identity,
-    is_empty,
 )
-from services.executor.core.figures.calculate.operands import KnownFigures, OperandSources
+from services.executor.core.figures.calculate.operands import (
+    KnownFigures,
+    OperandSources,
+    Selection,
+    describe_fields,
+    open_rows,
+    read_field_of_rows,
+    select_cells,
+    select_rows,
+)
 from services.executor.core.figures.calculate.operations import (
     AGGREGATES,
     FREE_LIMITS,
@@ -29,14 +38,11 @@ from services.executor.core.figures.calculate.operations import (
     free_numbers,
     perform,
 )
-from services.executor.core.figures.calculate.paths import NoSuchPath
-from services.executor.core.figures.calculate.rows import describe_fields, read_field_of_rows, select_rows
-from services.executor.core.figures.date_values import DateOrder, find_date_order, read_possible_dates
+from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.made_formulas import NOTHING, Made
-from services.executor.core.figures.money import is_currency, one_currency
 from services.executor.core.figures.numbers import read_amount
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import decimal_text
+from services.executor.core.figures.vocabulary import is_currency, one_currency
+from services.executor.core.finance.calculator import CannotCalculate, decimal_text
 from shared.domain.exact_json import Json, dumps, loads_object
 
 _MOST_GROUPS = 500

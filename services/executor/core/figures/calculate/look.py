@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier.dossier import Fact
-from services.executor.core.figures.calculate.cells import Cell, select_cells
-from services.executor.core.figures.calculate.conditions import SIGNS, is_empty
-from services.executor.core.figures.calculate.paths import NoSuchPath
-from services.executor.core.figures.calculate.rows import read_field_of_rows, select_rows
+from services.executor.core.dossier.values import Fact
+from services.executor.core.figures.calculate.cell import Cell, is_empty
+from services.executor.core.figures.calculate.conditions import SIGNS, NoSuchPath
+from services.executor.core.figures.calculate.operands import read_field_of_rows, select_cells, select_rows
 from services.executor.core.figures.calculate.tool import read_conditions
-from services.executor.core.figures.date_values import find_date_order, read_moment, read_possible_dates
+from services.executor.core.figures.dates import find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in

@@ -1,4 +1,4 @@
-"""Where the operands of a calculation stand: what a model names is looked up, and the executor fills in the value."""
+"""Where an operand's values come from: a path into a result, the task's words, an earlier figure; which rows count."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,16 +6,211 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Fact, NamedValue, Operand
-from services.executor.core.figures.calculate.cells import plain_name, rank_naming_field, select_cells
-from services.executor.core.figures.calculate.conditions import written
-from services.executor.core.figures.calculate.paths import NoSuchPath
-from services.executor.core.figures.date_values import read_possible_dates
+from services.executor.core.dossier.values import Fact, NamedValue, Operand
+from services.executor.core.figures.calculate.cell import (
+    Cell,
+    find_field,
+    find_field_around,
+    is_empty,
+    list_names,
+    plain_name,
+    rank_naming_field,
+)
+from services.executor.core.figures.calculate.columns import is_paid
+from services.executor.core.figures.calculate.conditions import (
+    CONDITION,
+    OVERDUE,
+    NoSuchPath,
+    find_meeting,
+    parse_condition,
+)
+from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
-from services.executor.core.figures.money import is_currency, one_currency
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
+from services.executor.core.figures.record_tree import is_keyed, written
+from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
+from services.executor.core.tools.paginate import page_in
 from shared.domain.exact_json import Json, JsonObject, dumps
+
+_STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
+
+
+class Selection(NamedTuple):
+    """The cells at a path; ``is_list`` where the path leads through a list; ``missing``: rows without the field."""
+
+    cells: list[Cell]
+    is_list: bool = False
+    missing: int = 0
+
+
+class _PathStep(NamedTuple):
+    key: str = ""
+    place: int | None = None
+    holds: tuple[str, str, str | None] | None = None  # field, sign, literal
+
+
+def select_cells(result: Json, path: str) -> Selection:
+    """The cells at a path. A row without the last field is counted and left out; ``NoSuchPath`` where none has."""
+    selection = Selection([Cell(result)])
+    for step in _steps(path):
+        selection = _take(selection, step, path)
+    return _open_lists(selection)
+
+
+def open_rows(selection: Selection) -> Selection:
+    """Where one answer is selected that holds a list, the rows of that list."""
+    if selection.is_list or len(selection.cells) != 1 or not isinstance(selection.cells[0].value, dict):
+        return selection
+    rows = _find_rows(selection.cells[0])
+    return selection if rows is None else Selection(rows, True)
+
+
+def _steps(path: str) -> Iterator[_PathStep]:
+    place = 0
+    for match in _STEP.finditer(path):
+        if match.start() != place:
+            break
+        place = match.end()
+        key, index, only = match.groups()
+        if only is not None:
+            yield _PathStep(holds=parse_condition(only))
+        elif index not in (None, "*"):
+            yield _PathStep(place=int(index))
+        else:
+            yield _PathStep(key=(key or "").strip())
+    if place != len(path):
+        raise NoSuchPath(f"{path!r} is no path such as items[*].amount or items[status='open'].amount")
+
+
+def _take(selection: Selection, step: _PathStep, path: str) -> Selection:
+    if step.key:
+        return _take_key(selection, step.key, path)
+    if step.place is not None:
+        return _take_index(selection, step.place, path)
+    opened = _open_lists(selection, inside=True)
+    if step.holds is not None:
+        return opened._replace(cells=_cells_meeting(opened.cells, *step.holds))
+    return opened if opened.is_list else _refuse(selection, path, "no list")
+
+
+def _cells_meeting(cells: list[Cell], field: str, sign: str, literal: str | None) -> list[Cell]:
+    values = [found[1] if (found := find_field_around(cell._replace(records=()), field)) else None for cell in cells]
+    kept = find_meeting(values, sign, [literal] * len(cells))
+    return [cell for cell, is_kept in zip(cells, kept, strict=True) if is_kept]
+
+
+def _take_index(selection: Selection, index: int, path: str) -> Selection:
+    lists = [_find_rows(cell) or [] for cell in selection.cells]
+    found = [rows[index] for rows in lists if index < len(rows)]
+    if not found:
+        raise NoSuchPath(f"path {path!r}: no [{index}] there; the list has {max(map(len, lists), default=0)} items")
+    return Selection(found, selection.is_list, selection.missing + len(lists) - len(found))
+
+
+def _take_key(selection: Selection, key: str, path: str) -> Selection:
+    found: list[Cell] = []
+    is_list, missing = selection.is_list, 0
+    for cell in selection.cells:
+        inner = _find_child(cell, key)
+        if inner is not None:
+            found.append(inner)
+            continue
+        rows = _find_rows(cell)
+        is_list = is_list or rows is not None
+        children = [_find_child(row, key) for row in rows or [cell]]
+        found += [child for child in children if child is not None]
+        missing += sum(child is None for child in children)
+    if missing and not found:
+        return _refuse(selection, path, key)
+    return Selection(found, is_list, selection.missing + missing)
+
+
+def _find_child(cell: Cell, key: str) -> Cell | None:
+    if not isinstance(cell.value, dict):
+        return None
+    found = find_field(cell.value, key)
+    return Cell(found[1], (*cell.records, cell.value), found[0]) if found else None
+
+
+def _find_rows(cell: Cell) -> list[Cell] | None:
+    """The items of a list, or of the one list that an answer holds."""
+    if isinstance(cell.value, list):
+        return [Cell(item, cell.records, cell.field) for item in cell.value]
+    page = page_in(cell.value)
+    if page is None and isinstance(cell.value, dict):
+        return _find_keyed_rows(cell)
+    if page is None or not isinstance(cell.value, dict):
+        return None
+    return [Cell(row, (*cell.records, cell.value), page.place[-1]) for row in page.rows]
+
+
+def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
+    """The records of a table that is an object, each under its identifier: ``{"LN-17": {...}, "LN-18": {...}}``.
+
+    They may stand one level deeper, as the only table of the answer. A row gets its key as ``id`` if it has none.
+    """
+    if not isinstance(cell.value, dict):
+        return None
+    inner = {name: one for name, one in cell.value.items() if isinstance(one, dict)}
+    tables = {"": cell.value} if is_keyed(cell.value) else {name: one for name, one in inner.items() if is_keyed(one)}
+    if len(tables) != 1:
+        return None
+    [(name, table)] = tables.items()
+    around = (*cell.records, cell.value) if name else cell.records
+    rows = [(key, row) for key, row in table.items() if isinstance(row, dict)]
+    return [Cell(row if find_field(row, "id") else {"id": key, **row}, around, name or cell.field) for key, row in rows]
+
+
+def _open_lists(selection: Selection, inside: bool = False) -> Selection:
+    """Lists as their items; ``inside``: also the one list that an answer holds."""
+    if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
+        return selection
+    found: list[Cell] = []
+    is_list = selection.is_list
+    for cell in selection.cells:
+        rows = _find_rows(cell) if isinstance(cell.value, list) or (inside and not is_list) else None
+        is_list = is_list or rows is not None
+        found += [cell] if rows is None else rows
+    return Selection(found, is_list, selection.missing)
+
+
+def _refuse(selection: Selection, path: str, what: str) -> Selection:
+    around = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
+    names = list_names(around)
+    there = f"there are {names}" if names else f"there is {dumps(around[0])[:60]}" if around else "there is nothing"
+    raise NoSuchPath(f"path {path!r}: no {what} there; {there}")
+
+
+def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> list[Json]:
+    """What each row has in a field, nothing where it lacks it; ``CannotCalculate`` where no row has it."""
+    found = [find_field_around(cell, field) for cell in cells]
+    if cells and not any(found):
+        raise CannotCalculate(f"no row has the field {field!r}{purpose}; the rows have {describe_fields(cells)}")
+    return [one[1] if one else None for one in found]
+
+
+def describe_fields(cells: Sequence[Cell]) -> str:
+    return list_names([cell.row for cell in cells[:50]])
+
+
+def select_rows(
+    cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
+) -> list[Cell]:
+    """The rows whose value stands in the relation to what it is compared with."""
+    if sign == OVERDUE:
+        kept = [_is_overdue(cell, value, order, today) for cell, value in zip(cells, values, strict=True)]
+    else:
+        kept = find_meeting(values, sign, against, order)
+    return [cell for cell, is_kept in zip(cells, kept, strict=True) if is_kept]
+
+
+def _is_overdue(cell: Cell, due: Json, order: DateOrder, today: date) -> bool:
+    day = read_date(due, order)
+    if day is None and not is_empty(due):
+        raise CannotCalculate(f"{dumps(due)[:60]} is no due date, or one of two: say with date_order which")
+    return day is not None and day < today and not is_paid(cell.row)
+
 
 _REF = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 _LOOKS_LIKE_A_REF = re.compile(r"r\d+", re.I)

@@ -7,7 +7,13 @@ from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import NamedTuple
 
-from services.executor.core.figures.calculate.cells import Cell, find_field_around, plain_name, rank_naming_field
+from services.executor.core.figures.calculate.cell import (
+    Cell,
+    find_field_around,
+    is_empty,
+    plain_name,
+    rank_naming_field,
+)
 from services.executor.core.figures.calculate.columns import (
     ListColumn,
     are_dates,
@@ -16,20 +22,20 @@ from services.executor.core.figures.calculate.columns import (
     find_unit,
     flatten_columns,
     is_of_rate,
+    is_paid,
     read_cell_amount,
     read_cell_date,
     read_cell_moment,
     read_cell_truth,
     take_single_cell,
 )
-from services.executor.core.figures.calculate.conditions import are_same, compare, identity, is_empty
-from services.executor.core.figures.calculate.rows import is_paid
-from services.executor.core.figures.date_values import DateOrder, has_time, read_possible_dates
+from services.executor.core.figures.calculate.conditions import are_same, compare, identity
+from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
 from services.executor.core.figures.made_formulas import Made
-from services.executor.core.figures.money import UNITS, is_currency, places
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
-from services.executor.core.finance.calculator import CalculatorResult, CannotCalculate
-from services.executor.core.finance.catalogue import CALCULATORS, RATIO_PLACES, calculate, decimal_text
+from services.executor.core.figures.vocabulary import UNITS, is_currency, places
+from services.executor.core.finance.calculator import CalculatorResult, CannotCalculate, decimal_text
+from services.executor.core.finance.catalogue import CALCULATORS, RATIO_PLACES, calculate
 from shared.domain.exact_json import Json, dumps
 
 Value = Decimal | date | bool | str

@@ -1,6 +1,6 @@
 """How a long result is shown: its first rows, its fields and how many rows there are."""
 
-from services.executor.core.figures.calculate.cells import list_names
+from services.executor.core.figures.calculate.cell import list_names
 from services.executor.core.tools.paginate import page_in
 from services.executor.core.tools.paginate_shown import beginning
 from shared.domain.exact_json import Json, dumps

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier.dossier import NamedValue, Operand, RowCondition
-from services.executor.core.figures.calculate.cells import find_field_around, open_rows, plain_name, select_cells
+from services.executor.core.dossier.values import NamedValue, Operand, RowCondition
+from services.executor.core.figures.calculate.cell import find_field_around, plain_name
 from services.executor.core.figures.calculate.conditions import (
     IS_EMPTY,
     IS_NOT_EMPTY,
@@ -15,10 +15,17 @@ from services.executor.core.figures.calculate.conditions import (
     ORDERINGS,
     OVERDUE,
     SIGNS,
+    NoSuchPath,
     parse_condition,
 )
 from services.executor.core.figures.calculate.evaluate import evaluate_over
-from services.executor.core.figures.calculate.operands import KnownFigures, OperandSources, read_operand_texts
+from services.executor.core.figures.calculate.operands import (
+    KnownFigures,
+    OperandSources,
+    open_rows,
+    read_operand_texts,
+    select_cells,
+)
 from services.executor.core.figures.calculate.operations import (
     AGGREGATES,
     FREE_LIMITS,
@@ -28,7 +35,6 @@ from services.executor.core.figures.calculate.operations import (
     free_numbers,
     takes_percent,
 )
-from services.executor.core.figures.calculate.paths import NoSuchPath
 from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS, describe_calculators

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.gateway.features.assessments.model import KeptAssessment
 from services.gateway.features.console.views.words import Badge, title_of
 from shared.contracts.assessment.card import AssessmentCard, card_of
-from shared.contracts.assessment.figures import Change, Line, compared, lines
+from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
 from shared.contracts.assessment.kept import Assessment, Run
 from shared.contracts.assessment.results import OverallScore
 from shared.domain.pass_hat import pass_hat
@@ -133,7 +133,7 @@ def run_rows(assessment: Assessment) -> tuple[RunRow, ...]:
 
 def comparison_rows(before: Assessment, after: Assessment) -> tuple[ChangeRow, ...]:
     """In all, by dimension, and by criterion."""
-    figures = compared(before, after)
+    figures = compare_assessments(before, after)
     dimensions = [_change(title_of(name), change, strong=True) for name, change in figures.dimensions.items()]
     criteria = [_change(figures.names[name], change) for name, change in figures.criteria.items()]
     return (_change("All", figures.overall, strong=True), *dimensions, *criteria)

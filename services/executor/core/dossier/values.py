@@ -1,0 +1,179 @@
+"""What a run found out and worked out: tool results by reference, and figures with the operands they come from."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from shared.contracts.base import Contract
+from shared.contracts.made_tool import MadeBy
+from shared.domain.exact_json import Json, JsonObject, loads
+
+
+class Fact(Contract):
+    """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo.
+
+    ``note``: what is to be said of a list that came in parts: how many, and why rows are missing if they are.
+    ``by_machine``: nobody but the machine asked for it, to know what a call names.
+    """
+
+    ref: str
+    connection_id: str
+    tool: str
+    arguments_json: str
+    result_json: str
+    ok: bool = True
+    note: str = ""
+    by_machine: bool = False
+
+    @property
+    def result(self) -> Json:
+        return loads(self.result_json)
+
+
+class Operand(Contract):
+    """Where one figure of a computation comes from.
+
+    ``task``: what the task or an earlier turn of the user says, as it is written there. ``today``: the day that the
+    task goes by, in ``literal``. ``constant``: a number that is so by definition (12 months), or a word that a field is
+    compared with. ``row``: another field of the row that a condition is about.
+    """
+
+    source: Literal["result", "task", "value", "today", "constant", "row"]
+    ref: str = ""
+    path: str = ""
+    literal: str = ""
+
+    def as_json(self) -> Json:
+        return {"source": self.source, "ref": self.ref, "path": self.path, "literal": self.literal}
+
+
+class RowCondition(Contract):
+    """Which rows of a list count: those whose field stands in this relation to something."""
+
+    field: str
+    sign: str
+    against: Operand
+
+    def as_json(self) -> Json:
+        return {"field": self.field, "is": self.sign, "against": self.against.as_json()}
+
+
+class NamedValue(Contract):
+    """A figure with its operation, operands and value: a decimal, an ISO date, true or false, or a text.
+
+    ``kind`` says which of these; ``groups`` is a JSON object of decimal texts by group. ``currency`` and ``unit`` (such
+    as cents or minutes) are empty where nothing states them. ``where`` are conditions on the rows of list operands,
+    ``by`` the field that rows are grouped by, ``give`` the field that a sought row is named by, and ``date_order`` how
+    dates such as 03/04/2026 are read. ``note`` says what was left out, or what else would have fitted.
+
+    ``figure``: its name in the process file, where the executor computed it itself; ``about`` then is the id of the
+    record that it is about, if there are several, and ``group`` the figure that it is one part of. ``made_by``: the
+    made tool that the operation is, if it is one.
+    """
+
+    name: str
+    operation: str
+    operands: tuple[Operand, ...]
+    value: str
+    figure: str = ""
+    about: str = ""
+    group: str = ""
+    made_by: MadeBy | None = None
+    kind: Literal["decimal", "date", "boolean", "text", "groups"] = "decimal"
+    currency: str = ""
+    unit: str = ""
+    where: tuple[RowCondition, ...] = ()
+    by: str = ""
+    give: str = ""
+    date_order: Literal["", "day_first", "month_first"] = ""
+    note: str = ""
+
+    @property
+    def number(self) -> Decimal | None:
+        """The value where it is a decimal."""
+        return Decimal(self.value) if self.kind == "decimal" else None
+
+    def as_json(self) -> Json:
+        operands: list[Json] = [operand.as_json() for operand in self.operands]
+        made: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
+        where: JsonObject = {"where": [condition.as_json() for condition in self.where]} if self.where else {}
+        texts = {"currency": self.currency, "unit": self.unit, "by": self.by, "give": self.give, "note": self.note}
+        texts |= {"kind": self.kind if self.kind != "decimal" else "", "date_order": self.date_order}
+        more: JsonObject = {name: text for name, text in texts.items() if text}
+        return {
+            "name": self.name, "operation": self.operation, "operands": operands, "value": self.value,
+            **more, **where, **made,
+        }  # fmt: skip
+
+
+FIND_OUT: Literal["find out"] = "find out"
+
+
+DO: Literal["do"] = "do"
+
+
+class PartOfTask(Contract):
+    """One part of a task, numbered from 1, in the task's own words.
+
+    ``unmet`` says which condition of the task itself was calculated and does not hold: the part then has nothing to do.
+    ``is_excused``: whether the task's words have such a condition; what was left without one is not done.
+    """
+
+    number: int
+    quote: str
+    kind: Literal["find out", "do"]
+    unmet: str = ""
+    is_excused: bool = True
+
+    @property
+    def is_to_do(self) -> bool:
+        return self.kind == DO
+
+    def as_json(self) -> Json:
+        return {"part": self.number, "kind": self.kind, "quote": self.quote}
+
+
+class MissingFigure(NamedTuple):
+    """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
+
+    name: str
+    why: str
+    about: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
+
+
+class Shared(NamedTuple):
+    """Records whose differences have an operand in common. ``whole``: what all are taken from, where it is that."""
+
+    ids: frozenset[str]
+    whole: Decimal | None
+
+
+class Figured(NamedTuple):
+    """What was computed, and what could not be."""
+
+    values: tuple[NamedValue, ...] = ()
+    missing: tuple[MissingFigure, ...] = ()
+    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
+    shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
+
+
+def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
+    """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
+    names = {value.name for value in found.values}
+    return (*found.values, *(value for value in values if not value.figure and value.name not in names))
+
+
+def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
+    """The figures by their names in the process file, as they are about a call that names these records.
+
+    A figure of one among several records speaks only for calls that name it.
+    """
+    own = {name.casefold() for name in named}
+    said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
+    single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
+    return {value.figure: Decimal(value.value) for value in single}

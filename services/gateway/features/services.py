@@ -1,0 +1,32 @@
+"""The services of the features, together: what a way in that spans many of them works with."""
+
+from dataclasses import dataclass
+
+from services.gateway.features.approvals.service import ApprovalService
+from services.gateway.features.assessments.service import AssessmentService
+from services.gateway.features.audit.service import AuditService
+from services.gateway.features.dead_letters.service import DeadLetterService
+from services.gateway.features.learning.model import LearningStatistics
+from services.gateway.features.memory.service import MemoryService
+from services.gateway.features.tasks.listing import TaskListService
+from services.gateway.features.tasks.model import Stories
+from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.tenants.model import Spending
+from services.gateway.features.tenants.service import TenantService
+from services.gateway.features.webhooks.service import WebhookService
+
+
+@dataclass(frozen=True)
+class FeatureServices:
+    tasks: TaskService
+    lists: TaskListService
+    approvals: ApprovalService
+    tenants: TenantService
+    statistics: LearningStatistics
+    spending: Spending
+    stories: Stories
+    webhooks: WebhookService
+    dead_letters: DeadLetterService
+    memory: MemoryService
+    audit: AuditService
+    assessments: AssessmentService

@@ -1,0 +1,31 @@
+"""The part ``console``: pages for approvers, operators and clients under ``/console``."""
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+
+from services.gateway.features.console.context import ConsoleContext, Glance
+from services.gateway.features.console.pages import ConsoleAssets, Pages
+from services.gateway.features.console.routes import console
+from services.gateway.features.console.sessions import Gate
+from services.gateway.features.identity.store import RedisSignIns
+from services.gateway.features.identity.throttle import networks_in
+from services.gateway.parts.model import GatewayPart, PartHost
+
+
+def build_console(host: PartHost) -> GatewayPart:
+    assets, settings, services = ConsoleAssets(), host.settings, host.services
+    context = ConsoleContext(
+        services=services,
+        gate=Gate(host.identity, RedisSignIns(host.state)),
+        pages=Pages(assets, settings.model_notice, host.clock),
+        glance=Glance(services.approvals, services.lists, services.statistics, host.clock),
+        secure=settings.card_url.startswith("https://"),
+        trusted=networks_in(settings.trusted_proxies),
+    )
+    return GatewayPart([Route("/console", _redirect_home), Mount("/console", console(context, assets))])
+
+
+async def _redirect_home(_: Request) -> Response:
+    """A relative place: behind a proxy nobody knows here what the outside calls us."""
+    return RedirectResponse("/console/", 307)

@@ -1,0 +1,9 @@
+"""The part ``mcp``: tasks and approvals as tools of an MCP server at ``/mcp``."""
+
+from services.gateway.mcp_server.server import McpEndpoint
+from services.gateway.parts.model import GatewayPart, PartHost
+
+
+def build_mcp(host: PartHost) -> GatewayPart:
+    endpoint = McpEndpoint(host.services, host.identity, host.settings.model_notice)
+    return GatewayPart([endpoint.route], endpoint.open)

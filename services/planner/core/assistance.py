@@ -1,0 +1,365 @@
+"""A user's wishes carried out on messages and appointments that were read: the calls that are due, and what is left."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from services.planner.core.correspondence import Correspondence, ReadAppointment, ReadMessage, read_correspondence
+from services.planner.core.request import ToolSpec
+from services.planner.core.situation import Situation
+from services.planner.core.spoken_times import find_time
+from services.planner.core.tending import Call, ReadRow
+from services.planner.core.wanted_facts import FoundFact, find_fact, is_from, said_topic
+from services.planner.core.wishes import PersonalWish, WishKind
+from services.planner.core.words import nouns, parts, text_stems
+from shared.domain.exact_json import JsonObject
+
+_WORDS = frozenset("body text content message".split())
+_ALL_OF_DAY = timedelta(hours=1)
+_LENGTH = re.compile(
+    r"\b(?:for|lasts?|takes?)\s+(?:about\s+)?(?P<n>an?|one|two|three|four|half an|\d{1,3})\s+(?P<unit>hour|minute)s?\b",
+    re.I,
+)
+_COUNTS = {"a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "half an": 0.5}
+_TO_TIME = re.compile(r"\s+(?:to|until|till|on)\s+", re.I)
+_FREE = re.compile(r"\b(?:free|fits?)\b", re.I)
+_LEAVES = re.compile(r"\b(?:leaves? my|do(?:es)? not (?:collide|clash|conflict|overlap))\b", re.I)
+_TAKEN = re.compile(
+    r"\b(?:collid|clash|conflict|overlap|busy|not free|am not|have an appointment|have something|taken\b)", re.I
+)
+_ANSWERS = {"accept": "accepted", "decline": "declined", "turn down": "declined"}
+_ANSWER = re.compile(r"\b(?P<verb>accept|decline|turn down)\b\s*(?P<what>[^,;.]*)", re.I)
+
+
+class DueWish(NamedTuple):
+    """``calls`` carry a wish out now; ``why``: why there are none, or not all. ``is_done``: nothing is left of it."""
+
+    wish: PersonalWish
+    calls: tuple[Call, ...] = ()
+    why: str = ""
+    is_done: bool = False
+
+
+def due_wishes(
+    wishes: Sequence[PersonalWish], situation: Situation, writers: Sequence[ToolSpec], now: datetime, asked: datetime
+) -> tuple[DueWish, ...]:
+    """Each wish with its calls. Whatever was done stands in what was read, and is not done again.
+
+    ``asked``: when the user asked for it; what is waited for comes after that.
+    """
+    known = read_correspondence(situation)._replace(begun=asked)
+    return tuple(_due(wish, known, writers, now) for wish in wishes)
+
+
+def _due(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+    if wish.condition:
+        return DueWish(wish, why=f'whether "{wish.condition}" holds is not for rules to say')
+    match wish.kind:
+        case WishKind.TELL:
+            return _tell(wish, known, writers, now)
+        case WishKind.FORWARD:
+            return _forward(wish, known, writers)
+        case WishKind.MOVE:
+            return _move(wish, known, writers, now)
+        case WishKind.CREATE:
+            return _create(wish, known, writers, now)
+        case WishKind.CANCEL:
+            return _cancel(wish, known, writers)
+        case WishKind.RESPOND:
+            return _respond(wish, known, writers)
+
+
+def _tell(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+    question, latest = _question(wish, known)
+    by_mail = question.by_mail if question and wish.by_mail is None else wish.by_mail is not False
+    address, why = _address(wish, known, question or latest, by_mail=by_mail)
+    if not address:
+        return DueWish(wish, why=why)
+    fact = find_fact(wish, known, now)
+    if not fact.sentence:
+        return DueWish(wish, why=fact.why)
+    if _is_told(address, fact, question or latest, known):
+        return DueWish(wish, is_done=True)
+    greeted = (wish.who if "@" not in wish.who else "") or wish.asker
+    body = _letter(greeted, fact.sentence, known) if by_mail else _upper(fact.sentence)
+    call = _reply(question, body, writers, by_mail=by_mail)
+    call = call or _send(address, _upper(_subject(wish)), body, writers, by_mail=by_mail)
+    call = call or _reply(latest, body, writers, by_mail=by_mail)
+    return DueWish(wish, (call,)) if call else DueWish(wish, why=f"no tool sends {'mail' if by_mail else 'texts'}")
+
+
+def _question(wish: PersonalWish, known: Correspondence) -> tuple[ReadMessage | None, ReadMessage | None]:
+    """Their latest message about the topic, and their latest of all; None where several people may be meant."""
+    name = wish.who or wish.asker
+    theirs = [one for one in known.incoming if name and _is_by(one, name) and wish.by_mail in (None, one.by_mail)]
+    about = [one for one in theirs if wish.topic_stems & one.stems]
+    return _find_latest_of_one(about) if _answers(wish) else None, _find_latest_of_one(theirs)
+
+
+def _find_latest_of_one(messages: Sequence[ReadMessage]) -> ReadMessage | None:
+    if len({one.sender for one in messages}) != 1:
+        return None
+    return max(messages, key=lambda one: one.at.timestamp() if one.at else 0.0)
+
+
+def _is_by(message: ReadMessage, name: str) -> bool:
+    return message.sender == name.casefold() if "@" in name else is_from(message, name)
+
+
+def _answers(wish: PersonalWish) -> bool:
+    """Whether what is said answers what somebody wrote: they have asked, or the verb says so."""
+    is_reply = re.match(r"(?:answer|reply|respond|tell|let|inform)\b", wish.clause, re.I) is not None
+    return is_reply or (bool(wish.asker) and not wish.who)
+
+
+def _address(
+    wish: PersonalWish, known: Correspondence, question: ReadMessage | None, *, by_mail: bool
+) -> tuple[str, str]:
+    """Where a message goes to, or why nowhere: an address that is named, that of the question, or the one known one."""
+    if "@" in wish.who:
+        return wish.who.casefold(), ""
+    if question is not None and question.by_mail is by_mail:
+        return question.sender, ""
+    name = wish.who or wish.asker
+    found = known.addresses_of(name, by_mail=by_mail)
+    if len(found) == 1:
+        return found.pop(), ""
+    kind = "mail address" if by_mail else "telephone number"
+    return (
+        "",
+        f"no {kind} of {name} is known"
+        if not found
+        else f"several {kind}es may be {name}'s: {', '.join(sorted(found))}",
+    )
+
+
+def _is_told(address: str, fact: FoundFact, question: ReadMessage | None, known: Correspondence) -> bool:
+    """Whether the user has written so to them, or has answered that message."""
+    for one in known.messages:
+        is_other = question is not None and one.sender != question.sender
+        if question is not None and is_other and one.row.fields.get("in_reply_to") == question.row.name:
+            return True
+        if one.own and address in one.to and fact.value in one.body:
+            return True
+    return False
+
+
+def _letter(name: str, sentence: str, known: Correspondence) -> str:
+    """A greeting, the sentence, and the user's first name where the own address shows it."""
+    hello = f"Hello {name.split()[0]}," if name else "Hello,"
+    own = next((one for one in sorted(known.own_addresses) if "@" in one), "")
+    first = own.partition("@")[0].partition(".")[0] if "." in own.partition("@")[0] else ""
+    return f"{hello}\n\n{sentence}\n\nKind regards\n{first.capitalize()}".rstrip()
+
+
+def _subject(wish: PersonalWish) -> str:
+    topic = re.sub(r"^(?:the|our|my|your|a|an)\s+", "", said_topic(wish), flags=re.I)
+    return " ".join(topic.split()[:8]) or "A note"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _reply(question: ReadMessage | None, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
+    """By a tool that takes the message's own identifier and words, and is for that kind of message."""
+    if question is None or question.by_mail is not by_mail:
+        return None
+    for tool in writers:
+        words = [name for name in tool.required if name != question.row.key and _is_words(name)]
+        if len(tool.required) == 2 and question.row.key in tool.required and words and _is_for(tool, question.row):
+            return tool.name, {question.row.key: question.row.name, words[0]: body}
+    return None
+
+
+def _is_for(tool: ToolSpec, row: ReadRow) -> bool:
+    return bool(nouns(tool.name) & row.noun) and parts(tool.name)[0] in ("reply", "answer", "respond")
+
+
+def _is_words(name: str) -> bool:
+    return bool(_WORDS & set(parts(name)))
+
+
+def _send(address: str, subject: str, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
+    """By a tool that takes recipients and words, and is for addresses of that kind."""
+    for tool in writers:
+        to = [name for name in tool.required if parts(name)[0] in ("to", "recipient", "recipients")]
+        words = [name for name in tool.required if _is_words(name)]
+        if len(to) != 1 or len(words) != 1 or _takes_mail(tool, to[0]) is not by_mail:
+            continue
+        given: JsonObject = {to[0]: [address] if tool.properties[to[0]].get("type") == "array" else address}
+        given |= {name: subject for name in tool.required if "subject" in parts(name)}
+        given[words[0]] = body
+        if {*tool.required} <= {*given}:
+            return tool.name, given
+    return None
+
+
+def _takes_mail(tool: ToolSpec, field: str) -> bool:
+    said = text_stems(f"{field.replace('_', ' ')} {' '.join(parts(tool.name))} {tool.description}")
+    return bool(said & text_stems("email mail address")) and not said & text_stems("sms telephone phone")
+
+
+def _forward(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+    address, why = _address(wish, known, None, by_mail=True)
+    if not address:
+        return DueWish(wish, why=why)
+    meant = [one for one in known.incoming if one.by_mail and (not wish.source or is_from(one, wish.source))]
+    scored = [(len(wish.topic_stems & one.stems), one) for one in meant]
+    most = max((score for score, _ in scored), default=0)
+    found = [one for score, one in scored if score == most and (score or wish.source)]
+    if len(found) != 1:
+        return DueWish(wish, why=f"{len(found)} mails may be the one that is to be forwarded")
+    mail = found[0]
+    if any(one.own and address in one.to and mail.body.strip() in one.body for one in known.messages):
+        return DueWish(wish, is_done=True)
+    body = f"Forwarded from {mail.sender}:\n\n{mail.body}"
+    call = _forward_itself(mail, address, writers) or _send(
+        address, f"Fwd: {mail.subject}", body, writers, by_mail=True
+    )
+    return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool forwards mail")
+
+
+def _forward_itself(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]) -> Call | None:
+    for tool in writers:
+        to = [name for name in tool.required if parts(name)[0] == "to"]
+        if parts(tool.name)[0] == "forward" and len(to) == 1 and {*tool.required} == {mail.row.key, to[0]}:
+            is_list = tool.properties[to[0]].get("type") == "array"
+            return tool.name, {mail.row.key: mail.row.name, to[0]: [address] if is_list else address}
+    return None
+
+
+def _entry(wish: PersonalWish, known: Correspondence) -> tuple[ReadAppointment | None, str]:
+    """The one appointment that the words of a wish are most about, people's names among them."""
+    wanted = text_stems(wish.topic)
+    scored = [(len(wanted & one.stems), one) for one in known.appointments]
+    most = max((score for score, _ in scored), default=0)
+    found = [one for score, one in scored if score == most and score]
+    if len(found) == 1:
+        return found[0], ""
+    return None, f"{len(found)} appointments may be {wish.topic.strip()}"
+
+
+def _move(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+    said = _TO_TIME.split(wish.clause.removeprefix(wish.topic), maxsplit=1)[-1]
+    entry, why = _entry(wish, known)
+    when = find_time(said, now)
+    if entry is None:
+        return DueWish(wish, why=why)
+    start = datetime.combine(when.day or entry.start.date(), when.hour or entry.start.timetz(), entry.start.tzinfo)
+    if start == entry.start:
+        return DueWish(wish, is_done=True)
+    tool = _tool_of(entry.row, writers, ("start", "end"))
+    if tool is None:
+        return DueWish(wish, why="no tool changes when an appointment is")
+    end = start + (_length(wish.quote) or entry.end - entry.start)
+    given: JsonObject = {entry.row.key: entry.row.name, "start": start.isoformat(), "end": end.isoformat()}
+    return DueWish(wish, ((tool.name, given),))
+
+
+def _tool_of(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -> ToolSpec | None:
+    """A tool that changes that kind of row and takes these fields besides its identifier."""
+    for tool in writers:
+        if {*tool.required} <= {row.key, *fields} and row.key in tool.required and {*fields} <= {*tool.properties}:
+            return tool
+    return None
+
+
+def _length(text: str) -> timedelta | None:
+    match = _LENGTH.search(text)
+    if match is None:
+        return None
+    count = float(match["n"]) if match["n"].isdigit() else _COUNTS[match["n"].lower()]
+    return timedelta(hours=count) if match["unit"].lower() == "hour" else timedelta(minutes=count)
+
+
+def _create(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+    when = find_time(wish.clause, now)
+    tool = next((one for one in writers if {"title", "start", "end"} <= {*one.required}), None)
+    if tool is None or not when.day or not when.hour:
+        return DueWish(wish, why="day and hour are not both said" if tool else "no tool enters appointments")
+    title = _title(wish)
+    people = re.findall(r"\bwith\s+(.+?)(?=$|\s+(?:on|at|for|from|in|tomorrow|today)\b|[.;,])", wish.topic)
+    if any(re.search(r"\b(?:her|him|them)\b", one) for one in people):
+        return DueWish(wish, why=f'whom "{people[0]}" means does not follow from its words')
+    start = datetime.combine(when.day, when.hour, now.tzinfo)
+    end = start + (_length(wish.quote) or _span(wish.clause, when.hour, now) or _ALL_OF_DAY)
+    if any(one.start == start and text_stems(title) <= one.stems for one in known.appointments):
+        return DueWish(wish, is_done=True)
+    given: JsonObject = {"title": title, "start": start.isoformat(), "end": end.isoformat()}
+    return DueWish(wish, ((tool.name, given),))
+
+
+def _span(clause: str, begins: object, now: datetime) -> timedelta | None:
+    """From the first hour to the second: ``from 11:00 to 11:30``."""
+    match = re.search(r"(?P<a>\d{1,2}[:.]\d\d)\s*(?:to|until|till|-|–)\s*(?P<b>\d{1,2}[:.]\d\d)", clause)
+    if match is None:
+        return None
+    first, last = find_time(match["a"], now).hour, find_time(match["b"], now).hour
+    if first is None or last is None or first != begins or last <= first:
+        return None
+    return datetime.combine(now.date(), last) - datetime.combine(now.date(), first)
+
+
+def _title(wish: PersonalWish) -> str:
+    """What is booked, up to when it is: ``lunch with Ann Lee``."""
+    quoted = re.search(r"[\"“'‘](?P<title>[^\"”'’]+)[\"”'’]", wish.topic)
+    bare = re.split(r"\s+(?:on|at|for|from|in|into|tomorrow|today|next|this)\b", wish.topic.strip(), maxsplit=1)[0]
+    return _upper(quoted["title"] if quoted else re.sub(r"^(?:an?|the|my)\s+", "", bare).strip(" ,;"))
+
+
+def _cancel(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+    entry, why = _entry(wish, known)
+    if entry is None:
+        return DueWish(wish, is_done="0 appointments" in why, why=why)
+    verbs = ("delete", "cancel", "remove")
+    named = [one for one in writers if parts(one.name)[0] in verbs and one.required == (entry.row.key,)]
+    call = (named[0].name, {entry.row.key: entry.row.name}) if named else None
+    return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool takes an appointment out of the calendar")
+
+
+def _respond(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+    """Each open invitation by the clause that speaks of it: what collides, what leaves others alone, or all."""
+    invited = [one for one in known.appointments if one.answer and _is_of(one, wish.source)]
+    open_ones = [one for one in invited if one.is_open]
+    if not open_ones:
+        return DueWish(wish, is_done=bool(invited), why="" if invited else "no invitation is open")
+    own = [one for one in known.appointments if one not in open_ones and one.answer != "declined"]
+    calls: list[Call] = []
+    for entry in open_ones:
+        said = _answer_to(entry, wish, own)
+        tool = _answering(entry.row, said, writers) if said else None
+        calls += [(tool[0].name, {entry.row.key: entry.row.name, tool[1]: said})] if tool else []
+    return DueWish(wish, tuple(calls), "" if calls else "what to answer does not follow from its words")
+
+
+def _is_of(entry: ReadAppointment, name: str) -> bool:
+    return not name or text_stems(name) <= text_stems(re.sub(r"[^A-Za-z]+", " ", entry.organizer))
+
+
+def _answer_to(entry: ReadAppointment, wish: PersonalWish, own: Iterable[ReadAppointment]) -> str:
+    collides = any(entry.meets(one) for one in own)
+    for match in _ANSWER.finditer(wish.clause):
+        said, what = _ANSWERS[match["verb"].lower()], match["what"]
+        if _TAKEN.search(what) and not _LEAVES.search(what):
+            if collides:
+                return said
+        elif _FREE.search(what) or _LEAVES.search(what):
+            if not collides:
+                return said
+        elif not text_stems(what) - text_stems("all every invitation meeting appointment other rest") or (
+            text_stems(entry.title) & text_stems(what)
+        ):
+            return said
+    return ""
+
+
+def _answering(row: ReadRow, said: str, writers: Iterable[ToolSpec]) -> tuple[ToolSpec, str] | None:
+    """The tool that answers an invitation, and its field for the answer: one that has this answer among its values."""
+    for tool in writers:
+        for name in tool.required:
+            listed = tool.properties[name].get("enum")
+            if row.key in tool.required and isinstance(listed, list) and said in listed:
+                return tool, name
+    return None

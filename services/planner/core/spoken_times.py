@@ -1,0 +1,81 @@
+"""Days and hours as people write them: ``Friday, 25 September, 17:00``, ``tomorrow at 9 am``, ``2026-09-25 17:00``."""
+
+import re
+from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
+_DAY = re.compile(
+    rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{_MONTH})\b"
+    rf"|(?P<m2>{_MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<near>today|tonight|tomorrow)\b"
+    rf"|(?P<week>{'|'.join(_WEEKDAYS)})s?\b)",
+    re.I,
+)
+_HOUR = re.compile(
+    r"(?<![\d.,$€£-])(?P<h>[01]?\d|2[0-3])[:.h](?P<min>[0-5]\d)(?![\d.]\d)\s*(?P<half>[ap]\.?m\b)?"
+    r"|\b(?P<h2>1[0-2]|[1-9])\s*(?P<half2>[ap]\.?m\b)|\bat\s+(?P<h3>1?\d|2[0-3])(?:\s*o['’]clock)?(?![\d:.])"
+    r"|\b(?P<noon>noon|midday)\b",
+    re.I,
+)
+_BEHIND = timedelta(days=30)  # a date without a year may lie so far back; what lies further back is next year's
+_WORKING_DAY = 8
+
+
+class SpokenTime(NamedTuple):
+    """``day`` or ``hour`` is None where the words name none."""
+
+    day: date | None
+    hour: time | None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.day is not None and self.hour is not None
+
+
+def find_time(text: str, now: datetime) -> SpokenTime:
+    """The first day and the first hour that a text names; a day of the week is the next one from ``now`` on.
+
+    A weekday that stands before a date says nothing besides.
+    """
+    days = list(_DAY.finditer(text))
+    dated = [match for match in days if not match["week"]]
+    day = _day(next(iter((*dated, *days))), now.date()) if days else None
+    hour = next((found for match in _HOUR.finditer(text) if (found := _hour(match)) is not None), None)
+    return SpokenTime(day, hour)
+
+
+def say_time(start: datetime, end: datetime | None = None) -> str:
+    """``Friday, 25 September 2026, 17:00 to 18:00 (UTC)``."""
+    hours = f"{start:%H:%M} to {end:%H:%M}" if end and end.date() == start.date() and end > start else f"{start:%H:%M}"
+    zone = f" ({start:%Z})" if start.tzinfo else ""
+    return f"{start:%A}, {start.day} {start:%B} {start.year}, {hours}{zone}"
+
+
+def _day(match: re.Match[str], today: date) -> date | None:
+    try:
+        if match["iso"]:
+            return date.fromisoformat(match["iso"])
+        if match["near"]:
+            return today + timedelta(days=match["near"].lower() == "tomorrow")
+        if match["week"]:
+            ahead = (_WEEKDAYS.index(match["week"].lower()) - today.weekday()) % 7
+            return today + timedelta(days=ahead)
+        month = next(n for n, name in enumerate(_MONTHS, 1) if name[:3] == (match["m"] or match["m2"]).lower()[:3])
+        found = date(today.year, month, int(match["d"] or match["d2"]))
+        return found.replace(year=today.year + 1) if found < today - _BEHIND else found
+    except ValueError:
+        return None
+
+
+def _hour(match: re.Match[str]) -> time | None:
+    if match["noon"]:
+        return time(12)
+    half = (match["half"] or match["half2"] or "").lower()[:1]
+    hour, minute = int(match["h"] or match["h2"] or match["h3"]), int(match["min"] or 0)
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    elif match["h3"] and 0 < hour < _WORKING_DAY:
+        hour += 12
+    return time(hour, minute) if hour < 24 else None

@@ -1,0 +1,298 @@
+"""What a user wants done with messages and appointments, wish by wish: to whom, about what, from where, and when.
+
+A wish is a line of a list, or a sentence with those that lead to it. What none of these words speak of is no wish here:
+instructions over whole kinds of messages are ``tending_rules``.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from services.planner.core.spoken_times import find_time
+from services.planner.core.words import STOP, stem, text_words
+
+
+class WishKind(StrEnum):
+    TELL = "tell"
+    FORWARD = "forward"
+    MOVE = "move"
+    CREATE = "create"
+    CANCEL = "cancel"
+    RESPOND = "respond"
+
+
+class AskedFact(StrEnum):
+    """What has to be found out to be told; ``WORDS`` are the user's own."""
+
+    WHEN = "when"
+    AMOUNT = "amount"
+    IDENTIFIER = "identifier"
+    WHERE = "where"
+    WORDS = "words"
+
+
+class PersonalWish(NamedTuple):
+    """``quote``: the user's words for it, all of them; ``clause``: those with the verb.
+
+    ``who``: a name or an address; empty where it is the one who asked. ``asker``: who is said to have asked.
+    ``topic``: what it is about, as the user says. ``source``: whose message says it. ``waits``: it is to come yet.
+    """
+
+    kind: WishKind
+    quote: str
+    clause: str
+    who: str = ""
+    asker: str = ""
+    asked: AskedFact | None = None
+    topic: str = ""
+    source: str = ""
+    waits: bool = False
+    condition: str = ""
+
+    @property
+    def by_mail(self) -> bool | None:
+        """None where the user does not say how."""
+        if (
+            re.search(r"\b(?:text message|sms)\b|\btext\s+(?!of\b)[A-Z]", self.quote)
+            or self.clause[:4].lower() == "text"
+        ):
+            return False
+        return True if re.search(r"\be?-?mails?\b", self.quote, re.I) else None
+
+    @property
+    def topic_stems(self) -> frozenset[str]:
+        """The content words of the topic, without people."""
+        bare = _NAME.sub(lambda match: match[0] if " " not in match[0] else " ", self.topic)
+        return frozenset(stem(word) for word in text_words(bare) if word not in STOP and word not in _EMPTY)
+
+
+_ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)  # whether words name a time does not depend on the day
+_PERSON = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?[A-ZÀ-Þ][\w'’-]*(?:\s+[A-ZÀ-Þ][\w'’-]*)*"
+_NAME = re.compile(_PERSON)
+_ADDRESS = r"[\w.+-]+@[\w.-]+\w"
+_EMPTY = frozenset("our my your their this that time day hour date about today".split())
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_SENTENCE = re.compile(r"(?<=[.!?])(?<!\b[A-Z][a-z]\.)\s+(?=[A-ZÀ-Þ])")
+_STARTS = (
+    r"(?:^|[.;:]\s+|,\s*(?:and\s+)?(?:then\s+)?|\b(?:and|then)\s+)(?:(?:please|then|also|and)\s+)*"
+    r"(?:in my calendar,?\s+)?"
+)
+_VERBS: tuple[tuple[WishKind, str], ...] = (
+    (WishKind.FORWARD, r"forward"),
+    (WishKind.RESPOND, r"accept|decline|turn down"),
+    (WishKind.MOVE, r"move|reschedule|shift|postpone|bring forward|put off|push"),
+    (WishKind.CREATE, r"enter|book|schedule|put|add|create|block|set up"),
+    (WishKind.CANCEL, r"cancel|call off|delete|remove"),
+    (
+        WishKind.TELL,
+        r"answer|reply(?: to)?|respond to|write(?: to)?|send|(?:e-?)?mail|text|tell|inform|let|give"
+        r"|pass(?: it| them| this| that)? on|message|remind|notify",
+    ),
+)
+_VERB = re.compile(
+    _STARTS
+    + "(?:"
+    + "|".join(f"(?P<{kind.name}>{words})" for kind, words in _VERBS)
+    + r")\b(?!\s+(?:it|them) alone\b)",
+    re.I | re.M,
+)
+_NONE = re.compile(r"^\W*(?:\w+\s+){0,3}?(?:nobody|nothing|no one|none|noone)\b", re.I)
+_NOT = re.compile(r"^(?:please\s+)?(?:do not|don['’]t|never|leave|keep)\b", re.I)
+_OF_CALENDAR = re.compile(r"\b(?:calendar|appointment|meeting|event|entry|call|invitation)s?\b", re.I)
+_MOVED_TO = re.compile(r"\b(?:to|until|till|on)\s+(?P<when>.+)$", re.I | re.S)
+_ASKER = re.compile(
+    rf"(?P<who>{_PERSON})\s+(?:(?:has|have)\s+)?(?:asks?|asked|wants? to know|wanted to know|needs to know"
+    r"|would like to know|needs?|wants?)\b"
+)
+_RECIPIENT = re.compile(rf"^\W*(?:to\s+)?(?P<who>{_ADDRESS}|{_PERSON})")
+_LATER_TO = re.compile(rf"\bto\s+(?P<who>{_ADDRESS}|{_PERSON})")
+_SOURCE = re.compile(
+    rf"\bwhich\s+(?P<a>{_PERSON})\s+(?:has\s+)?(?:wrote|written|sent|told|gave|given|texted)\b"
+    rf"|\b(?P<b>{_PERSON})['’]s\s+(?:e-?mail|mail|message|text|letter)\b|\b(?:from|by)\s+(?P<c>{_PERSON})"
+)
+_WAITS = re.compile(
+    rf"(?P<who>{_PERSON})\s+(?:tells|will tell|writes|will write|lets|will let|sends|will send|says|will say|confirms"
+    r"|will confirm|texts|will text|mails|will mail)\b|"
+    rf"\b(?:[Oo]nce|[Aa]s soon as|[Ww]hen|[Aa]fter)\s+(?P<who2>{_PERSON})\s+(?:has\s+)?(?:told|written|wrote"
+    r"|confirmed|confirms|sent|said|tells|writes|sends|answers|answered|replied)\b",
+)
+_CONDITION = re.compile(r"\b(?:if|unless|provided|in case|only when|otherwise)\b", re.I)
+_TOPIC = r"(?P<t>[^.;?]+?)"
+_FACTS: tuple[tuple[AskedFact, re.Pattern[str]], ...] = (
+    (
+        AskedFact.WHEN,
+        re.compile(rf"\bwhen\s+{_TOPIC}\s+(?:is|are|takes? place|starts?|begins?|happens?|will be)\b", re.I),
+    ),
+    (
+        AskedFact.WHEN,
+        re.compile(
+            rf"\b(?:date|day|time|hour)s?(?:\s+and\s+(?:the\s+)?(?:hour|time))?\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)",
+            re.I,
+        ),
+    ),
+    (AskedFact.AMOUNT, re.compile(rf"\b(?:what|how much)\s+{_TOPIC}\s+costs?\b", re.I)),
+    (AskedFact.AMOUNT, re.compile(rf"\bhow much\s+{_TOPIC}\s+(?:is|are|comes? to)\b", re.I)),
+    (
+        AskedFact.AMOUNT,
+        re.compile(rf"\b(?:price|costs?|sum|amount|total|fee)\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)", re.I),
+    ),
+    (
+        AskedFact.IDENTIFIER,
+        re.compile(rf"\b(?:number|code|reference|identifier|id)\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)", re.I),
+    ),
+    (AskedFact.WHERE, re.compile(rf"\bwhere\s+{_TOPIC}\s+(?:is|are|takes? place|will be)\b", re.I)),
+    (
+        AskedFact.WHERE,
+        re.compile(rf"\b(?:place|room|address|location)\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)", re.I),
+    ),
+)
+_FACT_ALONE = (
+    (AskedFact.WHEN, re.compile(r"\b(?:the\s+)?(?:date|day|hour|time)\b", re.I)),
+    (AskedFact.AMOUNT, re.compile(r"\b(?:the\s+)?(?:price|cost|amount)\b", re.I)),
+    (AskedFact.WHERE, re.compile(r"\b(?:the\s+)?(?:place|room|address)\b", re.I)),
+)
+_OWN_WORDS = re.compile(
+    r"^\W*(?:know\s+)?(?:by (?:e-?mail|text(?: message)?|sms)\s+)?(?:that\s+|:\s*)(?P<said>.+)$", re.I | re.S
+)
+_PRONOUN = re.compile(r"^\W*(?:it|them|that|this)\b", re.I)
+_TO_ME = re.compile(r"^\W*(?:to\s+)?me\b", re.I)
+
+
+def read_wishes(text: str) -> tuple[PersonalWish, ...]:
+    """The wishes in the order of the text."""
+    return tuple(wish for item in _items(text) for wish in _wishes_of(item))
+
+
+def without_wishes(text: str, wishes: tuple[PersonalWish, ...]) -> str:
+    """What is left of a text: the same lines without the words of the wishes."""
+    for quote in dict.fromkeys(wish.quote for wish in wishes):
+        text = text.replace(quote, "")
+    return "\n".join(line for line in text.splitlines() if line.strip(" -*•\t"))
+
+
+def _items(text: str) -> Iterator[str]:
+    """Each line of a list whole; of running text each sentence, with the one before it that it needs."""
+    for line in text.splitlines():
+        bullet = _BULLET.match(line)
+        if bullet:
+            yield line[bullet.end() :].strip()
+            continue
+        lead = ""
+        for sentence in filter(None, _SENTENCE.split(line.strip())):
+            if (_ASKER.match(sentence) or _WAITS.match(sentence)) and not [*_wishes_of(sentence)]:
+                lead = sentence
+                continue
+            whole = f"{lead} {sentence}" if lead else sentence
+            lead = ""
+            yield whole if whole in text else sentence
+
+
+def _wishes_of(item: str) -> Iterator[PersonalWish]:
+    if _NOT.match(item) and not _ASKER.match(item):
+        return
+    found = [match for match in _VERB.finditer(item) if not _NONE.match(item[match.end() :])]
+    for place, match in enumerate(found):
+        kind = next(kind for kind in WishKind if match.group(kind.name))
+        start = match.start(kind.name)
+        end = (
+            found[place + 1].start()
+            if place + 1 < len(found) and _begins_another(kind, found[place + 1])
+            else len(item)
+        )
+        wish = _wish(kind, item, item[start:end].strip(" ,;"), item[match.end(kind.name) : end])
+        if wish is not None:
+            yield wish
+        if end == len(item):
+            return
+
+
+def _begins_another(kind: WishKind, following: re.Match[str]) -> bool:
+    return kind is not WishKind.RESPOND or not following.group(WishKind.RESPOND.name)
+
+
+def _wish(kind: WishKind, item: str, clause: str, rest: str) -> PersonalWish | None:
+    before = item[: item.find(clause)]
+    match kind:
+        case WishKind.TELL | WishKind.FORWARD:
+            return _message_wish(kind, item, clause, rest, before)
+        case WishKind.RESPOND:
+            is_one = re.search(r"\b(?:invit|meeting|appointment|dinner|lunch|call)", item, re.I)
+            return PersonalWish(kind, item, clause, source=_first_name(item), topic=rest) if is_one else None
+        case WishKind.MOVE:
+            to = _MOVED_TO.search(rest)
+            if to is None or not _is_dated(to["when"]):
+                return None
+            what = rest[: to.start()]
+            topic = before if _PRONOUN.match(what) else what
+            return PersonalWish(kind, item, clause, topic=topic, condition=_condition(item))
+        case WishKind.CREATE:
+            is_entry = _is_dated(rest) and _OF_CALENDAR.search(item)
+            return PersonalWish(kind, item, clause, topic=rest, condition=_condition(item)) if is_entry else None
+        case WishKind.CANCEL:
+            is_entry = _OF_CALENDAR.search(item)
+            return PersonalWish(kind, item, clause, topic=rest, condition=_condition(item)) if is_entry else None
+
+
+def _is_dated(text: str) -> bool:
+    found = find_time(text, _ANY_DAY)
+    return found.day is not None or found.hour is not None
+
+
+def _message_wish(kind: WishKind, item: str, clause: str, rest: str, before: str) -> PersonalWish | None:
+    """None where it is the user who is to be told, or nobody."""
+    if _TO_ME.match(rest):
+        return None
+    recipient = _RECIPIENT.match(rest) or _LATER_TO.search(rest)
+    asker, waits = _ASKER.search(item), _WAITS.search(item)
+    if recipient is None and asker is None:
+        return None
+    said = _OWN_WORDS.match(rest[recipient.end() :] if recipient else rest)
+    asked, topic = _find_asked(clause, before)
+    if said and asked is None:
+        asked, topic = AskedFact.WORDS, said["said"].strip()
+    source = _SOURCE.search(item)
+    return PersonalWish(
+        kind,
+        item,
+        clause,
+        who=_person(recipient["who"]) if recipient else "",
+        asker=_person(asker["who"]) if asker else "",
+        asked=asked,
+        topic=topic if kind is WishKind.TELL else rest,
+        source=_person((waits["who"] or waits["who2"]) if waits else _source_name(source)),
+        waits=waits is not None,
+        condition=_condition(item),
+    )
+
+
+def _find_asked(clause: str, before: str) -> tuple[AskedFact | None, str]:
+    """What has to be found out, and about what: as the clause says, else as what stands before it does."""
+    for text in (clause, before):
+        for fact, pattern in _FACTS:
+            if match := pattern.search(text):
+                return fact, match["t"]
+    for fact, pattern in _FACT_ALONE:
+        if pattern.search(clause):
+            return fact, before
+    return None, ""
+
+
+def _source_name(match: re.Match[str] | None) -> str:
+    return next((found for found in match.groups() if found), "") if match else ""
+
+
+def _first_name(item: str) -> str:
+    found = re.match(rf"(?P<who>{_PERSON})['’]?s?\s+(?:has|have|had|invit)", item)
+    by = re.search(rf"\b(?:from|by|of)\s+(?P<who>{_PERSON})|(?P<own>{_PERSON})['’]s\s+\w+", item)
+    return _person(found["who"] if found else (by["who"] or by["own"]) if by else "")
+
+
+def _person(name: str) -> str:
+    return re.sub(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+|['’]s$", "", name or "").strip(" .,")
+
+
+def _condition(item: str) -> str:
+    match = _CONDITION.search(item)
+    return item[match.start() :].strip() if match else ""

@@ -1,0 +1,70 @@
+"""Optional parts of a service: settings name them, entry points find them, and what is not named is not imported.
+
+Each service has a group of entry points, ``purple_agent.SERVICE``, in ``pyproject.toml``; another distribution may add
+parts to it. Settings hold the names as ``PartNames`` and check them with ``PartGroup.check``.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated, Generic, TypeVar, cast
+
+from pydantic import BeforeValidator
+from pydantic_settings import NoDecode
+
+from shared.infra.starting import CannotStart
+
+P = TypeVar("P")
+_PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def _split(given: object) -> object:
+    return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
+
+
+PartNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+class PartGroup(Generic[P]):
+    """The parts that one service may load. ``P`` is what their entry points name, such as functions that build them."""
+
+    def __init__(self, service: str) -> None:
+        self.name = f"purple_agent.{service}"
+
+    def check(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The same names; raises ``ValueError`` for one that no entry point has. Imports nothing of a part."""
+        for name in names:
+            self._entry(name)
+        return names
+
+    def load(self, name: str) -> P:
+        """Import the part; raises ``CannotStart`` where a library that it needs is not installed."""
+        try:
+            return cast(P, self._entry(name).load())
+        except ModuleNotFoundError as error:
+            raise CannotStart(f"The part {name!r} needs {error.name}, which is not installed.") from error
+
+    def _entry(self, name: str) -> EntryPoint:
+        """Our own are asked first: to search every installed distribution takes tens of milliseconds."""
+        own = _own_entries().get(self.name, {})
+        if name in own:
+            return EntryPoint(name, own[name], self.name)
+        known = {entry.name: entry for entry in entry_points(group=self.name)}
+        if name not in known:
+            raise ValueError(f"there is no part {name!r}; there are {', '.join(sorted({*own, *known})) or 'none'}")
+        return known[name]
+
+
+@cache
+def _own_entries() -> Mapping[str, Mapping[str, str]]:
+    """The groups in the project file beside the code, where there is one.
+
+    A checkout and an image run from their files: what an editable installation wrote down may be older than they are,
+    and an image has no installation. An installed wheel has no project file, and its metadata are of its own files.
+    """
+    if not _PROJECT.is_file():
+        return {}
+    project = tomllib.loads(_PROJECT.read_text("utf-8"))["project"]
+    return cast("Mapping[str, Mapping[str, str]]", project.get("entry-points", {}))

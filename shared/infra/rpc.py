@@ -1,0 +1,81 @@
+"""Something that one service has another one do, and waits for: a short list in Redis, and a reply to each.
+
+Nothing is promised but an answer: who asks and hears nothing asks again, so what is asked for must bear repetition.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, cast
+from uuid import uuid4
+
+import structlog
+from redis.asyncio import Redis
+
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts, answering
+from shared.ports.store import StoreUnavailable
+
+_WAIT_SECONDS = 5
+_MARGIN_SECONDS = 5.0
+_LOOK_SECONDS = 0.05
+_AGAIN_SECONDS = 0.5
+
+log = structlog.get_logger()
+
+
+class RpcRequest(NamedTuple):
+    request_id: str
+    text: str
+
+
+class RpcQueue:
+    """``doer`` is the service that does it. Every method may raise ``StoreUnavailable``."""
+
+    def __init__(self, redis: Redis, doer: str) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+        self._queue = keys.rpc_queue_key(doer)
+
+    async def ask(self, text: str, seconds: float) -> str | None:
+        """The answer; None if nobody gives one in time."""
+        request_id = await self.leave(text, seconds)
+        until = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < until:
+            answer = await self._scripts.command("GET", keys.rpc_reply_key(request_id))
+            if answer is not None:
+                return str(answer)
+            await asyncio.sleep(_LOOK_SECONDS)
+        return None
+
+    async def leave(self, text: str, seconds: float) -> str:
+        """Have it done some time, if somebody comes within so many seconds; the request's id."""
+        request = RpcRequest(uuid4().hex, text)
+        arguments: list[Argument] = [max(1, round(seconds)), f"{request.request_id}\n{request.text}"]
+        await self._scripts.run("send_request", [self._queue], arguments)
+        return request.request_id
+
+    async def serve(self, do: Callable[[str], Awaitable[str]]) -> None:
+        """Do what is asked, one after the other, until cancelled. A store that fails is waited for.
+
+        ``do`` answers whatever it is given, and raises nothing but ``StoreUnavailable``: then nobody is answered.
+        """
+        while True:
+            try:
+                request = await self._next()
+                if request is not None:
+                    await self._answer(request, await do(request.text))
+            except StoreUnavailable as error:
+                log.warning("rpc_not_answered", error=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _next(self) -> RpcRequest | None:
+        async with answering(_WAIT_SECONDS + _MARGIN_SECONDS):
+            popped = self._redis.blpop([self._queue], _WAIT_SECONDS)
+            found = await cast("Awaitable[tuple[str, str] | None]", popped)
+        if found is None:
+            return None
+        request_id, _, text = found[1].partition("\n")
+        return RpcRequest(request_id, text)
+
+    async def _answer(self, request: RpcRequest, text: str) -> None:
+        await self._scripts.command("SET", keys.rpc_reply_key(request.request_id), text, "EX", keys.RPC_REPLY_SECONDS)

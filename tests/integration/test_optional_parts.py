@@ -1,0 +1,83 @@
+"""Optional parts of a service are loaded by their entry points, and only where its settings name them."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from services.gateway.settings import GatewaySettings
+from shared.infra.parts import PartGroup
+from shared.infra.starting import CannotStart, read_settings
+from tests.integration.gateway_stage import at, stage
+
+pytestmark = pytest.mark.promise("parts.optional")
+UNNAMED = (
+    "jinja2",
+    "leather",
+    "python_multipart",
+    "mcp",
+    "services.gateway.features.console",
+    "services.gateway.mcp_server",
+)
+BUILD = f"""
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == one or name.startswith(one + ".") for one in {UNNAMED}):
+            raise ModuleNotFoundError(f"{{name}} is not installed", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+from services.gateway.bootstrap import build
+from services.gateway.settings import GatewaySettings
+from shared.infra.starting import CannotStart
+
+try:
+    build(GatewaySettings(redis_url="redis://localhost", profile="embedded", gateway_parts=sys.argv[1]))
+except CannotStart as problem:
+    sys.exit(str(problem))
+"""
+
+
+def _build_without_libraries(parts: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", BUILD, parts]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_gateway_starts_without_the_libraries_of_parts_that_are_not_named() -> None:
+    bare, console = _build_without_libraries(""), _build_without_libraries("console")
+    assert (bare.returncode, bare.stderr) == (0, "")
+    assert console.returncode != 0
+    assert "The part 'console' needs " in console.stderr
+
+
+async def test_a_gateway_without_parts_serves_tasks_and_no_part(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url, gateway_parts="") as play:
+        answered = await play.send("t1", "hello")
+        statuses = [(await play.client.get(path)).status_code for path in ("/console", "/console/", "/mcp")]
+    assert at(answered, "result.artifacts.0.parts.0.text") == "done: hello"
+    assert statuses == [404, 404, 404]
+
+
+def test_a_part_that_no_entry_point_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(
+        CannotStart, match="GATEWAY_PARTS cannot be used: there is no part 'panel'; there are console, mcp"
+    ):
+        read_settings(
+            GatewaySettings, redis_url="redis://localhost", profile="embedded", gateway_parts="console, panel"
+        )
+
+
+def test_another_distribution_brings_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = tmp_path / "purple_extra-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: purple-extra\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[purple_agent.gateway]\nextra = purple_extra:build\n")
+    (tmp_path / "purple_extra.py").write_text("def build() -> str:\n    return 'built'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    group = PartGroup[Callable[[], str]]("gateway")
+    assert group.check(("console", "extra")) == ("console", "extra")
+    assert group.load("extra")() == "built"
