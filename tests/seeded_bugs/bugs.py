@@ -242,12 +242,19 @@ def _first_of_kind(value: object, facts: Sequence[object]) -> object:
 
 
 def _mix_tenants() -> None:
-    """Whoever shows a good key is of the first tenant."""
+    """A task that the caller's tenant does not have is looked for among those of the others."""
+    from shared.contracts.task import TaskRecord
+    from shared.infra.task_store import TaskStore
 
-    def of_one_tenant(original: Callable[..., object]) -> Callable[..., object]:
-        return lambda key: original(key)._replace(tenant="default")  # type: ignore[attr-defined]
+    original = TaskStore.record
 
-    _replace_function("services.gateway.features.identity", "holder", of_one_tenant)
+    async def record(self: TaskStore, tenant: str, task_id: str) -> TaskRecord | None:
+        for known in (tenant, "default", "north", "south"):
+            if found := await original(self, known, task_id):
+                return found
+        return None
+
+    TaskStore.record = record  # type: ignore[method-assign]
 
 
 def _let_one_more_wait() -> None:

@@ -2,17 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from tools.chaos.evidence import NOWHERE, Crossing
+from tools.chaos.gateway_caller import GatewayCaller
 from tools.chaos.load import Load
 from tools.chaos.schedule import Planned
 from tools.chaos.sight import Sight
 from tools.chaos.wiring import MOST_WAITING
 
 BURST_MESSAGES = 60
-_COUNT_IS_KEPT_SECONDS = 1.5  # for which a gateway may rely on a count, in which the other's accepts are missing
+COUNT_IS_KEPT_SECONDS = 1.5  # for which a gateway may rely on a count, in which the other's accepts are missing
 
 
 class Burst(NamedTuple):
@@ -26,16 +28,28 @@ class Burst(NamedTuple):
 class Bursts:
     """``made``: each that met stopped executors from its beginning to its end."""
 
-    def __init__(self, load: Load, sight: Sight, tasks: Sequence[Planned]) -> None:
-        self._load, self._sight = load, sight
+    def __init__(self, doors: GatewayCaller, load: Load, sight: Sight, tasks: Sequence[Planned]) -> None:
+        self._doors, self._load, self._sight = doors, load, sight
         self._tasks = iter([tasks[at : at + BURST_MESSAGES] for at in range(0, len(tasks), BURST_MESSAGES)])
         self.made: list[Burst] = []
         self.over: list[Crossing] = []
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Nothing else is sent inside, and was long enough before that every gateway's count knows of it."""
+        self._load.hold()
+        try:
+            await asyncio.sleep(COUNT_IS_KEPT_SECONDS)
+            yield
+        finally:
+            self._load.go_on()
 
     async def send(self, gateway: str) -> bool:
         """To one gateway; whether every session that it was accepted for still waits, so that the figures count."""
         began = time.monotonic()
         tasks = next(self._tasks, ())
+        if not tasks:
+            return False
         before = await self._sight.waiting()
         sent = await asyncio.gather(*(self._load.send_once(task, gateway) for task in tasks))
         after = await self._sight.waiting()
@@ -43,15 +57,8 @@ class Bursts:
         if not burst.accepted or after < before + burst.accepted:
             return False
         self.made.append(burst)
-        most = MOST_WAITING + sum(1 for _ in self._accepted_since(began - _COUNT_IS_KEPT_SECONDS, tasks))
+        most = MOST_WAITING + self._doors.sent_elsewhere(gateway, began - COUNT_IS_KEPT_SECONDS)
         if before + burst.accepted > most:
             told = f"{burst.accepted} of {len(tasks)} messages at once were accepted where {before} waited"
             self.over.append(Crossing(NOWHERE, f"{told}: the limit is {MOST_WAITING}"))
         return True
-
-    def _accepted_since(self, moment: float, burst: Sequence[Planned]) -> Iterator[str]:
-        """Accepts of others, of which a gateway's count may know nothing yet."""
-        own = {task.number for task in burst}
-        for sent, accepted in self._load.accepted_tasks():
-            if sent.accepted_at >= moment and sent.planned.number not in own:
-                yield accepted.task_id

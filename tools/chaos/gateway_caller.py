@@ -1,6 +1,7 @@
 """The clients of a chaos run: messages over A2A to either gateway, again until one of them answers."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from tools.chaos.tenants import FIRST, Keyring
 
 _TIMEOUT = httpx.Timeout(20.0, connect=2.0)  # a cancel is answered when the task has ended, or after 15 seconds
 _PAUSE = 0.25  # seconds between two attempts
+_SEND = "message/send"
 _TOO_MANY = 429
 _BUSY = (500, 502, 503, 504)
 _INTERNAL = -32603  # the gateway understood, and could not: Redis does not answer
@@ -53,19 +55,24 @@ class GatewayCaller:
         self._http = http
         self._balancer = balancer
         self.attempts = 0
+        self._sent: list[tuple[float, str]] = []  # when which gateway answered to a message
         self.failed: list[str] = []  # requests that came to nothing
+
+    def sent_elsewhere(self, url: str, since: float) -> int:
+        """How many messages the other gateways have answered to since that moment (monotonic)."""
+        return sum(1 for at, answered in self._sent if at >= since and answered != url)
 
     async def send(self, utterance: Utterance, message_id: str, first: int = 0, tenant: str = FIRST) -> AcceptedTask:
         """Hand a message over under that id, for good. Raises ``RpcRefused``."""
         params = _with_id(utterance.as_params(), message_id)
         headers = self._keyring.headers(tenant, utterance.speaker.name)
-        result = await self._ask_until_answered("message/send", params, first, headers)
+        result = await self._ask_until_answered(_SEND, params, first, headers)
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
     async def send_once(self, url: str, utterance: Utterance, message_id: str, tenant: str) -> AcceptedTask:
         """One attempt. Raises ``NoAnswer``, ``TooManyForNow`` and ``RpcRefused``."""
         params = _with_id(utterance.as_params(), message_id)
-        body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": "message/send", "params": params}
+        body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": _SEND, "params": params}
         result = await self._call_rpc(url, body, self._keyring.headers(tenant, utterance.speaker.name))
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
@@ -110,6 +117,8 @@ class GatewayCaller:
 
     async def _call_rpc(self, url: str, body: JsonObject, headers: Mapping[str, str]) -> JsonObject:
         answer = await self._body(f"{url}/", body, headers)
+        if body["method"] == _SEND:
+            self._sent.append((time.monotonic(), url))
         result, problem = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result

@@ -63,7 +63,16 @@ class Load:
         self._endpoint = endpoint
         self.sent: list[SentTask] = []
         self._stopped = False
+        self._may_send = asyncio.Event()
+        self._may_send.set()
         self.lasted = 0.0  # seconds in which tasks were sent
+
+    def hold(self) -> None:
+        """Nothing more of the schedule is sent until ``go_on``."""
+        self._may_send.clear()
+
+    def go_on(self) -> None:
+        self._may_send.set()
 
     def stop(self) -> None:
         """Nothing more is sent."""
@@ -82,6 +91,7 @@ class Load:
         async with asyncio.TaskGroup() as group:
             for planned in tasks:
                 await asyncio.sleep(max(0.0, began + planned.at - clock()))
+                await self._may_send.wait()
                 if self._stopped:
                     return
                 self.lasted = clock() - began

@@ -180,16 +180,17 @@ class Striker:
 
     async def _send_burst(self, strike: Strike) -> bool:
         """Executors are stopped for as long as it takes, which is less than their leases last."""
-        stopped = [name for name in self._executors if self._crew.signal(name, signal.SIGSTOP)]
-        self._stopped.update(stopped)
-        try:
-            async with asyncio.timeout(LEASE_SECONDS - 1.0):
-                return await self._bursts.send(self._crew.url(strike.victim))
-        except TimeoutError:
-            return False
-        finally:
-            for name in stopped:
-                self._go_on(name)
+        async with self._bursts.alone():
+            stopped = [name for name in self._executors if self._crew.signal(name, signal.SIGSTOP)]
+            self._stopped.update(stopped)
+            try:
+                async with asyncio.timeout(LEASE_SECONDS - 1.0):
+                    return await self._bursts.send(self._crew.url(strike.victim))
+            except TimeoutError:
+                return False
+            finally:
+                for name in stopped:
+                    self._go_on(name)
 
     async def _set_clock_wrong(self, strike: Strike) -> bool:
         clock = self._clocks[strike.victim]
