@@ -36,7 +36,8 @@ class LostAccept(NamedTuple):
 class TailRepair:
     """Does for the clients what they do once Redis serves again without its tail. ``tails``: each that was cut."""
 
-    def __init__(self, load: Load, sight: Sight, recoveries: Recoveries) -> None:
+    def __init__(self, load: Load, sight: Sight, recoveries: Recoveries, pause: float = _LATE_ANSWER_SECONDS) -> None:
+        self._pause = pause
         self._load, self._sight, self._recoveries = load, sight, recoveries
         self.tails: list[Tail] = []
         self.lost: list[LostAccept] = []
@@ -51,7 +52,7 @@ class TailRepair:
         for look in range(_LOOKS):
             await self._look(tail)
             if look + 1 < _LOOKS:
-                await asyncio.sleep(_LATE_ANSWER_SECONDS)
+                await asyncio.sleep(self._pause)
 
     async def _look(self, tail: Tail) -> None:
         accepted = list(self._load.accepted_tasks())
