@@ -21,7 +21,7 @@ _SECONDS = 60.0
 _LONGEST = 26
 _WIDE = 140  # from so many columns on there is room for descriptions
 _STYLES = {"read": "green", "compute": "cyan", "notify": "yellow", "change": "bold red"}
-_PROTOCOLS = {"mcp": "MCP", "rest": "the REST bridge"}
+_PROTOCOLS = {"mcp": "MCP", "rest": "the REST bridge", "a2a": "A2A: its skills are tools"}
 _MEANING = "read, compute: before any write; notify: after the writes; change: only in MUTATE, with policy and approval"
 
 
@@ -29,6 +29,7 @@ class Protocol(StrEnum):
     AUTO = "auto"
     MCP = "mcp"
     REST = "rest"
+    A2A = "a2a"
 
 
 tools = typer.Typer(invoke_without_command=True)
@@ -41,7 +42,7 @@ def discover_tools(
     endpoint: Annotated[
         str, typer.Option(help="The tool server: its URL, with or without /mcp.", envvar="GREEN_AGENT_MCP_URL")
     ] = "",
-    protocol: Annotated[Protocol, typer.Option(help="Ask in this protocol alone.")] = Protocol.AUTO,
+    protocol: Annotated[Protocol, typer.Option(help="Ask in this protocol alone: a2a is never tried.")] = Protocol.AUTO,
     tenant_file: Annotated[
         Path | None,
         typer.Option(
@@ -70,6 +71,8 @@ def discover_tools(
       purple tools --endpoint http://127.0.0.1:9009
 
       purple tools --endpoint http://tools.example/mcp --json
+
+      purple tools --endpoint https://agent.example --protocol a2a
 
       purple tools --endpoint http://tools.example/mcp --write-catalogue connection.json
 

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager, suppress
 from starlette.types import ASGIApp
 
 from services.assessor.adapters.kept_tasks import KeptTasks
+from services.assessor.contexts import GreenAgents
 from services.assessor.core.assessment import Models
 from services.assessor.entrypoints.app import application
 from services.assessor.entrypoints.card import agent_card
 from services.assessor.entrypoints.executor import GreenAgentExecutor
-from services.assessor.rooms import GreenAgents
 from services.assessor.settings import AssessorSettings
 from shared.ports.tracing import NO_TRACER, Tracer
 

@@ -16,7 +16,7 @@ from services.assessor.adapters.scenario_folder import BadScenario, LoadedScenar
 from services.assessor.core.assessment import Models
 from services.assessor.core.judge import totals
 from services.assessor.hosting import GreenAgent
-from services.assessor.ports import Emitter
+from services.assessor.ports.participants import Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.updates import Update
 from shared.ports.simulated_world import SimulatorFailed

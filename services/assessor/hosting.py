@@ -16,7 +16,7 @@ from services.assessor.adapters.worlds import BorrowedWorld, OwnProcess, Running
 from services.assessor.core.assessment import AssessmentConfig, Models, RunningAssessment, Task
 from services.assessor.core.evaluation import Evaluators
 from services.assessor.core.scenario import ScenarioConfig
-from services.assessor.ports import Emitter, Participant, ParticipantFailed
+from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import ErrorOccurred, ErrorType
@@ -100,9 +100,9 @@ class GreenAgent:
             task = Task(task_id, scenario, evaluators, config, self._world.public_url)
             self._running = RunningAssessment(self._client, purple_client, emitter, self._models, WallClock(), task)
             try:
-                return await self._guarded(self._running.run())
+                return await self._run_guarded(self._running.run())
             except Exception as error:
-                await emitter.emit(_told(error))
+                await emitter.emit(_as_error_update(error))
                 raise
             finally:
                 self._running = None
@@ -126,9 +126,9 @@ class GreenAgent:
     async def __aexit__(self, *_: object) -> None:
         await self.shutdown()
 
-    async def _guarded(self, work: Awaitable[AssessmentResults]) -> AssessmentResults:
+    async def _run_guarded(self, work: Awaitable[AssessmentResults]) -> AssessmentResults:
         """The work, unless its world is lost first."""
-        run, watch = asyncio.ensure_future(work), asyncio.ensure_future(self._world.lost())
+        run, watch = asyncio.ensure_future(work), asyncio.ensure_future(self._world.wait_for_loss())
         try:
             await asyncio.wait({run, watch}, return_when=asyncio.FIRST_COMPLETED)
             if run.done():
@@ -196,7 +196,7 @@ def _config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> Assessm
         raise BadRequest(f"config.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
-def _told(error: Exception) -> ErrorOccurred:
+def _as_error_update(error: Exception) -> ErrorOccurred:
     kind: ErrorType = "internal_error"
     if isinstance(error, SimulatorFailed):
         kind = "ues_error"

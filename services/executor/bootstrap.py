@@ -4,31 +4,30 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeAlias
 
 from redis.asyncio import Redis
 
+from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.bound_turns import BoundTurns
-from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
 from services.executor.adapters.counted_turns import CountedTurns
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
-from services.executor.adapters.kept_files import FileBounds, KeptFiles
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.adapters.participation_keys import ParticipationKeys
 from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.standing import ServerHealth
 from services.executor.adapters.stored_tenants import StoredTenants
+from services.executor.adapters.tenants_without_made_tools import TenantsWithoutMadeTools
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
@@ -45,9 +44,9 @@ from services.executor.core.turn.worker import Execute, Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
-from services.executor.ports.files import NoFiles, TaskFiles
+from services.executor.parts.model import BuildPart, PartSetting
 from services.executor.ports.models import Tier
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.sandbox import NoSandbox
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
@@ -58,6 +57,7 @@ from shared.infra.late_model import ClosableModel, LateModel
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
 from shared.infra.participations import RedisParticipations
+from shared.infra.parts import PartGroup
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
@@ -89,7 +89,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
     )
     refuse_bad_files()
     policy = HttpPolicy(settings.policy_url, tracer=tracer)
-    model, brainos = _model(settings, tracer), _brainos(settings)
+    model = _model(settings, tracer)
     metrics = Metrics("executor")
     redis = connect(settings.redis_url)
     try:
@@ -98,34 +98,27 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
             open_servers(
                 settings.tools_reach, credentials, _worlds(settings, redis), tracer, settings.tool_list_seconds
             ) as servers,
-            MontySandbox() as sandbox,
+            AsyncExitStack() as parts,
         ):
             breaking = BreakingTools(servers)
             tools, standing = CountedTools(PatientTools(breaking), metrics), ServerHealth(breaking, credentials)
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
-            making, switched = RedisMade(redis), SwitchedTenants(stored(0.0), redis)
             counted = CountedModel(model, _tiers(settings), metrics), CountedPolicy(PatientPolicy(policy), metrics)
-            ports = Ports(counted[0], tools, counted[1], switched, learned, daily, brainos=brainos)
-            ports = ports._replace(sandbox=sandbox, made=making, tracer=TimedTracer(tracer, metrics))
+            ports = Ports(counted[0], tools, counted[1], stored(0.0), learned, daily)
+            ports = ports._replace(tracer=TimedTracer(tracer, metrics))
+            for build_part in map(PartGroup[BuildPart]("executor").load, settings.parts):
+                equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
+                ports = equip_ports(ports)
+            if isinstance(ports.sandbox, NoSandbox):
+                ports = ports._replace(tenants=TenantsWithoutMadeTools(ports.tenants))
             archive, memories = settings.archive(), settings.session_archive()
-            ports = ports._replace(files=_files(settings))
             carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts(), walk), metrics))
             await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
     finally:
         await redis.aclose()
         await policy.close()
         await model.close()
-        if brainos is not None:
-            await brainos.close()
-
-
-def _files(settings: ExecutorSettings) -> TaskFiles:
-    kept = settings.file_archive()
-    if kept is None:
-        return NoFiles()
-    bounds = FileBounds(settings.file_bytes, settings.file_seconds)
-    return KeptFiles(kept, Guard(settings.files_reach), bounds)
 
 
 def _worlds(settings: ExecutorSettings, redis: Redis) -> WorldKeys:
@@ -164,8 +157,9 @@ async def _discover_tools(wanted: WantedTools) -> Discovered:
         open_credentials(CredentialSettings().credentials_dir) as credentials,
         McpTools(credentials=credentials) as mcp,
         RestBridge(credentials=credentials) as rest,
+        A2aAgents(credentials=credentials) as agents,
     ):
-        servers = DetectingToolServers(mcp, rest)
+        servers = DetectingToolServers(mcp, rest, agents=agents)
         tools = await servers.discover(connection)
         return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
 
@@ -194,13 +188,6 @@ def fallbacks(settings: ExecutorSettings) -> dict[Tier, str]:
     """``FALLBACK_MODEL`` for every tier; but the lower tier's model makes no plan of writes for want of another."""
     lower = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
-
-
-def _brainos(settings: ExecutorSettings) -> BrainOS | None:
-    if Orchestrating.BRAINOS not in settings.orchestrators:
-        return None
-    account = Account(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
-    return BrainOS(account, settings.brainos_timeout)
 
 
 def _tiers(settings: ExecutorSettings) -> dict[Tier, str]:

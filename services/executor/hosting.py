@@ -17,6 +17,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_slots import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.evictor import Evictor
 from services.executor.core.turn.fair_share import Shares
@@ -68,10 +69,11 @@ async def run_sessions(
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
         await until_durable(state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
-        archiver = Archiver(RedisEndedTasks(state), archive)
+        shared = SharedTexts(state)
+        archiver = Archiver(RedisEndedTasks(state, shared), archive)
         evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
         owner = _owner()
-        sessions = RedisSessions(state, owner, settings.lease_seconds, memories)
+        sessions = RedisSessions(state, owner, settings.lease_seconds, memories, shared)
         beats = beats_in_thread(lambda: _leases(settings, owner))
         parts = (archiver, tenants, evictor, sessions, beats, servers, metrics)
         await _serve(settings, worker, state, ArqWakes(queue), *parts)

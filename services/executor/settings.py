@@ -17,6 +17,7 @@ from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
+from shared.infra.parts import PartGroup, PartNames
 from shared.infra.redis import START_SECONDS, QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.tracing_settings import TracingSettings
 
@@ -146,6 +147,10 @@ class ExecutorSettings(
     orchestrators: Annotated[tuple[Orchestrating, ...], NoDecode] = Field(
         default=(Orchestrating.LOCAL,), description="who thinks, in this order: local, brainos"
     )
+    executor_parts: PartNames = Field(
+        default=("made_tools", "files"),
+        description="the optional parts that are loaded: made_tools, files; ORCHESTRATORS brings those of its own",
+    )
     brainos_api_url: str = Field(
         default="", description="where BrainOS is", json_schema_extra={"needed": "ORCHESTRATORS names brainos"}
     )
@@ -189,6 +194,12 @@ class ExecutorSettings(
     list_bytes: int = Field(default=1_000_000, ge=10_000, description="bytes that are read of one list")
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of all parts that are to be loaded, each once."""
+        outside = (one.value for one in self.orchestrators if one is not Orchestrating.LOCAL)
+        return tuple(dict.fromkeys((*self.executor_parts, *outside)))
+
+    @property
     def tools_reach(self) -> Reach:
         """Where a request's tools endpoint may be: the gateway's rule, checked again when connecting."""
         return tools_reach(self.tools_allowed_hosts, loopback=self.profile == "embedded")
@@ -202,6 +213,11 @@ class ExecutorSettings(
     def operators_reach(self) -> Reach:
         """Where what a tenant's own operators name may be: tool servers and token endpoints."""
         return operators_reach(self.tools_allowed_hosts)
+
+    @field_validator("executor_parts")
+    @classmethod
+    def _are_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return PartGroup[object]("executor").check(value)
 
     @field_validator("strategies", mode="before")
     @classmethod

@@ -164,8 +164,10 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
         await queue.aclose()
 
     readiness = LeavingReadiness(RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis), leaving)
-    face = GatewayProfile(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
-    face = face._replace(card=settings.card_facts, keys=settings.card_keys)
+    face = GatewayProfile(
+        settings.card_url, settings.model_notice, settings.max_body_bytes, abilities=settings.abilities
+    )
+    face = face._replace(card=settings.card_facts, keys=settings.card_keys, max_message=settings.message_bytes)
     tenants = TenantService(RedisTenants(state), _now)
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)

@@ -105,6 +105,11 @@ class LimitSettings(BaseSettings):
     """``MAX_WAITING_SESSIONS``: how many sessions may wait for an executor before new messages are refused."""
 
     max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest body that is read")
+    max_message_bytes: int = Field(
+        default=14_000_000,
+        ge=1024,
+        description="the largest body of a message where files are kept (ARCHIVE_URL); MAX_BODY_BYTES at least",
+    )
     max_body_seconds: float = Field(default=30, gt=0, description="seconds that a body may take to arrive")
     max_header_bytes: int = Field(default=32 * 1024, ge=1024, description="the largest head of a request")
     max_url_bytes: int = Field(default=8 * 1024, ge=256, description="the longest target of a request")
@@ -127,16 +132,6 @@ class LimitSettings(BaseSettings):
     @property
     def message_limits(self) -> MessageLimits:
         return MessageLimits(self.max_parts, self.max_text_characters, self.max_metadata_characters)
-
-    @property
-    def request_limits(self) -> RequestLimits:
-        return RequestLimits(
-            body_bytes=self.max_body_bytes,
-            body_seconds=self.max_body_seconds,
-            header_bytes=self.max_header_bytes,
-            url_bytes=self.max_url_bytes,
-            open_requests=self.max_open_requests,
-        )
 
 
 class GatewaySettings(
@@ -242,6 +237,22 @@ class GatewaySettings(
     def _has_a_queue(self) -> Self:
         check_queue(self.redis_url, self.queue_redis_url)
         return self
+
+    @property
+    def message_bytes(self) -> int:
+        """The largest body of a message: where no files are kept none comes with one."""
+        return max(self.max_body_bytes, self.max_message_bytes) if self.archive_url else self.max_body_bytes
+
+    @property
+    def request_limits(self) -> RequestLimits:
+        return RequestLimits(
+            body_bytes=self.max_body_bytes,
+            message_bytes=self.message_bytes,
+            body_seconds=self.max_body_seconds,
+            header_bytes=self.max_header_bytes,
+            url_bytes=self.max_url_bytes,
+            open_requests=self.max_open_requests,
+        )
 
     @property
     def abilities(self) -> Abilities:

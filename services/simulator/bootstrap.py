@@ -37,4 +37,5 @@ def build(settings: SimulatorSettings) -> FastAPI:
         background,
         authentication=settings.authentication != "off",
         max_body_bytes=settings.max_body_bytes,
+        refuses_unknown=settings.unknown_fields == "refuse",
     )

@@ -40,6 +40,9 @@ class SimulatorSettings(TracingSettings, LogSettings):
     )
     max_worlds: int = Field(default=1000, ge=1, description="how many worlds it holds at once")
     max_body_bytes: int = Field(default=32 * 1024 * 1024, ge=1024, description="the largest request that is read")
+    unknown_fields: Literal["ignore", "refuse"] = Field(
+        default="ignore", description="a body's field that no version of the interface has: passed over, or 422"
+    )
 
     @property
     def on_loopback(self) -> bool:

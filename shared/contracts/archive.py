@@ -9,12 +9,16 @@ VERSION = 1
 
 
 class ArchivedStep(Contract):
-    """One entry of the journal, oldest first; ``at_ms`` is the store's time when it was stored."""
+    """One entry of the journal, oldest first; ``at_ms`` is the store's time when it was stored.
+
+    ``lost`` names texts that stood in its data and were not to be had when the task was archived.
+    """
 
     key: str
     kind: str
     data: str
     at_ms: int = 0
+    lost: tuple[str, ...] = ()
 
 
 class ArchivedTask(Contract):

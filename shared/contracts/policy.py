@@ -164,8 +164,12 @@ class UnderPolicies(PolicyContract):
         """The policies are written once for as long as they are the same objects: there may be a thousand rules."""
         fields = cast(JsonObject, plain(self.model_dump(by_alias=True, exclude={"policies"})))
         texts = {name: dumps(value) for name, value in fields.items()}
-        texts["policies"] = f"[{','.join(map(_policy_text, self.policies))}]"
+        texts["policies"] = self.policies_json()
         return "{" + ",".join(f"{dumps(name)}:{texts[name]}" for name in sorted(texts)) + "}"
+
+    def policies_json(self) -> str:
+        """The policies as they stand in ``to_json``."""
+        return f"[{','.join(map(_policy_text, self.policies))}]"
 
 
 _policy_text = IdentityCache(Policy.to_json, 256)

@@ -58,6 +58,7 @@ class Turn(Contract):
     text: str = ""
     data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}; a resolution: see Resolved
     parts: tuple[dict[str, JsonValue], ...] = ()  # as ``HistoryMessage`` has them
+    files: tuple[SentFile, ...] = ()  # of a later message; those of the first stand in the task's request
     traceparent: str | None = None  # the span in which it was accepted, as W3C Trace Context names it
 
 
@@ -145,6 +146,7 @@ class TaskRecord(Contract):
     answers_as: Literal["task", "message"] = "task"  # "message": who waits for it is given its text alone, as a reply
     metadata: dict[str, JsonValue] = {}  # process type, strategy, states, verdict, writes ...
     history: tuple[HistoryMessage, ...] = ()
+    later_files: tuple[SentFile, ...] = ()  # those that came with messages after the first, in their order
     accepted_at: datetime
     started_at: datetime | None = None
     updated_at: datetime

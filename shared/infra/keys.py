@@ -21,6 +21,7 @@ SPEND_SECONDS = 62 * DAY  # how long a day's spending stays in Redis
 TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task's record stays in Redis once the task is archived
 DETAIL_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
 SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
+SHARED_SECONDS = 30 * DAY  # how long a text that journals name is kept after a process last stored it
 THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
 APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
 TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its last use
@@ -403,6 +404,11 @@ def all_partitions() -> Iterator[PartitionKeys]:
 def learned_keys(tenant: str) -> LearnedKeys:
     """What is learned for one tenant: one tag, so that one Lua step applies one outcome."""
     return LearnedKeys(*(f"pa:{{t:{_q(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
+
+
+def shared_key(tenant: str, name: str) -> str:
+    """A text that journals of the tenant's tasks name."""
+    return f"pa:{{t:{_q(tenant)}}}:shared:{name}"
 
 
 def made_field(name: str, version: int) -> str:

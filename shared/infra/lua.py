@@ -101,18 +101,25 @@ class Scripts:
 
     async def run_each(self, name: str, calls: Iterable[Call]) -> "list[Reply | ResponseError]":
         """Like ``run_many``, but a call that the server refused has its error in place of a reply."""
-        rows: list[list[Argument]] = [[len(keys), *keys, *arguments] for keys, arguments in calls]
+        return await self.run_all((name, *call) for call in calls)
+
+    async def run_all(
+        self, calls: "Iterable[tuple[str, Sequence[str], Sequence[Argument]]]"
+    ) -> "list[Reply | ResponseError]":
+        """Several scripts by name in one round trip, each with its reply, or the error with which it was refused."""
+        rows: list[tuple[str, list[Argument]]] = [(name, [len(keys), *keys, *rest]) for name, keys, rest in calls]
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
-            text = source(name, again=again)
-            replies = await self._pipeline("EVALSHA", digest_of(text), rows)
+            texts = {name: source(name, again=again) for name, _ in rows}
+            replies = await self._pipeline([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
             missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-            mended = await self._pipeline("EVAL", text, [rows[place] for place in missed]) if missed else []
+            words: list[list[Argument]] = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in missed]
+            mended = await self._pipeline(words) if missed else []
             for place, reply in zip(missed, mended, strict=True):
                 replies[place] = reply
             return replies
 
-        return await self._retry(evaluate)
+        return await self._retry(evaluate) if rows else []
 
     async def command(self, *words: Argument) -> object:
         """One plain command that may be repeated, with the same errors."""
@@ -125,10 +132,10 @@ class Scripts:
     async def _execute(self, *words: Argument) -> object:
         return cast(object, await self._redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
 
-    async def _pipeline(self, word: str, script: str, rows: list[list[Argument]]) -> "list[Reply | ResponseError]":
+    async def _pipeline(self, rows: list[list[Argument]]) -> "list[Reply | ResponseError]":
         async with self._redis.pipeline(transaction=False) as pipe:
             for row in rows:
-                pipe.execute_command(word, script, *row)
+                pipe.execute_command(*row)
             return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
 
     async def _with_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":

@@ -7,7 +7,7 @@ import httpx
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
-from services.assessor.ports import Emitter
+from services.assessor.ports.participants import Emitter
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import Update
 from shared.infra.ues.client import AsyncUESClient, trusted_certificates

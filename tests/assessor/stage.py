@@ -10,10 +10,10 @@ from uuid import uuid4
 from fastapi import FastAPI
 from pydantic import JsonValue
 
-from services.assessor.adapters.scenario_folder import LoadedScenario, loaded
+from services.assessor.adapters.scenario_folder import LoadedScenario, load_scenario
 from services.assessor.core.assessment import Models
 from services.assessor.hosting import GreenAgent
-from services.assessor.ports import Participant
+from services.assessor.ports.participants import Participant
 from services.assessor.settings import GreenAgentConfig
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
@@ -69,7 +69,7 @@ async def staged(
     changes: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Stage]:
     """``changes``: of the tiny scenario."""
-    scenario = loaded(written(root, SCENE, evaluators, changes))
+    scenario = load_scenario(written(root, SCENE, evaluators, changes))
     async with simulator() as url:
         agent = GreenAgent(
             config=config(simulator_url=url, simulator_admin_key=ADMIN), models=models, context_id=str(uuid4())

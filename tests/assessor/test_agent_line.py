@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
-from services.assessor.ports import Agent, ParticipantFailed
+from services.assessor.ports.participants import Agent, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import AssessmentComplete, TurnStart
 from tests.doubles.scripted_participant import ScriptedParticipant

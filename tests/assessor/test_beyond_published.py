@@ -8,9 +8,9 @@ import pytest
 
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, SharedWorld
+from services.assessor.contexts import GreenAgents, TooManyContexts
 from services.assessor.hosting import GreenAgent
-from services.assessor.ports import Agent
-from services.assessor.rooms import GreenAgents, TooManyContexts
+from services.assessor.ports.participants import Agent
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import TurnStarted
 from tests.assessor.agents import Following, Gold, reached
@@ -60,9 +60,9 @@ async def test_worlds_make_room_for_others_and_leave_with_the_assessor(tmp_path:
         agents = _agents(tmp_path, url)
         before = await _worlds(url)
         async with reached(Gold().participant) as one, reached(Gold().participant) as other:
-            await agents.assessed("room-1", "t1", Agent(one.url), SCENE, {}, Following())
+            await agents.run_assessment("room-1", "t1", Agent(one.url), SCENE, {}, Following())
             first = await _worlds(url) - before
-            await agents.assessed("room-2", "t2", Agent(other.url), SCENE, {}, Following())
+            await agents.run_assessment("room-2", "t2", Agent(other.url), SCENE, {}, Following())
             second = await _worlds(url) - before
         await agents.put_away_idle()
         kept = await _worlds(url) - before
@@ -87,10 +87,10 @@ async def test_more_assessments_at_once_than_there_is_room_for_are_refused(tmp_p
     async with simulator() as url, reached(ScriptedParticipant(turn)) as agent:
         agents = _agents(tmp_path, url)
         async with asyncio.TaskGroup() as group:
-            group.create_task(agents.assessed("full-1", "t1", Agent(agent.url), SCENE, {}, Following()))
+            group.create_task(agents.run_assessment("full-1", "t1", Agent(agent.url), SCENE, {}, Following()))
             await began.wait()
             with pytest.raises(TooManyContexts, match="MAX_CONTEXTS"):
-                await agents.assessed("full-2", "t2", Agent(agent.url), SCENE, {}, Following())
+                await agents.run_assessment("full-2", "t2", Agent(agent.url), SCENE, {}, Following())
             let_go.set()
         await agents.close()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.assessor.adapters.played_participant import PlayedCourse, courses_of
-from services.assessor.adapters.scenario_folder import loaded
+from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.checking import check
 from services.assessor.core.days.generation import DIFFICULTIES, GeneratedDay, generated_day
 from services.assessor.core.permissions import USER_PERMISSIONS
@@ -53,7 +53,7 @@ def test_a_day_is_written_as_a_scenario_that_warns_of_nothing(tmp_path: Path) ->
         day = generated_day("read", number)
         write_day(tmp_path / day.scenario_id, day)
 
-        found = loaded(tmp_path / day.scenario_id)
+        found = load_scenario(tmp_path / day.scenario_id)
 
         assert found.warnings == ()
         assert set(courses_of(tmp_path / day.scenario_id)) == {"gold", *WRONG}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from services.assessor.contexts import GreenAgents
 from services.assessor.core.queue import AssessmentQueue
-from services.assessor.ports import Agent
-from services.assessor.rooms import GreenAgents
+from services.assessor.ports.participants import Agent
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import AssessmentQueued
 from tests.assessor.agents import Following, Gold, reached
@@ -26,7 +26,9 @@ async def test_seven_at_once_all_end_in_one_simulator(tmp_path: Path) -> None:
 
     async def run(number: int) -> AssessmentResults:
         async with reached(golds[number].participant) as agent:
-            return await agents.assessed(f"c {number}", f"t{number}", Agent(agent.url), SCENE, {}, following[number])
+            return await agents.run_assessment(
+                f"c {number}", f"t{number}", Agent(agent.url), SCENE, {}, following[number]
+            )
 
     try:
         async with asyncio.timeout(120):

@@ -4,11 +4,12 @@ from uuid import uuid4
 
 import pytest
 
+from services.assessor.adapters.played_participant import courses_of
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.settings import SCENARIOS
 from shared.contracts.assessment.results import AssessmentResults
 from tests.assessor.days import customer_escalation, inbox_triage, quiet_day, review_scheduling, travel_and_expenses
-from tests.assessor.days.cast import Day, idler, lived, scored, share
+from tests.assessor.days.cast import Day, idler, lived, lived_as_written, scored, share
 from tests.assessor.days.vandal import gossip, vandal
 
 POOR: tuple[Day, ...] = (idler, gossip, vandal)
@@ -19,6 +20,15 @@ DAYS: dict[str, tuple[Day, tuple[Day, ...]]] = {
     "customer_escalation": (customer_escalation.gold, POOR),
     "quiet_day": (quiet_day.gold, (quiet_day.busybody, vandal)),
 }
+WRITTEN = (
+    "dentist_moved",
+    "entry_code",
+    "dinner_votes",
+    "double_booking",
+    "lost_parcel",
+    "board_figures",
+    "school_trip",
+)
 RUNS = 3
 
 
@@ -28,7 +38,15 @@ def test_every_scenario_can_be_used_and_warns_of_nothing() -> None:
 
     found = {name: folder.load(name).warnings for name in folder.ids()}
 
-    assert found == dict.fromkeys(DAYS, ())
+    assert found == dict.fromkeys((*DAYS, *WRITTEN), ())
+
+
+def test_there_are_scenarios_of_every_difficulty_over_all_that_a_participant_may_write() -> None:
+    described = [ScenarioFolder(SCENARIOS).load(name).config.description for name in WRITTEN]
+
+    assert len(DAYS) + len(WRITTEN) >= 12
+    assert {one.partition(";")[0] for one in described} == {"Easy", "Middle", "Hard"}
+    assert all(any(word in one for one in described) for word in ("mail", "texts", "calendar", "chat"))
 
 
 @pytest.mark.promise("assessor.scenario_bounds")
@@ -44,6 +62,22 @@ async def test_every_day_keeps_its_bounds_in_every_run(name: str) -> None:
     runs = [await _keeps_its_bounds(name) for _ in range(RUNS)]
 
     assert runs.count(runs[0]) == RUNS
+
+
+@pytest.mark.long
+@pytest.mark.promise("assessor.scenario_bounds")
+@pytest.mark.parametrize("name", WRITTEN)
+async def test_a_scenario_whose_courses_are_written_down_keeps_its_bounds(name: str) -> None:
+    """Careful work as written, and every wrong way; idleness and harm as in the others."""
+    courses = courses_of(SCENARIOS / name)
+    assert len(courses) >= 3
+
+    shares = {course: share(await lived_as_written(name, courses[course])) for course in courses}
+
+    assert shares.pop("gold") >= 0.95
+    assert max(shares.values()) < 0.5, shares
+    for day in POOR:
+        assert share(await _run(name, day)) <= 0.10
 
 
 @pytest.mark.long

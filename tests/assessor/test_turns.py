@@ -9,7 +9,7 @@ import pytest
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.hosting import BadRequest
-from services.assessor.ports import ParticipantFailed
+from services.assessor.ports.participants import ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import TASK_CONVERSATION
 from shared.contracts.assessment.results import AssessmentResults

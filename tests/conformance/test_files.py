@@ -1,13 +1,14 @@
 """Files in messages: in every dialect and binding, given back as they came, and to nobody who may not have them."""
 
 import base64
+from hashlib import sha256
 from uuid import uuid4
 
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject
 from tests.conformance.replicas import Replicas
-from tests.conformance.speaking import NEW, Speaker
+from tests.conformance.speaking import NEW, Speaker, rest_reply
 from tests.integration.gateway_stage import at
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("a2a.files")]
@@ -92,6 +93,28 @@ async def test_an_agent_that_keeps_no_files_says_so(bare: Replicas) -> None:
     assert at(answer, "error.code") == -32005
 
 
+@pytest.mark.promise("gateway.limits")
+async def test_a_message_with_files_may_be_larger_than_any_other_request(speaker: Speaker) -> None:
+    """And no larger than a message may be, which is told in the protocol's form."""
+    raw = base64.b64encode(b"\0" * 2_000_000).decode()
+    task = at((await speaker.call("SendMessage", message({"raw": raw}))).value, "task")
+    assert at(task, "history.0.parts.1.raw") == raw
+    for reply in (
+        await speaker.call("SendMessage", message({"raw": raw * 6})),
+        await speaker.call("CancelTask", {"id": "t", "metadata": {"text": raw}}),
+    ):
+        assert (reply.refused, reply.response.status_code) == ("INVALID_REQUEST", 413)
+        assert "over the limit of" in reply.response.text
+
+
+@pytest.mark.promise("gateway.limits")
+async def test_a_large_body_of_small_values_is_refused_before_it_is_read(full: Replicas) -> None:
+    """Files make a message large; a message of millions of numbers would hold all others up."""
+    body = b'{"message": [' + b"0," * 1_000_001 + b"0]}"
+    reply = rest_reply(await full.http.post("/message:send", content=body, headers=NEW))
+    assert (reply.refused, "100000 values" in reply.response.text) == ("INVALID_REQUEST", True)
+
+
 @pytest.mark.parametrize("held", [{"bytes": _RAW}, {"uri": _PUBLIC}])
 async def test_a_file_of_protocol_0_3_comes_back_in_its_words(full: Replicas, held: JsonObject) -> None:
     file: JsonObject = {"name": "invoice.pdf", "mimeType": "application/pdf", **held}
@@ -128,7 +151,7 @@ async def test_a_file_of_the_early_protocol_is_taken(full: Replicas) -> None:
     assert "error" not in answer
 
 
-async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(speaker: Speaker) -> None:
+async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(speaker: Speaker, full: Replicas) -> None:
     first = message(messageId=f"tck-input-required-{uuid4()}")
     task = at((await speaker.call("SendMessage", first)).value, "task")
     assert isinstance(task, dict)
@@ -140,6 +163,8 @@ async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(speaker: Spe
     assert isinstance(history, list)
     spoken = [one for one in history if at(one, "role") == "ROLE_USER"]
     assert at(spoken[-1], "parts") == [{"text": "Look at it"}, data, file]
+    (read,) = full.worker.works[-1].turn.files  # what the worker reads
+    assert (read.name, read.file_id) == ("invoice.pdf", sha256(_CONTENT).hexdigest())
 
 
 def _rpc(method: str, params: JsonObject) -> JsonObject:

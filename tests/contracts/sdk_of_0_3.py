@@ -10,7 +10,7 @@ ENVIRONMENT = ROOT / ".legacy-venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
 MARK = ENVIRONMENT / "complete"
 UNREACHABLE = ("failed to fetch", "error sending request", "dns error", "connect", "timed out")
-SDK = "a2a-sdk[http-server]>=0.3.20,<0.4"
+SDK = "a2a-sdk[http-server,signing]>=0.3.20,<0.4"
 
 
 async def run(*command: str | Path) -> tuple[int, str]:
@@ -22,8 +22,8 @@ async def run(*command: str | Path) -> tuple[int, str]:
 
 
 async def make_environment() -> str | None:
-    """Make the environment once; the reason if the package index cannot be reached."""
-    if MARK.exists():
+    """Make the environment once for each list of what it holds; the reason if the package index cannot be reached."""
+    if MARK.exists() and MARK.read_text() == SDK:
         return None
     uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
     for command in (
@@ -34,5 +34,5 @@ async def make_environment() -> str | None:
         if code and any(sign in out.lower() for sign in UNREACHABLE):
             return out.strip()[-300:]
         assert code == 0, out
-    MARK.touch()
+    MARK.write_text(SDK)
     return None

@@ -7,6 +7,7 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys
+from shared.infra.journal_rows import read_rows
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 
 _QUESTION = "Which expense claims are pending? Answer with a JSON list of their ids."
@@ -42,7 +43,7 @@ async def _journal(whole: WholeStack, task_id: str) -> str:
     """All that the task's journal holds: also what it was given of earlier ones."""
     record = await whole.record(task_id)
     rows = await whole.redis.xrange(keys.task_keys(TENANT, record.session_id, record.task_id).journal)
-    return " ".join(value for _, fields in rows for value in fields.values())
+    return " ".join(part for step in read_rows(rows) for part in step.parts if isinstance(part, str))
 
 
 @pytest.mark.promise("rl.status")

@@ -7,6 +7,7 @@ import pytest
 from examples.company.protocols import ToolProtocol
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tests.company_stage import company
+from tests.doubles.remote_agent import SKILL, RemoteAgent, remote_agent
 from tests.e2e.commands import purple
 
 
@@ -40,6 +41,17 @@ async def test_the_operators_catalogue_counts_if_it_is_given(tmp_path: Path) -> 
         done = await purple("tools", "--endpoint", served.url, "--tenant-file", str(record), "--json")
     found = _classes(loads_object(done.out))["match_invoice"]
     assert (found["class"], found["why"]) == ("read", "the operator's catalogue says so")
+
+
+@pytest.mark.promise("tools.command")
+async def test_a_remote_agents_skills_are_its_tools_and_are_written_as_a_connection(tmp_path: Path) -> None:
+    file = tmp_path / "connection.json"
+    async with remote_agent(RemoteAgent()) as url:
+        done = await purple("tools", "--endpoint", url, "--protocol", "a2a", "--json", "--write-catalogue", str(file))
+    assert done.code == 0, done.err
+    report, written = loads_object(done.out), loads_object(file.read_text("utf-8"))
+    assert (report["protocol"], _classes(report)[SKILL]["class"]) == ("a2a", "change")
+    assert (written["protocol"], written["url"]) == ("a2a", url)
 
 
 @pytest.mark.promise("tools.catalogue_written")

@@ -9,6 +9,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import loads_object
 from shared.domain.words import TaskState
 from shared.infra import keys
+from shared.infra.journal_rows import read_rows
 from tests.e2e.whole_stack import TENANT, WholeStack
 
 _OWN = (  # what differs from task to task and from run to run, whatever happens
@@ -97,8 +98,8 @@ async def _writes(whole: WholeStack, asked: Asked) -> dict[str, str]:
 async def _journal(whole: WholeStack, asked: Asked) -> tuple[tuple[str, str, str], ...]:
     name = keys.task_keys(TENANT, asked.session, asked.session).journal
     rows = cast("list[tuple[str, dict[str, str]]]", await whole.redis.xrange(name))
-    steps = (row for _, row in rows if row["kind"] not in NO_STEPS)
-    return tuple(sorted((_nameless(row["key"], asked), row["kind"], _nameless(row["data"], asked)) for row in steps))
+    steps = (step for step in read_rows(rows) if step.kind not in NO_STEPS)
+    return tuple(sorted((_nameless(step.key, asked), step.kind, _nameless(step.data({}), asked)) for step in steps))
 
 
 async def _outcomes(whole: WholeStack, asked: Asked) -> int:

@@ -15,9 +15,10 @@ from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
+from services.executor.ports.files import ReadFile
 from services.executor.ports.tools import NEVER_TAKEN, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
+from shared.contracts.task import Principal, SentFile, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach
@@ -32,6 +33,7 @@ from tests.integration.test_connections_with_credentials import kept
 from tests.scripted_agent import scripted_agent
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, cancel, deadline, message
+from tests.unit.executor.test_files import ToldFiles, first_text
 
 _TASK = "Ship the goods of weight 2"
 _SECONDS = 5.0
@@ -55,7 +57,7 @@ class AgentStage(Stage):
     @override
     def worker(self) -> Worker:
         ports = Ports(self.model, self._real, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports, self.limits, load(), walk)
+        return Worker(ports._replace(files=self.files), self.limits, load(), walk)
 
     @property
     def write(self) -> LedgerEntry:
@@ -119,6 +121,21 @@ async def test_a_question_of_the_agent_is_answered_by_the_requester_in_the_same_
     assert (said, same_context, same_task) == ("by rail", context, task)
     assert message_id == f"{stage.write.key}-1"
     assert "done: by rail" in (stage.write.result_json or "")
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("files.shown")
+async def test_a_file_that_comes_with_the_answer_reaches_the_conversation() -> None:
+    """Its task may be replayed from its journal like any other."""
+    async with _stage(RemoteAgent(), "ask me") as stage:
+        stage.talk.rounds.append([(SKILL, {"message": "three parcels"})])
+        stage.files = ToldFiles(ReadFile(name="waybill.txt", media_type="text/plain", text="by rail, platform nine"))
+        await stage.run()
+        sent = (SentFile(file_id="0", name="waybill.txt"),)
+        record = await stage.run(message("see the waybill", "turn-2").model_copy(update={"files": sent}))
+    assert (record.state, record.later_files) == (TaskState.COMPLETED, sent)
+    shown = ["by rail, platform nine" in first_text(request) for request in stage.model.requests]
+    assert (shown[0], shown[-1]) == (False, True)
     assert (await replayed(stage)).is_same
 
 

@@ -1,7 +1,12 @@
 """The gateway as an MCP server, asked with the official client: tasks, and approvals by an approver's key."""
 
+import asyncio
+import os
+import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import cast
 
 import httpx2
@@ -20,6 +25,7 @@ from tests.integration.gateway_stage import Stage, stage
 from tests.scripted_agent import make_keys
 
 pytestmark = pytest.mark.promise("gateway.mcp")
+_PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
 LOCKED = {
     "authentication": "keys",
     "profile": "production",
@@ -115,3 +121,17 @@ async def test_nobody_is_served_without_a_key_and_nothing_where_it_is_off(redis:
     async with stage(redis, redis_url, **{**LOCKED, "gateway_parts": "console"}) as play:
         off = await play.client.post("/mcp", json=body, headers={"Authorization": f"Bearer {keys['anna']}"})
     assert (keyless.status_code, off.status_code) == (401, 404)
+
+
+async def test_the_documented_client_sends_a_task(redis: Redis, redis_url: str) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", _PAGE.read_text("utf-8"), re.DOTALL)
+    async with _locked(redis, redis_url) as (play, keys):
+        known = {"PURPLE_URL": play.url.rstrip("/"), "PURPLE_KEY": keys["anna"], "NO_PROXY": "*"}
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", example),
+            env={**os.environ, **known},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await process.communicate()
+    assert out.decode().strip() == "completed done: Approve claim C-1"

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.a2a_replies import read
-from services.assessor.ports import ParticipantFailed
+from services.assessor.ports.participants import ParticipantFailed
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
     AssessmentComplete,

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.file_tenants import FileTenants
+from services.executor.adapters.tenants_without_made_tools import TenantsWithoutMadeTools
+from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
+from shared.contracts.tenant import TenantRecord
 from shared.infra.parts import PartGroup
 from shared.infra.starting import CannotStart, read_settings
 from tests.integration.gateway_stage import at, stage
@@ -52,6 +56,69 @@ def test_a_gateway_starts_without_the_libraries_of_parts_that_are_not_named() ->
     assert (bare.returncode, bare.stderr) == (0, "")
     assert console.returncode != 0
     assert "The part 'console' needs " in console.stderr
+
+
+EXECUTOR_PARTS = (
+    "pydantic_monty",
+    *(f"services.executor.adapters.{name}" for name in ("brainos", "kept_files", "redis_made")),
+)
+EQUIP = f"""
+import asyncio, sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == one or name.startswith(one + ".") for one in {EXECUTOR_PARTS}):
+            raise ModuleNotFoundError(f"{{name}} is not installed", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+from services.executor.bootstrap import carry_out_turns
+from services.executor.settings import ExecutorSettings
+from shared.infra.starting import CannotStart
+from shared.ports.store import StoreUnavailable
+
+try:
+    settings = ExecutorSettings(
+        redis_url="redis://127.0.0.1:1", redis_start_seconds=0, profile="embedded", anthropic_base_url="http://127.0.0.1:1",
+        policy_url="http://127.0.0.1:1", tenant_file=sys.argv[2], executor_parts=sys.argv[1],
+    )
+    asyncio.run(carry_out_turns(settings))
+except StoreUnavailable:
+    sys.exit("everything is joined; no Redis")
+except CannotStart as problem:
+    sys.exit(str(problem))
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "ends"),
+    [("", "everything is joined; no Redis"), ("files", "The part 'files' needs services.executor.adapters.kept_files")],
+)
+def test_an_executor_starts_without_the_libraries_of_parts_that_are_not_named(
+    tmp_path: Path, parts: str, ends: str
+) -> None:
+    (tmp_path / "tenant.json").write_text('{"id": "default"}')
+    command = [sys.executable, "-c", EQUIP, parts, str(tmp_path / "tenant.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].startswith(ends)
+
+
+def test_orchestrators_bring_the_parts_of_their_own() -> None:
+    told = {"redis_url": "redis://localhost", "profile": "embedded", "policy_url": "http://x", "tenant_file": "t.json"}
+    account = {f"brainos_{name}": "http://b" for name in ("api_url", "api_key", "org_id")}
+    settings = ExecutorSettings.model_validate(
+        {**told, **account, "anthropic_api_key": "k", "executor_parts": "files", "orchestrators": "brainos,local"}
+    )
+
+    assert settings.parts == ("files", "brainos")
+
+
+async def test_an_executor_without_the_part_makes_no_tools_whatever_the_record_says() -> None:
+    tenants = TenantsWithoutMadeTools(FileTenants(TenantRecord(id="default", made_tools=True)))
+
+    assert not (await tenants.get("default")).made_tools
+    assert not (await tenants.get_at_version("default", "1")).made_tools
 
 
 async def test_a_gateway_without_parts_serves_tasks_and_no_part(redis: Redis, redis_url: str) -> None:

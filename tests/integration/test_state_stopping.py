@@ -16,6 +16,7 @@ from services.executor.core.turn.reaper import Reaper
 from services.executor.entrypoints.http import health_app
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
+from shared.infra.journal_rows import read_rows
 from shared.infra.keys import task_keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
@@ -48,7 +49,7 @@ async def _all(store: TaskStore, records: list[TaskRecord], kind: str, count: in
 
 async def _steps(redis: Redis, record: TaskRecord) -> list[str]:
     rows = await redis.xrange(task_keys("acme", record.session_id, record.task_id).journal)
-    return [row["key"] for _, row in rows]
+    return [step.key for step in read_rows(rows)]
 
 
 async def _check_each_step_once(redis: Redis, store: TaskStore, records: list[TaskRecord], attempts: int) -> None:

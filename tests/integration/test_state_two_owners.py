@@ -16,6 +16,7 @@ from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflic
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.journal_rows import read_rows
 from shared.infra.keys import partition_keys_of, task_keys
 from shared.infra.live import Live
 from shared.infra.lua import Scripts
@@ -168,7 +169,7 @@ class World:
     async def check(self) -> None:
         """What is stored is what the rightful owners stored, each thing once and in order."""
         task, partition = task_keys("acme", "s1", self.record.task_id), partition_keys_of("acme", "s1")
-        journal = [row["key"] for _, row in await self.redis.xrange(task.journal)]
+        journal = [step.key for step in read_rows(await self.redis.xrange(task.journal))]
         events = [TaskEvent.model_validate_json(row["e"]).kind for _, row in await self.redis.xrange(task.events)]
         ledger = str(await self._raw("HGET", task.ledger, an_entry().key) or "").partition("\n")[0]
         found = [await self._raw("HGET", task.record, name) for name in ("version", "ended")]

@@ -89,6 +89,7 @@ PROMISES = (
     Promise(
         "bench.throughput", "Tasks a second are measured beside agents of others on the same model and tools", "quality"
     ),
+    Promise("bench.scale", "What grows with an installation is measured few and many, in turns", "quality"),
     Promise("bench.gateway", "The gateway is measured beside the official SDK's own server, in turns", "quality"),
     Promise("bench.capacity", "A burst is measured on a real stack, and each missed target is named", "quality"),
     Promise("bench.days", "Points on generated days are measured, and each missed target is named", "seed 004, 6"),

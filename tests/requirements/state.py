@@ -65,6 +65,9 @@ PROMISES = (
     Promise("archive.encrypted", "Nothing archived can be read without a key, and keys rotate", "I12"),
     Promise("archive.versions", "What an earlier release archived is read by this one", "I5"),
     Promise("journal.bounded", "No task's journal and no session's memory grows without bound", "I5"),
+    Promise(
+        "journal.texts_once", "What many tasks have in common is stored once, and no task goes on without it", "I5"
+    ),
     Promise("dry_run.no_writes", "A dry run writes nothing, tells nobody, and answers with the plan", "seed 000"),
     Promise("dry_run.not_learned_from", "A dry run is counted, and nothing is learned from it", "seed 000"),
     Promise("replay.same_end", "An archived task runs again to the same end, and nobody is called", "seed 000"),

@@ -72,12 +72,13 @@ async def open_stage(
     modalities: Mapping[str, Callable[[datetime], Modality]] | None = None,
     routers: Sequence[APIRouter] = (),
     authentication: bool = True,
+    refuses_unknown: bool = False,
 ) -> AsyncIterator[Stage]:
     """A simulator whose default world knows these modalities; notes alone unless others are named."""
     surroundings = StillSurroundings()
     admin = AccessKey("ues_admin", "admin", (EVERYTHING,), hash_secret(ADMIN), WALL, None)
     rooms = WorldRegistry(modalities or {"notes": Notes}, surroundings, admin, most=20)
-    routes = _routed(routers)
+    routes = build_routes(routers, refuses_unknown) if refuses_unknown else _routed(routers)
     app = Entrance(StrictBodies(routes, limit=2**20), rooms, authentication)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://simulator") as client:

@@ -10,6 +10,7 @@ from redis.asyncio.client import Pipeline
 from shared.domain.exact_json import dumps, loads, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
+from shared.infra.journal_rows import ROW, Row, StoredStep, pack_row, read_rows
 from shared.infra.lua import answering
 from shared.ports.store import StoreUnavailable
 from tools.chaos.gateway_caller import AcceptedTask
@@ -111,13 +112,13 @@ class Sight:
         """Put another text into a task's stored plan, as somebody could who can write to Redis."""
         journal = keys.task_keys(task.tenant, task.session_id, task.task_id).journal
         (rows,) = await self._run_pipeline(lambda pipe: _each(pipe.xrange, ((journal,),)))
-        found = [row for _, row in cast("list[tuple[str, dict[str, str]]]", rows)]
-        steps = [loads_object(row["data"]) for row in found if row["kind"] == _CHECKPOINT]
+        found = read_rows(cast("list[Row]", rows))
+        steps = [loads_object(step.data({})) for step in found if step.kind == _CHECKPOINT]
         plan = [step["dossier.plan"] for step in steps if step.get("dossier.plan")][-1]
         altered = dumps({"dossier.plan": loads(dumps(plan).replace(before, after))})
 
         def ask(pipe: Pipeline) -> None:
-            pipe.xadd(journal, {"key": "altered", "kind": _CHECKPOINT, "data": altered})
+            pipe.xadd(journal, {ROW: pack_row([StoredStep("altered", _CHECKPOINT, (altered,))])})
 
         await self._run_pipeline(ask)
 

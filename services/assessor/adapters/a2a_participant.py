@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.assessor.adapters.a2a_replies import read
 from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentLine
-from services.assessor.ports import Agent, Participant, ParticipantFailed
+from services.assessor.ports.participants import Agent, Participant, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject, Told
 from shared.domain import span_names as names
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
@@ -56,8 +56,8 @@ class A2aParticipant(Participant):
         """An agent that is slow to answer has been told all the same."""
         try:
             async with asyncio.timeout(_TOLD_SECONDS):
-                with self._tracer.span(_named(message), SpanKind.CLIENT):
-                    await self._sent(message, blocking=False, until=0.0)
+                with self._tracer.span(_make_message_id(message), SpanKind.CLIENT):
+                    await self._send_message(message, blocking=False, until=0.0)
         except TimeoutError:
             return
 
@@ -65,14 +65,14 @@ class A2aParticipant(Participant):
     async def ask(self, message: Told, timeout: float) -> JsonObject:
         try:
             async with asyncio.timeout(timeout):
-                with self._tracer.span(_named(message), SpanKind.CLIENT):
+                with self._tracer.span(_make_message_id(message), SpanKind.CLIENT):
                     return await self._answer(message, _now() + timeout * _SETTLED)
         except TimeoutError as error:
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
 
     async def _answer(self, message: Told, until: float) -> JsonObject:
         """The data of the reply; of a task that still works it is asked for until it is there."""
-        reading = read(await self._sent(message, blocking=True, until=until))
+        reading = read(await self._send_message(message, blocking=True, until=until))
         while reading.data is None and reading.working_task is not None:
             await asyncio.sleep(self._poll)
             reading = read(await self._task(reading.working_task, until))
@@ -80,19 +80,19 @@ class A2aParticipant(Participant):
             raise ParticipantFailed("protocol_error", reading.problem)
         return reading.data
 
-    async def _sent(self, message: Told, blocking: bool, until: float) -> JsonValue:
-        url, version = await self._where()
+    async def _send_message(self, message: Told, blocking: bool, until: float) -> JsonValue:
+        url, version = await self._find_endpoint()
         params = _params(message.wire(), version, self._new_id(), self._context_id, blocking)
-        return await self._called(url, version, _METHODS[version][0], params, until)
+        return await self._call_method(url, version, _METHODS[version][0], params, until)
 
     async def _task(self, task_id: str, until: float) -> JsonValue:
-        url, version = await self._where()
-        return await self._called(url, version, _METHODS[version][1], {"id": task_id}, until)
+        url, version = await self._find_endpoint()
+        return await self._call_method(url, version, _METHODS[version][1], {"id": task_id}, until)
 
-    async def _called(self, url: str, version: str, method: str, params: JsonObject, until: float) -> JsonValue:
+    async def _call_method(self, url: str, version: str, method: str, params: JsonObject, until: float) -> JsonValue:
         body: JsonObject = {"jsonrpc": "2.0", "id": self._new_id(), "method": method, "params": params}
         headers = {"A2A-Version": version} if version == "1.0" else {}
-        answer = await self._line.posted(url, body, headers, until)
+        answer = await self._line.post(url, body, headers, until)
         if not isinstance(answer, dict):
             raise ParticipantFailed("protocol_error", "the answer is no JSON-RPC response")
         error = answer.get("error")
@@ -101,7 +101,7 @@ class A2aParticipant(Participant):
             raise ParticipantFailed("protocol_error", f"the agent answered with an error: {str(said)[:300]}")
         return answer.get("result")
 
-    async def _where(self) -> tuple[str, str]:
+    async def _find_endpoint(self) -> tuple[str, str]:
         """Where messages go, and in which version; asked once."""
         if self._endpoint is None:
             url, version = await self._from_card()
@@ -114,11 +114,11 @@ class A2aParticipant(Participant):
         for path in _CARDS:
             card = await self._line.card(path)
             if card is not None:
-                return _offered(card, self.url)
+                return _choose_endpoint(card, self.url)
         return self.url, "0.3"
 
 
-def _named(message: Told) -> str:
+def _make_message_id(message: Told) -> str:
     return names.AGENT.format(message=message.wire()["message_type"])
 
 
@@ -149,7 +149,7 @@ def _params(data: JsonObject, version: str, message_id: str, context_id: str, bl
     }
 
 
-def _offered(card: JsonValue, url: str) -> tuple[str, str]:
+def _choose_endpoint(card: JsonValue, url: str) -> tuple[str, str]:
     """The 0.3 endpoint where there is one: it is what participants were written for."""
     if not isinstance(card, dict):
         return url, "0.3"

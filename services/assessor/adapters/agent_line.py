@@ -6,7 +6,7 @@ import json
 import httpx
 from pydantic import JsonValue
 
-from services.assessor.ports import Agent, ParticipantFailed
+from services.assessor.ports.participants import Agent, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import ErrorType
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -46,37 +46,37 @@ class AgentLine:
         url = self._agent.url.rstrip("/") + path
         try:
             async with self._http.stream("GET", url, headers=self._headers(url), timeout=_CARD_SECONDS) as answer:
-                content = await _bounded(answer)
+                content = await _read_bounded(answer)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _lost(error) from error
+            raise _as_failure(error) from error
         return self._json(content, answer.status_code) if answer.is_success else None
 
-    async def posted(self, url: str, body: JsonObject, headers: dict[str, str], until: float) -> JsonValue:
+    async def post(self, url: str, body: JsonObject, headers: dict[str, str], until: float) -> JsonValue:
         """The answer's JSON. ``until``: the loop's time after which nothing is tried again."""
         pause = _FIRST_PAUSE
         while True:
             try:
-                return await self._posted_once(url, body, headers)
+                return await self._post_once(url, body, headers)
             except httpx.ConnectError as error:
-                if (left := self._left(until)) <= 0:
-                    raise _lost(error) from error
+                if (left := self._seconds_left(until)) <= 0:
+                    raise _as_failure(error) from error
                 await asyncio.sleep(min(pause, left))
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise _lost(error) from error
+                raise _as_failure(error) from error
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    def _left(self, until: float) -> float:
+    def _seconds_left(self, until: float) -> float:
         """Seconds for which an agent that takes no connection is still waited for."""
         now = asyncio.get_running_loop().time()
         if self._away_since is None:
             self._away_since = now
         return min(until, self._away_since + self._patience) - now
 
-    async def _posted_once(self, url: str, body: JsonObject, headers: dict[str, str]) -> JsonValue:
+    async def _post_once(self, url: str, body: JsonObject, headers: dict[str, str]) -> JsonValue:
         sent = {**headers, **self._headers(url)}
         async with self._http.stream("POST", url, json=body, headers=sent, timeout=None) as answer:  # the caller's
             self._away_since = None
-            content = await _bounded(answer)
+            content = await _read_bounded(answer)
         if answer.status_code >= 500:
             raise ParticipantFailed("communication_error", f"the agent answered {answer.status_code}")
         if answer.status_code in _NOT_LET_IN:
@@ -110,7 +110,7 @@ def _origin(url: str) -> tuple[str, str, int | None]:
     return parsed.scheme, parsed.host, parsed.port
 
 
-async def _bounded(answer: httpx.Response) -> bytes:
+async def _read_bounded(answer: httpx.Response) -> bytes:
     content = bytearray()
     async for chunk in answer.aiter_bytes():
         content += chunk
@@ -119,6 +119,6 @@ async def _bounded(answer: httpx.Response) -> bytes:
     return bytes(content)
 
 
-def _lost(error: httpx.HTTPError | httpx.InvalidURL) -> ParticipantFailed:
+def _as_failure(error: httpx.HTTPError | httpx.InvalidURL) -> ParticipantFailed:
     kind: ErrorType = "timeout" if isinstance(error, httpx.TimeoutException) else "communication_error"
     return ParticipantFailed(kind, f"the agent could not be reached: {str(error) or type(error).__name__}")

@@ -6,7 +6,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from typing_extensions import override
 
-from services.assessor.ports import Participant, ParticipantFailed
+from services.assessor.ports.participants import Participant, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject, Told
 from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentStart
 from shared.infra.ues.client import trusted_certificates

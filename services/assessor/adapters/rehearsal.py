@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from services.assessor.core.scenario import ScenarioConfig, unwrapped
+from services.assessor.core.scenario import ScenarioConfig, unwrap
 from shared.contracts.ues.simulation import SimulatorEvent
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import APIError
@@ -20,7 +20,7 @@ async def rehearse_world(world: AsyncUESClient, scenario: ScenarioConfig) -> Reh
     """Raises ``SimulatorFailed`` if the world is lost."""
     try:
         await world.simulation.clear()
-        loaded = await world.scenario.import_full(scenario=unwrapped(scenario.initial_state), strict_modalities=False)
+        loaded = await world.scenario.import_full(scenario=unwrap(scenario.initial_state), strict_modalities=False)
         await world.simulation.start(auto_advance=False)
         now = (await world.time.get_state()).current_time
         if now != scenario.start_time:

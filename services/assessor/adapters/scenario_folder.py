@@ -54,10 +54,10 @@ class ScenarioFolder:
         folder = self._root / scenario_id
         if not (folder / "scenario.json").is_file():
             raise BadScenario(f"there is no scenario {scenario_id}; there are: {', '.join(self.ids()) or 'none'}")
-        return loaded(folder)
+        return load_scenario(folder)
 
 
-def loaded(folder: Path) -> LoadedScenario:
+def load_scenario(folder: Path) -> LoadedScenario:
     """The scenario of that folder. Raises ``BadScenario``."""
     written = _object(folder / "scenario.json")
     try:
@@ -77,7 +77,7 @@ def evaluators_of(folder: Path) -> Evaluators:
     """Every public async function of ``evaluators.py`` with two parameters or more, by its name; run in threads."""
     if not (folder / "evaluators.py").is_file():
         return {}
-    module = _imported(folder)
+    module = _import_evaluators(folder)
     return {
         name: run_in_thread(cast(Evaluator, function))
         for name, function in vars(module).items()
@@ -117,14 +117,14 @@ def _object(path: Path) -> dict[str, JsonValue]:
     return value
 
 
-def _imported(folder: Path) -> ModuleType:
+def _import_evaluators(folder: Path) -> ModuleType:
     name = f"scenario_evaluators_{folder.name}"
     spec = importlib.util.spec_from_file_location(name, folder / "evaluators.py")
     if spec is None or spec.loader is None:
         raise BadScenario(f"{folder.name}/evaluators.py cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     try:
-        with _IMPORTING, published_names(), _beside(folder):
+        with _IMPORTING, published_names(), _sibling_imports(folder):
             spec.loader.exec_module(module)
     except Exception as error:  # a scenario's own code: whatever it raises, the scenario cannot be used
         raise BadScenario(f"{folder.name}/evaluators.py: {type(error).__name__}: {error}") from error
@@ -132,7 +132,7 @@ def _imported(folder: Path) -> ModuleType:
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[None]:
+def _sibling_imports(folder: Path) -> Iterator[None]:
     """Modules of the folder by their bare names, for as long as it takes; the next scenario has its own."""
     before, place = set(sys.modules), str(folder.resolve())
     sys.path.insert(0, place)

@@ -42,7 +42,7 @@ class UESServerManager:
 
     @property
     def base_url(self) -> str:
-        return f"http://{_reached(self._host)}:{self.port}"
+        return f"http://{_reachable_host(self._host)}:{self.port}"
 
     @property
     def running(self) -> bool:
@@ -54,13 +54,13 @@ class UESServerManager:
             return
         for left in reversed(range(_ATTEMPTS)):
             try:
-                await self._started(free_port(self._host, self._wanted))
+                await self._start_process(free_port(self._host, self._wanted))
                 return
             except _Ended:
                 if not left:  # else somebody else may have taken the port just then
                     raise
 
-    async def _started(self, port: int) -> None:
+    async def _start_process(self, port: int) -> None:
         self.port = port
         command = (sys.executable, "-m", "services.simulator", "--host", self._host, "--port", str(port))
         kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
@@ -72,14 +72,14 @@ class UESServerManager:
             stderr=asyncio.subprocess.STDOUT,
             preexec_fn=dies_with_parent(),
         )
-        self._drain = asyncio.create_task(self._drained(self._process))  # ends with the process, awaited in stop
+        self._drain = asyncio.create_task(self._drain_output(self._process))  # ends with the process, awaited in stop
         try:
             await self._until_healthy(self._process)
         except BaseException:
             await self.stop()
             raise
 
-    async def ended_within(self, seconds: float) -> bool:
+    async def has_ended_within(self, seconds: float) -> bool:
         """Whether the process is over by then."""
         if self._process is None:
             return True
@@ -94,7 +94,7 @@ class UESServerManager:
         if not self.running:
             return False
         async with _line() as http:
-            return await _answers(http, f"{_reached(self._host)}:{self.port}")
+            return await _answers(http, f"{_reachable_host(self._host)}:{self.port}")
 
     async def stop(self) -> None:
         """Harmless if nothing runs."""
@@ -113,7 +113,7 @@ class UESServerManager:
     async def _until_healthy(self, process: asyncio.subprocess.Process) -> None:
         try:
             async with asyncio.timeout(self._health_timeout), _line() as http:
-                while not await _is_ours(http, f"{_reached(self._host)}:{self.port}", self.admin_key):
+                while not await _is_ours(http, f"{_reachable_host(self._host)}:{self.port}", self.admin_key):
                     if process.returncode is not None:
                         raise _Ended(f"the simulator ended with {process.returncode}: {self._last_words()}")
                     await asyncio.sleep(_POLL_SECONDS)
@@ -121,7 +121,7 @@ class UESServerManager:
             within = f"{self._health_timeout:g} seconds"
             raise SimulatorFailed(f"the simulator did not answer within {within}: {self._last_words()}") from error
 
-    async def _drained(self, process: asyncio.subprocess.Process) -> None:
+    async def _drain_output(self, process: asyncio.subprocess.Process) -> None:
         """Reads what it says, so that a full pipe never stops it; only the last lines are kept."""
         if process.stdout is None:
             return
@@ -156,9 +156,9 @@ async def _answers(http: httpx.AsyncClient, address: str) -> bool:
         return False
 
 
-def _reached(host: str) -> str:
+def _reachable_host(host: str) -> str:
     """From this machine; a process that listens everywhere is reached on loopback."""
-    return "127.0.0.1" if host == "0.0.0.0" else _shown(host)  # noqa: S104  compared, not bound
+    return "127.0.0.1" if host == "0.0.0.0" else _format_host(host)  # noqa: S104  compared, not bound
 
 
 async def _is_ours(http: httpx.AsyncClient, address: str, key: str) -> bool:
@@ -169,5 +169,5 @@ async def _is_ours(http: httpx.AsyncClient, address: str, key: str) -> bool:
         return False
 
 
-def _shown(host: str) -> str:
+def _format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from typing_extensions import override
 
-from services.assessor.ports import Clock
+from services.assessor.ports.participants import Clock
 
 
 class WallClock(Clock):

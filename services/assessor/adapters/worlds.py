@@ -37,7 +37,7 @@ class BorrowedWorld(Protocol):
 
     async def stop(self) -> None: ...
 
-    async def lost(self) -> str:
+    async def wait_for_loss(self) -> str:
         """Returns when the world is gone, with why; until then it does not."""
         ...
 
@@ -71,13 +71,13 @@ class OwnProcess(BorrowedWorld):
         await self._server.stop()
 
     @override
-    async def lost(self) -> str:
+    async def wait_for_loss(self) -> str:
         """The process is watched at once, its health now and then: one slow answer is no end."""
         missed = 0
         while self._server.running:
             if missed >= _MOST_MISSES:
                 return f"the simulator did not answer {missed} times in a row"
-            ended = await self._server.ended_within(_LOOK_SECONDS)
+            ended = await self._server.has_ended_within(_LOOK_SECONDS)
             missed = 0 if ended or await self._server.check_health() else missed + 1
         return "the simulator process ended"
 
@@ -166,7 +166,7 @@ class SharedProcess(WorldHost):
 
     @override
     async def has_ended_within(self, seconds: float) -> bool:
-        return await self._server.ended_within(seconds)
+        return await self._server.has_ended_within(seconds)
 
     async def stop(self) -> None:
         async with self._starting:
@@ -215,7 +215,7 @@ class SharedWorld(BorrowedWorld):
             log.warning("world_left_behind", world_id=self._id, error=str(error))
 
     @override
-    async def lost(self) -> str:
+    async def wait_for_loss(self) -> str:
         missed, why = 0, ""
         while missed < _MOST_MISSES:
             if await self._simulator.has_ended_within(_LOOK_SECONDS):

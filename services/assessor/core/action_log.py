@@ -57,11 +57,11 @@ class ActionLogBuilder:
         for access in accesses:
             kind = kind_of(access)
             if kind is not None:
-                entries.append(_asked(access, self._turn, moment or access.timestamp, kind))
+                entries.append(_read_entry(access, self._turn, moment or access.timestamp, kind))
             elif waiting:
                 moment = waiting[0].scheduled_time
-                entries.append(_done(waiting.popleft(), self._turn))
-        return entries + [_done(event, self._turn) for event in waiting]
+                entries.append(_action_entry(waiting.popleft(), self._turn))
+        return entries + [_action_entry(event, self._turn) for event in waiting]
 
 
 class AccessReader:
@@ -70,13 +70,13 @@ class AccessReader:
     def __init__(self) -> None:
         self._known = 0
 
-    def wanted(self, total: int) -> int:
+    def count_new(self, total: int) -> int:
         """How many of that total are new."""
         return max(0, total - self._known)
 
     def new(self, newest_first: Sequence[Access], total: int) -> list[Access]:
         """The new ones, oldest first."""
-        found = list(islice(newest_first, self.wanted(total)))
+        found = list(islice(newest_first, self.count_new(total)))
         self._known = total
         return found[::-1]
 
@@ -97,7 +97,7 @@ def action_of(path: str) -> str:
     return ".".join(parts) if len(parts) > 1 else f"{parts[0] if parts else 'simulator'}.state"
 
 
-def _asked(access: Access, turn: int, moment: datetime, kind: str) -> ActionLogEntry:
+def _read_entry(access: Access, turn: int, moment: datetime, kind: str) -> ActionLogEntry:
     refused = kind == "refused"
     return ActionLogEntry(
         turn=turn,
@@ -109,7 +109,7 @@ def _asked(access: Access, turn: int, moment: datetime, kind: str) -> ActionLogE
     )
 
 
-def _done(event: SimulatorEvent, turn: int) -> ActionLogEntry:
+def _action_entry(event: SimulatorEvent, turn: int) -> ActionLogEntry:
     said = {name: value for name, value in (event.data or {}).items() if name not in _NOT_SAID}
     return ActionLogEntry(
         turn=turn,

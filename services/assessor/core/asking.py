@@ -56,11 +56,11 @@ class CountedQuestions(Model):
         return reply
 
 
-async def asked(model: Model, tier: Tier, system: str, sections: Mapping[str, Json], form: type[Shape]) -> Shape:
+async def ask_shape(model: Model, tier: Tier, system: str, sections: Mapping[str, Json], form: type[Shape]) -> Shape:
     """The answer as that form; put again once with what was wrong. Raises ``ModelUnavailable``."""
     problem = ""
     for _ in range(ATTEMPTS):
-        text = rendered({**sections, "correction": problem})
+        text = render_sections({**sections, "correction": problem})
         messages = (Message("user", (TextBlock(text),)),)
         request = ModelRequest(tier, (system,), messages, schema=schema_of(form), max_tokens=_MAX_TOKENS)
         reply = await model.complete(request)
@@ -72,7 +72,7 @@ async def asked(model: Model, tier: Tier, system: str, sections: Mapping[str, Js
     raise ModelUnavailable(f"no usable answer came in {ATTEMPTS} attempts: {problem}")
 
 
-def rendered(sections: Mapping[str, Json]) -> str:
+def render_sections(sections: Mapping[str, Json]) -> str:
     """Named sections; what stands in one is data and cannot close it."""
     return "\n\n".join(_section(name, value) for name, value in sections.items() if value not in (None, "", [], {}))
 

@@ -13,11 +13,11 @@ from services.assessor.core.evaluation import EvalContext, Evaluators
 from services.assessor.core.inbox import NewMessageCollector
 from services.assessor.core.judge import CriteriaJudge, JudgingLimits, aggregate, full_marks, totals
 from services.assessor.core.permissions import USER_PERMISSIONS
-from services.assessor.core.scenario import ScenarioConfig, unwrapped
-from services.assessor.core.summary import snapshot, summarized
+from services.assessor.core.scenario import ScenarioConfig, unwrap
+from services.assessor.core.summary import snapshot, summarize_world
 from services.assessor.core.turns import TurnResult, Turns
 from services.assessor.core.world_watch import WorldWatch
-from services.assessor.ports import Clock, Emitter, Participant, ParticipantFailed
+from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
 from shared.contracts.assessment.base import MOST_TURNS
 from shared.contracts.assessment.messages import (
     TASK_CONVERSATION,
@@ -64,7 +64,7 @@ class Models:
     evaluation: Model | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
 
-    def counted(self, accounts: Accounts) -> "Models":
+    def with_accounts(self, accounts: Accounts) -> "Models":
         """The same, with their calls entered into the accounts."""
         response, summarization, evaluation = (
             CountedQuestions(model, accounts) if model else None
@@ -108,7 +108,7 @@ class RunningAssessment:
         self._participant = participant
         self._emitter = emitter
         self._accounts = Accounts(models.prices)
-        self._models = models.counted(self._accounts)
+        self._models = models.with_accounts(self._accounts)
         self._clock = clock
         self._task = task
         self._watch = WorldWatch(world)
@@ -148,7 +148,7 @@ class RunningAssessment:
         course = await self._loop(turns, before)
         await turns.look_again(max(1, len(course.turns)))
         context = await self._context(turns, before)
-        results = await self._judged(context)
+        results = await self._judge_criteria(context)
         await self._take_leave(course.reason)
         return await self._complete(course, context, results)
 
@@ -156,7 +156,7 @@ class RunningAssessment:
         """The world as the scenario says, the user's wish in its chat, and the participant's key."""
         scenario, world = self._task.scenario, self._world
         await world.simulation.clear()
-        await world.scenario.import_full(scenario=unwrapped(scenario.initial_state), strict_modalities=False)
+        await world.scenario.import_full(scenario=unwrap(scenario.initial_state), strict_modalities=False)
         await world.simulation.start(auto_advance=False)
         await self._inject_user_prompt_chat()
         return await world.keys.create(f"Purple Agent ({self._task.assessment_id})", USER_PERMISSIONS)
@@ -202,7 +202,7 @@ class RunningAssessment:
 
     async def _start(self, key: KeyMade) -> None:
         now = (await self._world.time.get_state()).current_time
-        summary = await summarized(self._world)
+        summary = await summarize_world(self._world)
         start = AssessmentStart(
             ues_url=self._task.ues_url, api_key=key.secret, current_time=now, initial_state_summary=summary
         )
@@ -262,7 +262,7 @@ class RunningAssessment:
             llm=self._models.evaluation,
         )
 
-    async def _judged(self, context: EvalContext) -> list[CriterionResult]:
+    async def _judge_criteria(self, context: EvalContext) -> list[CriterionResult]:
         scenario = self._task.scenario
         started = EvaluationStarted(criteria_count=len(scenario.criteria), dimensions=scenario.dimensions)
         await self._emitter.emit(started)
@@ -318,7 +318,7 @@ class RunningAssessment:
                 "judged": counted.judged,
                 "unjudged": counted.unjudged,
                 "seed": task.config.seed,
-                "failed_turns": [turn.told() for turn in course.turns if turn.error],
+                "failed_turns": [turn.as_json() for turn in course.turns if turn.error],
                 "costs": self.costs,
                 "world": self._watch.looks,
             }

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from services.assessor.core.asking import Form, asked
+from services.assessor.core.asking import Form, ask_shape
 from services.assessor.core.delays import chance, delay_of
 from services.assessor.core.inbox import NewMessages
 from services.assessor.core.prompts.texts import CHARACTER, INVITED
@@ -110,7 +110,7 @@ class ResponseGenerator:
         return [
             self._hearing(responder, "email", partial(self._answer_email, mail, responder, words))
             for responder in self._responders.of_email(mail)
-            if not (between and self._said_enough(responder, mail.thread_id))
+            if not (between and self._has_said_enough(responder, mail.thread_id))
         ]
 
     def _of_sms(self, text: SmsMessage) -> list[_Heard]:
@@ -136,7 +136,7 @@ class ResponseGenerator:
         share = chance(self._seed, responder.character_id, modality, self._heard[responder.character_id])
         return _Heard(responder, modality, share, answer)
 
-    def _said_enough(self, responder: Responder, thread_id: str) -> bool:
+    def _has_said_enough(self, responder: Responder, thread_id: str) -> bool:
         """Counts; once the count is full the character leaves the last word to the other one."""
         self._answered[responder.character_id, thread_id] += 1
         return self._answered[responder.character_id, thread_id] > _MOST_TO_CHARACTERS
@@ -158,7 +158,7 @@ class ResponseGenerator:
             return rsvp(event, responder.character, "tentative", None)
         shown: Exact = {"appointment": event.model_dump(mode="json", exclude_none=True)}
         try:
-            said = await asked(self._model, Tier.HAIKU, INVITED, {**self._part(responder), **shown}, Invited)
+            said = await ask_shape(self._model, Tier.HAIKU, INVITED, {**self._part(responder), **shown}, Invited)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return rsvp(event, responder.character, "tentative", None)
@@ -172,7 +172,7 @@ class ResponseGenerator:
             return ""
         try:
             sections = {**self._part(responder), **await thread()}
-            said = await asked(self._model, Tier.HAIKU, CHARACTER, sections, CharacterAnswer)
+            said = await ask_shape(self._model, Tier.HAIKU, CHARACTER, sections, CharacterAnswer)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return ""

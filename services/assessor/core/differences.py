@@ -41,11 +41,11 @@ def _rows(
             yield Difference(modality, table, key, "added")
         elif key not in new:
             yield Difference(modality, table, key, "removed")
-        elif fields := _changed(old[key], new[key]):
+        elif fields := _changed_fields(old[key], new[key]):
             yield Difference(modality, table, key, "changed", fields)
 
 
-def _changed(old: JsonObject, new: JsonObject) -> tuple[str, ...]:
+def _changed_fields(old: JsonObject, new: JsonObject) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*old, *new} if old.get(name) != new.get(name)))
 
 

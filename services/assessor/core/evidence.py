@@ -38,7 +38,7 @@ def evidence(context: EvalContext, budget: int = BUDGET) -> JudgedEvidence:
     """The same for the same run, whatever ids the simulator gave."""
     done = [entry for entry in context.action_log if entry.kind != "read"]
     reads = Counter(entry.action for entry in context.action_log if entry.kind == "read")
-    lines, shortened = within([_line(number, entry) for number, entry in enumerate(done, 1)], budget)
+    lines, shortened = fit_within([_line(number, entry) for number, entry in enumerate(done, 1)], budget)
     suspicious = tuple(number for number, entry in enumerate(done, 1) if addresses_judge(entry))
     text = stable("\n".join(lines))
     sections: JsonObject = {
@@ -61,7 +61,7 @@ def stable(text: str) -> str:
     return _RANDOM.sub(lambda found: names.setdefault(found[0], f"id-{len(names) + 1}"), text)
 
 
-def within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
+def fit_within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
     """The lines in a budget of characters: the longest are cut first, all to the same length; how many were cut."""
     if sum(map(len, lines)) <= budget:
         return list(lines), 0
@@ -77,10 +77,10 @@ def outcome(context: EvalContext) -> JsonObject:
 
 def counts(state: Mapping[str, JsonValue]) -> JsonObject:
     """What can be counted of each modality: its numbers, and how many of each list or table."""
-    return {name: _counted(part) for name, part in sorted(state.items()) if isinstance(part, dict) and name != "time"}
+    return {name: _count(part) for name, part in sorted(state.items()) if isinstance(part, dict) and name != "time"}
 
 
-def _counted(state: dict[str, JsonValue]) -> Json:
+def _count(state: dict[str, JsonValue]) -> Json:
     found: JsonObject = {}
     for name, value in sorted(state.items()):
         if name == "folders" and isinstance(value, dict):

@@ -8,13 +8,13 @@ from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
-from services.assessor.core.asking import Form, asked
+from services.assessor.core.asking import Form, ask_shape
 from services.assessor.core.chat_model import ChatModel
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator, Evaluators
 from services.assessor.core.evidence import JudgedEvidence, evidence
 from services.assessor.core.prompts.texts import JUDGE
 from services.assessor.core.scenario import Criterion
-from services.assessor.ports import Emitter
+from services.assessor.ports.participants import Emitter
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import CriterionResult, DimensionScore, OverallScore, Scores
 from shared.contracts.assessment.updates import CriterionEvaluated
@@ -99,7 +99,9 @@ class CriteriaJudge:
         except TimeoutError:
             whole = f"the whole judging took longer than {self._patience.whole:g} seconds"
             own = f"no answer came within {self._patience.criterion:g} seconds"
-            return unjudged(criterion, f"It was not judged: {whole if loop.time() >= until else own}.", "TimeoutError")
+            return mark_unjudged(
+                criterion, f"It was not judged: {whole if loop.time() >= until else own}.", "TimeoutError"
+            )
 
     async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: JudgedEvidence) -> CriterionResult:
         evaluator = self._evaluators.get(criterion.evaluator_id or "")
@@ -107,20 +109,20 @@ class CriteriaJudge:
             return await _by_code(criterion, evaluator, context)
         if not criterion.evaluation_prompt:
             why = f"It could not be judged: there is no evaluator {criterion.evaluator_id}"
-            return unjudged(criterion, why, "MissingEvaluator")
+            return mark_unjudged(criterion, why, "MissingEvaluator")
         return await self._by_model(criterion, shown)
 
     async def _by_model(self, criterion: Criterion, shown: JudgedEvidence) -> CriterionResult:
         if self._model is None:
-            return unjudged(criterion, NO_MODEL)
-        sections: Exact = {"criterion": _shown(criterion), **shown.sections}
+            return mark_unjudged(criterion, NO_MODEL)
+        sections: Exact = {"criterion": _show_criterion(criterion), **shown.sections}
         try:
-            votes = [await asked(self._model, Tier.SONNET, JUDGE, sections, Judgement) for _ in range(self._votes)]
+            votes = [await ask_shape(self._model, Tier.SONNET, JUDGE, sections, Judgement) for _ in range(self._votes)]
         except ModelUnavailable as problem:
-            return unjudged(criterion, f"The model that judges could not be had: {problem}", "ModelUnavailable")
+            return mark_unjudged(criterion, f"The model that judges could not be had: {problem}", "ModelUnavailable")
         if any(vote.unjudged or not isfinite(vote.score) for vote in votes):
-            return unjudged(criterion, votes[0].explanation)
-        return judged(criterion, votes, shown)
+            return mark_unjudged(criterion, votes[0].explanation)
+        return judge_by_votes(criterion, votes, shown)
 
     def _update(self, criterion: Criterion, result: CriterionResult) -> CriterionEvaluated:
         by_code = criterion.evaluator_id in self._evaluators
@@ -137,7 +139,7 @@ class CriteriaJudge:
 async def full_marks(evaluator: Evaluator, context: EvalContext, seconds: float) -> bool:
     """Whether a condition of that kind holds; one that fails does not. Raises ``TimeoutError``."""
     async with asyncio.timeout(seconds):
-        probe = await _checked(evaluator, context, {})
+        probe = await _run_evaluator(evaluator, context, {})
     return isinstance(probe, EvalResult) and probe.score >= probe.max_score
 
 
@@ -161,14 +163,14 @@ def totals(results: Sequence[CriterionResult]) -> Totals:
     return Totals(overall, tuple(result.criterion_id for result in results if result.unjudged))
 
 
-def scaled(score: float, of: float, worth: int) -> float:
+def rescale(score: float, of: float, worth: int) -> float:
     """Points of ``of`` as points of what the criterion is worth, never outside; nonsense is nothing."""
     if not (isfinite(score) and isfinite(of) and of > 0):
         return 0.0
     return round(min(max(score / of, 0.0), 1.0) * worth, 6)
 
 
-def judged(criterion: Criterion, votes: Sequence[Judgement], shown: JudgedEvidence) -> CriterionResult:
+def judge_by_votes(criterion: Criterion, votes: Sequence[Judgement], shown: JudgedEvidence) -> CriterionResult:
     score = median(vote.score for vote in votes)
     nearest = min(votes, key=lambda vote: abs(vote.score - score))
     details: JsonObject = {"strengths": [*nearest.strengths], "weaknesses": [*nearest.weaknesses]}
@@ -178,10 +180,10 @@ def judged(criterion: Criterion, votes: Sequence[Judgement], shown: JudgedEviden
         details["actions_shortened"] = shown.shortened
     if shown.suspicious:
         details["attempted_influence"] = [*shown.suspicious]
-    return _result(criterion, scaled(score, criterion.max_score, criterion.max_score), nearest.explanation, details)
+    return _result(criterion, rescale(score, criterion.max_score, criterion.max_score), nearest.explanation, details)
 
 
-def unjudged(criterion: Criterion, why: str, error: str | None = None) -> CriterionResult:
+def mark_unjudged(criterion: Criterion, why: str, error: str | None = None) -> CriterionResult:
     details: JsonObject = {"unjudged": True}
     if error:
         details |= {"error": why, "error_type": error}
@@ -190,17 +192,17 @@ def unjudged(criterion: Criterion, why: str, error: str | None = None) -> Criter
 
 async def _by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
     model = ChatModel(context.llm) if context.llm else None
-    found = await _checked(evaluator, replace(context, llm=model), criterion.params or {})
+    found = await _run_evaluator(evaluator, replace(context, llm=model), criterion.params or {})
     if why := _why_unjudged(found, model):
-        return unjudged(criterion, why, type(found).__name__ if isinstance(found, Exception) else None)
+        return mark_unjudged(criterion, why, type(found).__name__ if isinstance(found, Exception) else None)
     if isinstance(found, Exception):
         kind = type(found).__name__
-        return unjudged(criterion, f"It could not be judged: its code failed with {kind}: {found}"[:2000], kind)
-    score = scaled(found.score, found.max_score, criterion.max_score)
+        return mark_unjudged(criterion, f"It could not be judged: its code failed with {kind}: {found}"[:2000], kind)
+    score = rescale(found.score, found.max_score, criterion.max_score)
     return _result(criterion, score, found.explanation, found.details)
 
 
-async def _checked(evaluator: Evaluator, context: EvalContext, params: JsonObject) -> EvalResult | Exception:
+async def _run_evaluator(evaluator: Evaluator, context: EvalContext, params: JsonObject) -> EvalResult | Exception:
     try:
         return EvalResult.model_validate(await evaluator(context, params), from_attributes=True)
     except Exception as error:  # noqa: BLE001  a scenario's own code: its error costs its criterion, not the run
@@ -223,7 +225,7 @@ def _why_unjudged(found: EvalResult | Exception, model: ChatModel | None) -> str
     return f"The model that judges could not be had: {model.problem}" if model.problem else None
 
 
-def _shown(criterion: Criterion) -> Exact:
+def _show_criterion(criterion: Criterion) -> Exact:
     return {
         "name": criterion.name,
         "description": criterion.description,

@@ -145,14 +145,14 @@ class ScenarioConfig(_Part):
         return tuple(said for said, holds in found.items() if holds)
 
 
-def unwrapped(state: JsonObject) -> JsonObject:
+def unwrap(state: JsonObject) -> JsonObject:
     """An exported scenario itself, without the request that it may be wrapped in."""
     inner = state.get("scenario")
     return inner if "metadata" not in state and isinstance(inner, dict) else state
 
 
 def modality_states(state: JsonObject) -> JsonObject:
-    environment = unwrapped(state).get("environment")
+    environment = unwrap(state).get("environment")
     states = environment.get("modality_states") if isinstance(environment, dict) else None
     return states if isinstance(states, dict) else {}
 

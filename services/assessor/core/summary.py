@@ -14,7 +14,7 @@ from shared.contracts.assessment.messages import (
 from shared.ports.simulated_world import SimulatedWorld
 
 
-async def summarized(world: SimulatedWorld) -> InitialStateSummary:
+async def summarize_world(world: SimulatedWorld) -> InitialStateSummary:
     mails, texts = await world.email.get_state(), await world.sms.get_state()
     calendar, chat = await world.calendar.get_state(), await world.chat.get_state()
     today = (await world.time.get_state()).current_time.date()

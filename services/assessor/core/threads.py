@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.assessor.core.asking import rendered
+from services.assessor.core.asking import render_sections
 from services.assessor.core.prompts.texts import SUMMARY
 from shared.contracts.ues.email import Email
 from shared.contracts.ues.sms import SmsMessage
@@ -40,7 +40,7 @@ class Threads:
         counted = f"{len(older)} earlier messages are not shown."
         if self._model is None:
             return counted
-        text = rendered({"conversation": list(older)})
+        text = render_sections({"conversation": list(older)})
         messages = (Message("user", (TextBlock(text),)),)
         try:
             reply = await self._model.complete(

@@ -10,9 +10,9 @@ from services.assessor.core.action_log import AccessReader, ActionLogBuilder
 from services.assessor.core.characters import ResponseGenerator, ScheduledResponse
 from services.assessor.core.inbox import NewMessageCollector
 from services.assessor.core.scenario import ScenarioConfig
-from services.assessor.core.windows import APPLY, Window, clipped, due, window
+from services.assessor.core.windows import APPLY, Window, clip, due, window
 from services.assessor.core.world_watch import By, WorldWatch
-from services.assessor.ports import Emitter, Participant, ParticipantFailed
+from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
 from shared.contracts.assessment.results import ActionLogEntry
@@ -45,7 +45,7 @@ class TurnResult:
     error: str | None = None
     error_type: ErrorType | None = None
 
-    def told(self) -> JsonObject:
+    def as_json(self) -> JsonObject:
         return {"turn_number": self.turn_number, "error_type": self.error_type, "error": self.error}
 
 
@@ -83,7 +83,7 @@ class Turns:
         pending = (await self.world.events.summary()).pending
         self.log.start_turn(number, start)
         await self.emitter.emit(TurnStarted(turn_number=number, current_time=start, events_pending=pending))
-        answered = await self._answered(number, start)
+        answered = await self._ask_participant(number, start)
         ended = await self._process_turn_end(number, start, answered)
         self.log.end_turn()
         await self.emitter.emit(
@@ -100,23 +100,25 @@ class Turns:
     async def look_again(self, number: int) -> Sequence[ActionLogEntry]:
         """What the participant did after its last turn was over."""
         now = (await self.world.time.get_state()).current_time
-        entries = await self._observed(number, self._looked or now, now)
+        entries = await self._collect_actions(number, self._looked or now, now)
         if entries:
-            await self._watched(number, "participant")
+            await self._look_at_world(number, "participant")
         return entries
 
-    async def _answered(self, number: int, start: datetime) -> TurnResult:
+    async def _ask_participant(self, number: int, start: datetime) -> TurnResult:
         message = TurnStart(turn_number=number, current_time=start, events_processed=self._happened)
         default = self.scenario.default_time_step
         try:
             reply = read_reply(await self.participant.ask(message, self.timeout))
         except ParticipantFailed as problem:
-            return await self._failed(TurnResult(number, default, error=str(problem), error_type=problem.kind))
+            return await self._end_failed_turn(TurnResult(number, default, error=str(problem), error_type=problem.kind))
         except ValueError as problem:
-            return await self._failed(TurnResult(number, default, error=_said(problem), error_type="protocol_error"))
+            return await self._end_failed_turn(
+                TurnResult(number, default, error=_explain(problem), error_type="protocol_error")
+            )
         return _result(number, reply)
 
-    async def _failed(self, result: TurnResult) -> TurnResult:
+    async def _end_failed_turn(self, result: TurnResult) -> TurnResult:
         await self.emitter.emit(
             ErrorOccurred(
                 error_type=result.error_type or "internal_error",
@@ -129,35 +131,35 @@ class Turns:
 
     async def _process_turn_end(self, number: int, start: datetime, answered: TurnResult) -> EndOfTurnResult:
         """The first second makes visible what the participant did; in the rest of the step the others answer."""
-        step = timedelta() if answered.early_completion else clipped(answered.time_step, start, self.scenario.end_time)
+        step = timedelta() if answered.early_completion else clip(answered.time_step, start, self.scenario.end_time)
         within = window(start, step)
         await self.world.time.advance(APPLY.total_seconds())
-        actions = await self._observed(number, self._looked or start, within.opens)
-        await self._watched(number, "participant")
+        actions = await self._collect_actions(number, self._looked or start, within.opens)
+        await self._look_at_world(number, "participant")
         if answered.early_completion:
             return EndOfTurnResult(tuple(actions), advanced=APPLY)
         responses = await self._respond(number, within)
         happened = await self._go_on(within)
-        await self._watched(number, "others")
+        await self._look_at_world(number, "others")
         return EndOfTurnResult(tuple(actions), tuple(responses), happened, within.closes - start)
 
-    async def _watched(self, number: int, by: By) -> None:
+    async def _look_at_world(self, number: int, by: By) -> None:
         if self.watch is not None:
             await self.watch.look(number, by)
 
-    async def _observed(self, number: int, since: datetime, until: datetime) -> list[ActionLogEntry]:
+    async def _collect_actions(self, number: int, since: datetime, until: datetime) -> list[ActionLogEntry]:
         events = await self.world.events.list_events(start_time=since, end_time=until)
         entries, _ = self.log.add_events_from_turn(events.events, await self._new_accesses())
         self._looked = until
         for entry in entries:
-            await self.emitter.emit(_observed(number, entry))
+            await self.emitter.emit(_as_update(number, entry))
         return entries
 
     async def _new_accesses(self) -> list[Access]:
         """The participant's requests since the last look, oldest first, as far as the server still knows them."""
         first = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE)
         newest = list(first.logs)
-        while len(newest) < self._accesses.wanted(first.total):
+        while len(newest) < self._accesses.count_new(first.total):
             page = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE, offset=len(newest))
             if not page.logs:
                 break
@@ -209,7 +211,7 @@ def _result(number: int, reply: TurnComplete | EarlyCompletion) -> TurnResult:
     return TurnResult(number, reply.step, notes=reply.notes)
 
 
-def _said(problem: ValueError) -> str:
+def _explain(problem: ValueError) -> str:
     """Names the field that is wrong, never what stood in it."""
     if not isinstance(problem, ValidationError):
         return str(problem)
@@ -217,7 +219,7 @@ def _said(problem: ValueError) -> str:
     return f"the answer cannot be read: {'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def _observed(number: int, entry: ActionLogEntry) -> ActionObserved:
+def _as_update(number: int, entry: ActionLogEntry) -> ActionObserved:
     return ActionObserved(
         turn_number=number,
         timestamp=entry.timestamp,

@@ -36,6 +36,6 @@ def due(within: Window, delay: timedelta, late: LateReplies) -> datetime:
     return min(at, within.closes)
 
 
-def clipped(step: timedelta, now: datetime, end: datetime) -> timedelta:
+def clip(step: timedelta, now: datetime, end: datetime) -> timedelta:
     """The part of a step that does not pass the scenario's end."""
     return max(min(step, end - now), timedelta())

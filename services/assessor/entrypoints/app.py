@@ -40,8 +40,8 @@ def application(
     routes = [
         *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True),
         *(route for path in _CARDS for route in create_agent_card_routes(card, card_url=path)),
-        Route("/health", _well),
-        Route("/ready", _well),
+        Route("/health", _health),
+        Route("/ready", _health),
     ]
     return Door(Starlette(routes=routes, lifespan=lifespan), api_key, max_body_bytes)
 
@@ -58,11 +58,11 @@ class Door:
         if scope["type"] == "http" and scope["method"] == "POST":
             request = Request(scope)
             if self._key and not self._opens(request):
-                return await _refused(401, "an API key is needed: X-API-Key")(scope, receive, send)
+                return await _refuse(401, "an API key is needed: X-API-Key")(scope, receive, send)
             length = request.headers.get("content-length", "")
             if not length.isdigit() or int(length) > self._most:
                 said = f"a body needs its length, and at most {self._most} bytes"
-                return await _refused(413, said)(scope, receive, send)
+                return await _refuse(413, said)(scope, receive, send)
         return await self._app(scope, receive, send)
 
     def _opens(self, request: Request) -> bool:
@@ -70,9 +70,9 @@ class Door:
         return hmac.compare_digest(shown.encode(), self._key.encode())
 
 
-async def _well(_: Request) -> JSONResponse:
+async def _health(_: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-def _refused(status: int, said: str) -> JSONResponse:
+def _refuse(status: int, said: str) -> JSONResponse:
     return JSONResponse({"error": {"message": said}}, status)

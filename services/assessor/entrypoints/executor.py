@@ -11,7 +11,7 @@ from structlog import get_logger
 from typing_extensions import override
 
 from services.assessor.entrypoints.request import EvaluationRequest, key_for_agent, read_request
-from services.assessor.ports import Agent, Assessments, Emitter
+from services.assessor.ports.participants import Agent, Assessments, Emitter
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import ActionObserved, Update
 
@@ -47,11 +47,11 @@ class GreenAgentExecutor(AgentExecutor):
         if message is None or not context.task_id or not context.context_id:
             raise ValueError("an assessment begins with a message")
         if context.current_task is None:
-            await event_queue.enqueue_event(_begun(message, context.task_id, context.context_id))
+            await event_queue.enqueue_event(_make_task(message, context.task_id, context.context_id))
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         try:
             agent_key = key_for_agent(_headers(context))
-            results = await self._assessed(context.context_id, read_request(message.parts), agent_key, updater)
+            results = await self._assess(context.context_id, read_request(message.parts), agent_key, updater)
         except Exception as error:  # noqa: BLE001  the edge of a request: whatever it is, the client is told
             log.warning("assessment_failed", task_id=context.task_id, error=f"{type(error).__name__}: {error}")
             said = new_text_part(f"Assessment failed: {error or type(error).__name__}")
@@ -65,11 +65,11 @@ class GreenAgentExecutor(AgentExecutor):
         """The run itself was cancelled by then: its key is revoked, and it says nothing any more."""
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
 
-    async def _assessed(
+    async def _assess(
         self, context_id: str, request: EvaluationRequest, agent_key: str, updater: TaskUpdater
     ) -> AssessmentResults:
         emitter = TaskUpdateEmitter(updater, self._verbose)
-        return await self._assessments.assessed(
+        return await self._assessments.run_assessment(
             context_id,
             updater.task_id,
             Agent(request.participant, agent_key),
@@ -85,7 +85,7 @@ def _headers(context: RequestContext) -> Mapping[str, str]:
     return headers if isinstance(headers, Mapping) else {}
 
 
-def _begun(message: Message, task_id: str, context_id: str) -> Task:
+def _make_task(message: Message, task_id: str, context_id: str) -> Task:
     task = new_task_from_user_message(message)
     task.id, task.context_id = task_id, context_id
     return task

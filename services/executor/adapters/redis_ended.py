@@ -1,7 +1,7 @@
 """Ended tasks in Redis, until they are archived and for a while afterwards."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 import structlog
@@ -9,52 +9,86 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 from typing_extensions import override
 
-from services.executor.ports.ended import EndedTask, EndedTasks
+from services.executor.adapters.shared_texts import SharedTexts
+from services.executor.ports.ended import EndedContent, EndedTask, EndedTasks, TakenTasks
 from shared.contracts.archive import VERSION
 from shared.infra import keys
-from shared.infra.lua import Argument, Call, Scripts
+from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
+from shared.infra.lua import Argument, Reply, Scripts
+from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 
 _AGAIN_MS = 30_000
+_LOST = "null"  # stands in an envelope for a text that nobody has any more
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
 
 
 class RedisEndedTasks(EndedTasks):
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, shared: SharedTexts | None = None) -> None:
+        """``shared``: those that this process has stored or read already."""
         self._scripts = Scripts(redis)
+        self._shared = shared or SharedTexts(redis)
 
     @override
-    async def take(self, partitions: Collection[int], most: int) -> tuple[EndedTask, ...]:
+    async def take(self, partitions: Collection[int], most: int) -> TakenTasks:
         each = max(1, most // max(1, len(partitions)))
         calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS]) for number in partitions]
         found = cast("list[list[str]]", await self._scripts.run_many("take_unarchived", calls))
-        return tuple(EndedTask(*keys.unpack_ended(member)) for members in found for member in members)
+        tasks = tuple(EndedTask(*keys.unpack_ended(member)) for members in found for member in members)
+        return TakenTasks(tasks, more=any(len(members) >= each for members in found))
 
     @override
-    async def read(self, task: EndedTask) -> bytes | None:
-        found = await self._scripts.run("read_ended", _names(task), ["1"])
-        return None if found is None else _envelope(cast("list[object]", found))
+    async def read(self, tasks: Sequence[EndedTask], *, whole: bool) -> Sequence[EndedContent]:
+        replies = await self._scripts.run_each("read_ended", [(_names(task), [int(whole)]) for task in tasks])
+        pairs = zip(tasks, replies, strict=True)
+        if not whole:
+            return [EndedContent(task, str(reply[1]) if isinstance(reply, list) else "") for task, reply in pairs]
+        found = [await self._read(task, reply) for task, reply in pairs]
+        return [one for one in found if one is not None]
+
+    async def _read(self, task: EndedTask, reply: "Reply | ResponseError") -> EndedContent | None:
+        if isinstance(reply, ResponseError):
+            log.warning("not_archived", task=task.task_id, error=str(reply))
+            return None
+        if reply is None:
+            return EndedContent(task)
+        try:
+            known_as, envelope = await self._envelope(task.tenant, cast("list[object]", reply))
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # the outer edge of one task: one that cannot be read must not hold up the others
+            log.exception("not_archived", task=task.task_id, error=repr(error))
+            return None
+        return EndedContent(task, known_as, envelope)
 
     @override
-    async def let_go(self, tasks: Sequence[EndedTask], *, archived: bool) -> None:
-        found = await self._scripts.run_each("read_ended", [(_names(task), ["0"]) for task in tasks])
-        known_as = [str(reply[1]) if isinstance(reply, list) else "" for reply in found]
-        named = [(task, name) for task, other in zip(tasks, known_as, strict=True) for name in {task.task_id, other}]
-        aliases = [_alias(task, name) for task, name in named if name]
-        await self._on_each("alias_leaves", aliases)
+    async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
-        calls: list[tuple[list[str], list[Argument]]] = [
-            ([_mark(task), *_names(task), _push(task)], [_member(task), *seconds, keys.TASK_RETENTION_SECONDS])
-            for task in tasks
-        ]
-        await self._on_each("archived", calls)
-
-    async def _on_each(self, script: str, calls: Sequence[Call]) -> None:
-        """What the server refuses for one task is said, and keeps no other from leaving."""
-        for reply in await self._scripts.run_each(script, calls):
-            if isinstance(reply, ResponseError):
+        calls: list[tuple[str, list[str], list[Argument]]] = []
+        for task, known_as, _ in tasks:
+            calls += [
+                ("alias_leaves", *_alias(task, name)) for name in sorted({task.task_id, known_as or task.task_id})
+            ]
+            names = [_mark(task), *_names(task), _push(task)]
+            calls.append(("archived", names, [_member(task), *seconds, keys.TASK_RETENTION_SECONDS]))
+        for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
+            if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
                 log.warning("ended_task_stays", script=script, error=str(reply))
+
+    async def _envelope(self, tenant: str, found: list[object]) -> tuple[str, bytes]:
+        """The task's other name, and the ``ArchivedTask`` as JSON; what is JSON already is put together unread."""
+        record, known_as, journal, ledger, approvals, events = found
+        read = read_rows((row_id, _pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
+        own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
+        texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
+        steps = [json.dumps(_step(step, texts), ensure_ascii=False) for step in read if step.kind != OWN_TEXT]
+        writes = [f"{json.dumps(key)}:{row.partition(chr(10))[2]}" for key, row in _pairs(ledger).items()]
+        asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
+        told = [_fields(row)["e"] for row in cast("list[_Row]", events)]
+        parts = [f'"v":{VERSION}', f'"record":{record}', f'"journal":[{",".join(steps)}]']
+        parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
+        return str(known_as), ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
 
 
 def _names(task: EndedTask) -> list[str]:
@@ -79,22 +113,12 @@ def _alias(task: EndedTask, name: str) -> tuple[list[str], list[Argument]]:
     return [keys.alias_key(task.tenant, name)], [value, keys.TASK_RETENTION_SECONDS]
 
 
-def _envelope(found: list[object]) -> bytes:
-    """The ``ArchivedTask`` as JSON; what is JSON already is put together as it is, and not read."""
-    record, _, journal, ledger, approvals, events = found
-    steps = [json.dumps(_step(row), ensure_ascii=False) for row in cast("list[_Row]", journal)]
-    writes = [f"{json.dumps(key)}:{row.partition(chr(10))[2]}" for key, row in _pairs(ledger).items()]
-    asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
-    told = [_fields(row)["e"] for row in cast("list[_Row]", events)]
-    parts = [f'"v":{VERSION}', f'"record":{record}', f'"journal":[{",".join(steps)}]']
-    parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]', f'"events":[{",".join(told)}]']
-    return ("{" + ",".join(parts) + "}").encode()
-
-
-def _step(row: _Row) -> dict[str, str | int]:
-    fields = _fields(row)
-    at_ms = int(row[0].partition("-")[0])
-    return {"key": fields["key"], "kind": fields["kind"], "data": fields["data"], "at_ms": at_ms}
+def _step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
+    """With each text in its place, so that the envelope needs nothing else; and the names of those that are lost."""
+    lost = [name for name in step.names if name not in texts]
+    known = {**texts, **dict.fromkeys(lost, _LOST)}
+    said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(known)}
+    return {**said, "at_ms": step.at_ms, **({"lost": lost} if lost else {})}
 
 
 def _fields(row: _Row) -> dict[str, str]:

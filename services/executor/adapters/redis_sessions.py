@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import STOPPED_MS, Opening, RedisTurnStore
+from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.sessions import Beat, Fault, HeldLease, Lease, Sessions, UnreadableTurn, Work
 from services.executor.ports.turns import LeaseLost, TurnStore
 from shared.contracts.dead_letter import DeadTurn
@@ -35,10 +36,18 @@ class RedisSessions(Sessions):
     Every method may raise ``StoreUnavailable``.
     """
 
-    def __init__(self, redis: Redis, owner: str, lease_seconds: float, archive: Archive | None = None) -> None:
+    def __init__(
+        self,
+        redis: Redis,
+        owner: str,
+        lease_seconds: float,
+        archive: Archive | None = None,
+        shared: SharedTexts | None = None,
+    ) -> None:
         self._archive = archive
         self._redis = redis
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
+        self._shared = shared or SharedTexts(redis)
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
         self._halted = False
@@ -151,7 +160,8 @@ class RedisSessions(Sessions):
             raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
-        return RedisTurnStore(self._scripts, lease, work, self._lease_ms, self._is_halted, held, self._archive)
+        parts = (self._lease_ms, self._is_halted, held, self._archive)
+        return RedisTurnStore(self._scripts, self._shared, lease, work, *parts)
 
     def _is_halted(self) -> bool:
         return self._halted

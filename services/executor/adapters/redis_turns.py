@@ -9,6 +9,8 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters.redis_idle import restored
 from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, mark_unconfirmed
+from services.executor.adapters.shared_texts import SharedTexts
+from services.executor.adapters.task_journal import TaskJournal
 from services.executor.ports.idle import IdleSession
 from services.executor.ports.sessions import HeldLease, Lease, Work
 from services.executor.ports.turns import (
@@ -30,6 +32,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.partition import partition_of
 from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra import keys
+from shared.infra.journal_rows import Row
 from shared.infra.lua import Argument, Reply, Scripts
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
@@ -58,7 +61,7 @@ class Opening(NamedTuple):
         return str(self.task[2])
 
     @property
-    def journal(self) -> list[tuple[str, dict[str, str]]]:
+    def journal(self) -> list[Row]:
         rows = cast("list[tuple[str, list[str]]]", self.task[3])
         return [(name, dict(zip(values[::2], values[1::2], strict=True))) for name, values in rows]
 
@@ -74,6 +77,7 @@ class RedisTurnStore(TurnStore):
     def __init__(
         self,
         scripts: Scripts,
+        shared: SharedTexts,
         lease: Lease,
         work: Work,
         lease_ms: int,
@@ -101,6 +105,7 @@ class RedisTurnStore(TurnStore):
         self._version = work.version
         self._session = keys.session_keys(lease.tenant, lease.session_id)
         self._task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
+        self._journal = TaskJournal(shared, lease.tenant)
         self._partition = keys.partition_keys_of(lease.tenant, lease.session_id)
         self._member = keys.pack(keys.Member(lease.tenant, lease.session_id))
         if opening is not None:
@@ -110,11 +115,8 @@ class RedisTurnStore(TurnStore):
         if (opening := self._opening) is not None and opening.task:
             rows = opening.journal
         else:
-            rows = cast("list[tuple[str, dict[str, str]]]", await self._read("XRANGE", self._task.journal, "-", "+"))
-        steps: dict[str, JournalEntry] = {}
-        for _, row in rows:  # a step that was stored twice counts as it was stored first
-            steps.setdefault(row["key"], JournalEntry(row["key"], row["kind"], row["data"]))
-        return tuple(steps.values())
+            rows = cast("list[Row]", await self._read("XRANGE", self._task.journal, "-", "+"))
+        return await self._journal.read(rows)
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
         """In the order in which they were sent; a Redis hash keeps none."""
@@ -235,7 +237,7 @@ class RedisTurnStore(TurnStore):
 
     async def _store(self, batch: Unstored, write: Sequence[Argument] = _NO_WRITE) -> Pulse:
         """One step of the turn: see ``append.lua``."""
-        pulse = self._pulse(cast(list[str], await self._scripts.run("append", *self._step(batch, write))))
+        pulse = self._pulse(cast(list[str], await self._scripts.run("append", *await self._step(batch, write))))
         self._version += batch.record is not None
         if batch != NOTHING or write is not _NO_WRITE:
             self._opening = None
@@ -243,7 +245,7 @@ class RedisTurnStore(TurnStore):
 
     async def _store_confirmed(self, batch: Unstored, write: Sequence[Argument]) -> tuple[Pulse, bool]:
         """The same for an intent, and whether as many replicas have it as must."""
-        words, replicas = self._step(batch, write), self._intents.to_confirm
+        words, replicas = await self._step(batch, write), self._intents.to_confirm
         if replicas:
             reply, confirmed = await self._scripts.run_confirmed("append", *words, replicas)
         else:
@@ -253,13 +255,13 @@ class RedisTurnStore(TurnStore):
         self._opening = None
         return pulse, confirmed
 
-    def _step(self, batch: Unstored, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
+    async def _step(self, batch: Unstored, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
         record = batch.record
+        row = await self._journal.pack(batch.entries)
         stored = [self._version, record.model_dump_json(), record.state.value] if record else ["", "", ""]
-        steps = [part for entry in batch.entries for part in entry]
         names = [self._task.journal, self._task.events, self._task.record, self._task.ledger]
         names += [self._partition.leased, self._session.begun]
-        arguments = [keys.EVENTS_KEPT, *stored, *write, len(batch.entries), *steps, *_lines(batch.events)]
+        arguments = [keys.EVENTS_KEPT, *stored, *write, row, *_lines(batch.events)]
         return self._fenced_arguments(names, arguments)
 
     async def finish(self, end: TurnEnd) -> None:
@@ -277,14 +279,18 @@ class RedisTurnStore(TurnStore):
 
     async def _finish(self, names: Sequence[str], end: TurnEnd, *, release: bool) -> bool:
         """Whether the lease was given back in the same step."""
-        words = self._fenced_arguments(names, self._ending(end, release=release))
+        if end.record.state.is_terminal:
+            row = await self._journal.pack(end.entries)
+        else:
+            row = self._journal.pack_with_texts(end.entries)
+        words = self._fenced_arguments(names, self._ending(end, row, release=release))
         reply = cast(list[str], await self._scripts.run("finish", *words))
         self._opening = self._memory = None
         if reply[0] != "ok":
             self._pulse(reply)
         return reply[-1] == "released"
 
-    def _ending(self, end: TurnEnd, *, release: bool) -> list[Argument]:
+    def _ending(self, end: TurnEnd, row: str, *, release: bool) -> list[Argument]:
         record, turn = end.record, self._work.turn
         said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if end.timer is not None:
@@ -309,12 +315,11 @@ class RedisTurnStore(TurnStore):
             "\n".join(self._notice_members(end)),
             *(digest_of(end.outcome) if end.outcome else NO_DIGEST),
             record.traceparent or "",
-            len(end.entries),
+            row,
             int(release),
             self._member,
             STOPPED_MS,
             keys.SESSION_RETENTION_SECONDS,
-            *(part for entry in end.entries for part in entry),
             *_lines((*end.events, done)),
         ]
 

@@ -45,8 +45,12 @@ class Discovered(NamedTuple):
 def parse_arguments(arguments: Sequence[str]) -> WantedTools:
     """Ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor tools", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--endpoint", required=True, type=_url, help="URL of a tool server, MCP or REST bridge")
-    parser.add_argument("--protocol", default="auto", choices=("auto", "mcp", "rest"), help="asked as this alone")
+    parser.add_argument(
+        "--endpoint", required=True, type=_url, help="URL of a tool server, MCP or REST bridge, or of an A2A agent"
+    )
+    parser.add_argument(
+        "--protocol", default="auto", choices=("auto", "mcp", "rest", "a2a"), help="asked as this alone"
+    )
     parser.add_argument("--tenant-file", type=Path, help="a tenant's record, whose catalogue counts")
     parser.add_argument("--write-catalogue", type=Path, help="write what was found as a connection with its catalogue")
     parser.add_argument("--force", action="store_true", help="replace the file of --write-catalogue")

@@ -12,17 +12,34 @@ class EndedTask(NamedTuple):
     task_id: str
 
 
+class EndedContent(NamedTuple):
+    """``known_as``: its other name, if it has one. ``envelope`` is an ``ArchivedTask``; None where the task is gone, or
+    only its name was asked for.
+    """
+
+    task: EndedTask
+    known_as: str = ""
+    envelope: bytes | None = None
+
+
+class TakenTasks(NamedTuple):
+    """``more``: there may be others to take."""
+
+    tasks: tuple[EndedTask, ...]
+    more: bool = False
+
+
 class EndedTasks(Protocol):
     """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
 
-    async def take(self, partitions: Collection[int], most: int) -> tuple[EndedTask, ...]:
+    async def take(self, partitions: Collection[int], most: int) -> TakenTasks:
         """Tasks of these partitions to be archived now; nobody else takes them for half a minute."""
         ...
 
-    async def read(self, task: EndedTask) -> bytes | None:
-        """Everything that is known of it, as an ``ArchivedTask``; None if it is gone."""
+    async def read(self, tasks: Sequence[EndedTask], *, whole: bool) -> Sequence[EndedContent]:
+        """Everything that is known of each, or its names alone; without those that cannot be read whole."""
         ...
 
-    async def let_go(self, tasks: Sequence[EndedTask], *, archived: bool) -> None:
+    async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
         """They need not be kept any longer than stated: shorter if they are archived. Repeat it freely."""
         ...

@@ -26,11 +26,15 @@ class MemoryUnavailable(StoreUnavailable):
 
 
 class JournalEntry(NamedTuple):
-    """One finished step. ``key`` is unique within the task; ``kind``: model, tool, verdict, checkpoint or note."""
+    """One finished step. ``key`` is unique within the task; ``kind``: model, tool, verdict, checkpoint or note.
+
+    ``shared``: texts within the data that many tasks have in common; a store may keep each of them once.
+    """
 
     key: str
     kind: str
     data_json: str
+    shared: tuple[str, ...] = ()
 
 
 class Unstored(NamedTuple):

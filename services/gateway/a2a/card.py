@@ -84,15 +84,15 @@ def agent_card(face: GatewayProfile) -> AgentCard:
 def card_routes(card: AgentCard, since: datetime, usual: str = "merged", keys: CardKeys | None = None) -> APIRouter:
     """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version.
 
-    The signature is of the 1.0 card, whose verifiers leave the fields of 0.3 out; the pure card of 0.3 has none.
+    The merged card has the signature of the 1.0 card, whose verifiers leave the fields of 0.3 out.
     """
     router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
-    shapes: Mapping[str, Callable[[AgentCard], Mapping[str, object]]]
+    shapes: Mapping[str, Callable[[AgentCard, CardKeys | None], Mapping[str, object]]]
     shapes = {"merged": _merged_card, "1.0": NEW.card, "0.3": OLD.card}
 
     @cache
     def body_of(name: str) -> bytes:
-        return _encode_card(shapes[name](card))
+        return _encode_card(shapes[name](card, keys))
 
     async def get_card(request: Request) -> Response:
         """Who this agent is, what it can do and how it is reached."""
@@ -156,7 +156,7 @@ def _is_known(request: Request, etag: str, changed: datetime) -> bool:
     return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
 
 
-def _merged_card(card: AgentCard) -> Mapping[str, object]:
+def _merged_card(card: AgentCard, _: CardKeys | None) -> Mapping[str, object]:
     from a2a.server.request_handlers.response_helpers import agent_card_to_dict  # it loads all of the SDK's server
 
     return agent_card_to_dict(card)
@@ -207,7 +207,7 @@ LIMITS = "urn:purple-agent:tenant-limits:1"
 
 class ExtendedCard:
     def __init__(self, card: AgentCard, book: TenantBook, keys: CardKeys | None = None) -> None:
-        self._card, self._book, self._keys = card, book, keys
+        self._card, self._book, self.keys = card, book, keys
 
     async def card_for(self, caller: Caller) -> AgentCard:
         """The card for the caller's own tenant; may raise ``StoreUnavailable``."""
@@ -220,7 +220,7 @@ class ExtendedCard:
             limits = AgentExtension(uri=LIMITS, description="What holds for this tenant, of each task and each day.")
             limits.params.update(facts.limits)
             card.capabilities.extensions.append(limits)
-        return self._keys.sign(card) if self._keys else card
+        return self.keys.sign(card) if self.keys else card
 
 
 def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+from a2a.compat.v0_3.types import AgentCard as OldCard
 from a2a.types.a2a_pb2 import AgentCard
 from a2a.utils.signing import ProtectedHeader, create_agent_card_signer
 from cryptography.hazmat.primitives.asymmetric.ec import (
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
+from jwt import api_jws
 from jwt.algorithms import ECAlgorithm
 from jwt.utils import base64url_encode
 from pydantic import JsonValue
@@ -41,7 +43,7 @@ class CardKeys:
         kid, jku = self._published[0]["kid"], url.rstrip("/") + JWKS_PATH
         header = ProtectedHeader(alg="ES256", typ="JOSE", kid=kid, jku=jku)
         pem = signing.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        self._sign = create_agent_card_signer(pem, header)
+        self._sign, self._key, self._header = create_agent_card_signer(pem, header), signing, header
 
     @property
     def published(self) -> dict[str, JsonValue]:
@@ -54,6 +56,22 @@ class CardKeys:
         signed.CopyFrom(card)
         del signed.signatures[:]
         return self._sign(signed)
+
+    def sign_0_3(self, card: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """The card of 0.3 with two signatures, each over what some verifiers take the card's canonical form to be.
+
+        One is over the card as it stands (RFC 8785); the other over what the official library of 0.3 makes of it.
+        """
+        unsigned = {name: value for name, value in card.items() if name != "signatures"}
+        whole = json.dumps(unsigned, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        read = OldCard.model_validate(unsigned).model_dump(exclude_defaults=True, exclude_none=True, by_alias=True)
+        by_library = json.dumps(_without_empty(read), separators=(",", ":"), sort_keys=True)
+        return {**unsigned, "signatures": [self._signature(form) for form in (whole, by_library)]}
+
+    def _signature(self, payload: str) -> dict[str, JsonValue]:
+        token = api_jws.encode(payload.encode(), self._key, self._header["alg"], dict(self._header))
+        protected, _, signature = token.split(".")
+        return {"protected": protected, "signature": signature}
 
 
 def read_card_keys(pem: str, url: str) -> CardKeys:
@@ -78,6 +96,15 @@ def _read_key(block: str) -> EllipticCurvePrivateKey | EllipticCurvePublicKey:
     if not isinstance(key, EllipticCurvePrivateKey | EllipticCurvePublicKey) or not isinstance(key.curve, SECP256R1):
         raise ValueError("no key of that curve")
     return key
+
+
+def _without_empty(value: object) -> object:
+    if isinstance(value, dict):
+        cleaned = {name: _without_empty(item) for name, item in value.items()}
+        return {name: item for name, item in cleaned.items() if item is not None} or None
+    if isinstance(value, list):
+        return [item for item in map(_without_empty, value) if item is not None] or None
+    return None if value == "" else value
 
 
 def _as_jwk(key: EllipticCurvePublicKey) -> dict[str, str]:

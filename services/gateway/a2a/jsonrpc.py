@@ -16,10 +16,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.legacy import LegacyAct, LegacyMethods
 from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
+from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
 from services.gateway.a2a.streams import RpcEnvelope, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, Wording
-from services.gateway.edge.body import BadCall, RpcCall, check_content_type, parse_call, read_body
+from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import (
@@ -94,8 +95,8 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
 
 
 class JsonRpcEndpoint:
-    def __init__(self, methods: A2aMethods, legacy: LegacyMethods, max_body: int) -> None:
-        self._methods, self._legacy, self._max_body = rpc_methods(methods), legacy, max_body
+    def __init__(self, methods: A2aMethods, legacy: LegacyMethods, face: GatewayProfile) -> None:
+        self._methods, self._legacy, self._face = rpc_methods(methods), legacy, face
 
     @property
     def method_names(self) -> frozenset[str]:
@@ -106,7 +107,10 @@ class JsonRpcEndpoint:
         call = RpcCall(None, "", {})
         try:
             check_content_type(request)
-            call = parse_call(await read_body(request, self._max_body))
+            body = await read_body(request, self._face.max_message)
+            call = parse_call(body)
+            if call.method not in MESSAGE_METHODS:
+                check_body_size(len(body), self._face.max_body, call)
             return await self._route(call, request)
         except BadCall as bad:
             status = _BAD_REQUEST if bad.method in self._legacy.methods else 200

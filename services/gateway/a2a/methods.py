@@ -173,7 +173,8 @@ class A2aMethods:
         caller = self.caller(call)
         if not caller.principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
-        return wording.card(await self._parts.extended.card_for(caller))
+        extended = self._parts.extended
+        return wording.card(await extended.card_for(caller), extended.keys)
 
     def caller(self, call: MethodCall) -> Caller:
         """Who speaks. A tenant that the request names must be the one it is let into."""

@@ -154,11 +154,14 @@ SKILLS = (
 
 
 class GatewayProfile(NamedTuple):
-    """The public URL, what kind of model serves, the largest body it reads, what it offers, and what its card says."""
+    """The public URL, what kind of model serves, the largest body it reads, and of a message, what it offers, and what
+    its card says.
+    """
 
     url: str
     notice: str = ""
     max_body: int = 1024 * 1024
+    max_message: int = 1024 * 1024
     abilities: Abilities = Abilities()
     card: CardFacts = CardFacts()
     keys: CardKeys | None = None  # what the card is signed with

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.a2a.faults import rest_fault, rest_fault_0_3
 from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
+from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
 from services.gateway.a2a.streams import BARE, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
@@ -44,6 +45,10 @@ class Path(NamedTuple):
     @property
     def is_old(self) -> bool:
         return self.path.startswith("/v1/")
+
+    @property
+    def is_of_message(self) -> bool:
+        return "/message:" in self.path
 
     @property
     def description(self) -> str:
@@ -79,8 +84,8 @@ def paths_of(methods: A2aMethods) -> tuple[Path, ...]:
 
 
 class A2aRest:
-    def __init__(self, methods: A2aMethods, max_body: int) -> None:
-        self._methods, self._max_body = methods, max_body
+    def __init__(self, methods: A2aMethods, face: GatewayProfile) -> None:
+        self._methods, self._face = methods, face
         self._task = Path("GET", _TASK, new.GetTaskRequest, methods.task)
 
     def routes(self) -> APIRouter:
@@ -111,7 +116,7 @@ class A2aRest:
         try:
             check = check_0_3 if path.is_old else check_1_0
             check(version_of(request), f"{request.method} {request.url.path}")
-            body = await self._body(request) if path.verb == "POST" else {}
+            body = await self._body(path, request) if path.verb == "POST" else {}
             wording = _wording(path, body)
             call = MethodCall(lambda: _params(path, request, body), let_in(request), last_event_id(request))
             return _response(await path.act(call, wording), request, wording)
@@ -122,9 +127,10 @@ class A2aRest:
                 log.exception("request_failed", path=request.url.path)
             return rest_fault_0_3(fault) if path.is_old else rest_fault(fault)
 
-    async def _body(self, request: Request) -> JsonObject:
+    async def _body(self, path: Path, request: Request) -> JsonObject:
         check_content_type(request)
-        return await read_object(request, self._max_body, may_be_empty=True)
+        limit = self._face.max_message if path.is_of_message else self._face.max_body
+        return await read_object(request, limit, may_be_empty=True)
 
 
 def _params(path: Path, request: Request, body: JsonObject) -> JsonObject:

@@ -46,7 +46,7 @@ def a2a_bindings(backing: Backing, face: GatewayProfile) -> A2aBindings:
     extended = ExtendedCard(card, backing.book, face.keys)
     parts = A2aParts(desk, backing.lists, identity, push, extended, face.notice, abilities)
     methods = A2aMethods(parts)
-    rest, rpc = A2aRest(methods, face.max_body), JsonRpcEndpoint(methods, LegacyMethods(parts), face.max_body)
+    rest, rpc = A2aRest(methods, face), JsonRpcEndpoint(methods, LegacyMethods(parts), face)
     own = RestEndpoints(desk, identity, backing.readiness, face.notice, rest.task)
     router = APIRouter()
     router.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")

@@ -13,6 +13,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
 
+from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.files.model import FILE_ID
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import (
@@ -176,7 +177,9 @@ class Wording(NamedTuple):
     update: Callable[[Shown, bool], Shown]
     webhook: Callable[[TaskHook, str, str], Shown]  # the webhook, its task, and the token if it may be told
     webhooks: Callable[[list[JsonValue], str], JsonValue]
-    card: Callable[[AgentCard], Shown]
+    card: Callable[
+        [AgentCard, CardKeys | None], Shown
+    ]  # signed already as 1.0 has it, and what older ones are signed with
     nothing: JsonValue
 
 
@@ -227,8 +230,9 @@ def _dump(model: BaseModel) -> Shown:
     return cast(Shown, model.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
-def _old_card(card: AgentCard) -> Shown:
-    return {name: value for name, value in _dump(to_compat_agent_card(card)).items() if name != "signatures"}
+def _old_card(card: AgentCard, keys: CardKeys | None) -> Shown:
+    shown = _dump(to_compat_agent_card(card))
+    return keys.sign_0_3(shown) if keys else shown
 
 
 NEW = Wording(
@@ -237,7 +241,7 @@ NEW = Wording(
     update=lambda payload, _: payload,
     webhook=_new_webhook,
     webhooks=lambda configs, token: {"configs": configs, "nextPageToken": token},
-    card=lambda card: cast(Shown, MessageToDict(card)),
+    card=lambda card, _: cast(Shown, MessageToDict(card)),
     nothing={},
 )
 OLD = Wording(

@@ -14,6 +14,7 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
 MAX_DEPTH = 64
+_MOST_COMMAS = 1_000_000  # in texts too, so more than separate that many values
 MAX_VALUES = 100_000  # reading a million would hold all others up for a second
 
 
@@ -48,9 +49,15 @@ async def read_body(request: Request, limit: int) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > limit:
-            raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", status=413)
+        check_body_size(len(body), limit)
     return bytes(body)
+
+
+def check_body_size(size: int, limit: int, call: RpcCall | None = None) -> None:
+    """``call``: whose body it is, where that is known; raises ``BadCall``."""
+    if size > limit:
+        call_id, method = (call.call_id, call.method) if call else (None, "")
+        raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", call_id, 413, method)
 
 
 async def read_object(request: Request, limit: int, *, may_be_empty: bool = False) -> JsonObject:
@@ -91,6 +98,8 @@ def _call_id(value: JsonObject, method: str) -> str | int | None:
 
 def parse_value(body: bytes) -> Json:
     """The JSON value in a body, its numbers exact; raises ``BadCall``."""
+    if body.count(b",") > _MOST_COMMAS:  # before so many values are made: a large message is large by its files
+        raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:

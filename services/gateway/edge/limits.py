@@ -5,9 +5,15 @@ from typing import NamedTuple
 
 
 class RequestLimits(NamedTuple):
-    """``open_requests``: how many this process answers at once, streams among them."""
+    """``open_requests``: how many this process answers at once, streams among them.
+
+    ``message_bytes``: the largest body on the paths of messages, which may hold files; ``large_bodies``: how many over
+    ``body_bytes`` are in hand at once.
+    """
 
     body_bytes: int = 1024 * 1024
+    message_bytes: int = 1024 * 1024
+    large_bodies: int = 4
     body_seconds: float = 30.0
     header_bytes: int = 32 * 1024
     url_bytes: int = 8 * 1024

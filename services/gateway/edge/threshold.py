@@ -6,19 +6,20 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.edge.body import INVALID_REQUEST, BadCall
+from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
 from services.gateway.edge.limits import RequestLimits
 from services.gateway.edge.replies import RETRY_LATER
 
 _LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
+_OF_MESSAGES = ("/message:send", "/message:stream")
 
 
 class RequestLimiter:
     """Middleware. A body's faults reach whoever reads it as ``BadCall``, and the client in any case."""
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
-        self._app, self._limits, self._open = app, limits, 0
+        self._app, self._limits, self._open, self._large = app, limits, 0, _LargeBodies(limits.large_bodies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,14 +47,16 @@ class RequestLimiter:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
+        body = _LimitedBody(receive, scope, self._limits, self._large)
 
         async def sending(message: Message) -> None:
             nonlocal started
             started = True
+            body.release()  # what is answered has been read
             await send(message)
 
         try:
-            await self._app(scope, _LimitedBody(receive, _said_length(scope), self._limits).receive, sending)
+            await self._app(scope, body.receive, sending)
         except BadCall as bad:
             if started:
                 raise
@@ -61,21 +64,41 @@ class RequestLimiter:
         except ClientDisconnect:
             if not started:
                 await _error(_LEFT, "the client left before its request was whole")(scope, receive, send)
+        finally:
+            body.release()
+
+
+class _LargeBodies:
+    """How many bodies that only a message may have are in hand: each costs some times its size of memory."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._count = most, 0
+
+    def take(self) -> None:
+        """Raises ``BadCall``."""
+        if self._count >= self._most:
+            raise BadCall(INVALID_REQUEST, "this replica reads as many large messages as it can; try again", status=503)
+        self._count += 1
+
+    def give_back(self) -> None:
+        self._count -= 1
 
 
 class _LimitedBody:
     """A request's body on its way in. The length that a client states is believed if it is too large already."""
 
-    def __init__(self, receive: Receive, said: int, limits: RequestLimits) -> None:
-        self._receive, self._limits, self._said = receive, limits, said
+    def __init__(self, receive: Receive, scope: Scope, limits: RequestLimits, large: _LargeBodies) -> None:
+        self._receive, self._limits, self._said = receive, limits, _said_length(scope)
+        is_of_messages = scope["path"] == "/" or scope["path"].endswith(_OF_MESSAGES)
+        self._most = limits.message_bytes if is_of_messages else limits.body_bytes
+        self._large, self._is_large = large, False
         self._read, self._whole = 0, False
         self._until = asyncio.get_running_loop().time() + limits.body_seconds
 
     async def receive(self) -> Message:
         if self._whole:
             return await self._receive()
-        if self._said > self._limits.body_bytes:
-            raise _too_large(self._limits)
+        self._check(self._said)
         try:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()
@@ -88,17 +111,23 @@ class _LimitedBody:
     def _count(self, message: Message) -> None:
         self._read += len(message.get("body", b""))
         self._whole = not message.get("more_body", False)
-        if self._read > self._limits.body_bytes:
-            raise _too_large(self._limits)
+        self._check(self._read)
+
+    def _check(self, size: int) -> None:
+        check_body_size(size, self._most)
+        if size > self._limits.body_bytes and not self._is_large:
+            self._large.take()
+            self._is_large = True
+
+    def release(self) -> None:
+        if self._is_large:
+            self._large.give_back()
+            self._is_large = False
 
 
 def _said_length(scope: Scope) -> int:
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     return int(said) if said.isdigit() and len(said) < 20 else 0
-
-
-def _too_large(limits: RequestLimits) -> BadCall:
-    return BadCall(INVALID_REQUEST, f"the request body is over the limit of {limits.body_bytes} bytes", status=413)
 
 
 def _error(status: int, error: str) -> JSONResponse:

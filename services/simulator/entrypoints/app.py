@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 
 from services.simulator.core.hosted_world import WorldRegistry
 from services.simulator.entrypoints import (
@@ -24,6 +24,7 @@ from services.simulator.entrypoints import (
 from services.simulator.entrypoints.entrance import Entrance
 from services.simulator.entrypoints.errors import REFUSED, answer_refusals
 from services.simulator.entrypoints.strict_bodies import StrictBodies
+from services.simulator.entrypoints.unknown_fields import refuse_unknown_fields
 from services.simulator.entrypoints.version import UES_VERSION
 
 _OWN = (
@@ -50,24 +51,29 @@ def application(
     background: Background,
     authentication: bool,
     max_body_bytes: int,
+    refuses_unknown: bool = False,
 ) -> FastAPI:
-    """``background`` is what runs beside the requests, from the first to the last."""
+    """``background`` is what runs beside the requests, from the first to the last.
+
+    ``refuses_unknown``: whether a body's field that no version of the interface has is refused.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with background(rooms):
             yield
 
-    app = build_routes(modalities)
+    app = build_routes(modalities, refuses_unknown)
     app.router.lifespan_context = lifespan
     app.add_middleware(StrictBodies, limit=max_body_bytes)
     app.add_middleware(Entrance, rooms=rooms, authentication=authentication)
     return app
 
 
-def build_routes(modalities: Sequence[APIRouter]) -> FastAPI:
+def build_routes(modalities: Sequence[APIRouter], refuses_unknown: bool = False) -> FastAPI:
     """Every route, for whichever world stands behind it."""
-    app = FastAPI(title="User Environment Simulator", version=UES_VERSION)
+    checks = [Depends(refuse_unknown_fields)] if refuses_unknown else []
+    app = FastAPI(title="User Environment Simulator", version=UES_VERSION, dependencies=checks)
     for module in _OWN:
         app.include_router(module.router, responses={**REFUSED})
     for router in modalities:

@@ -7,20 +7,16 @@
 -- call that is settled, should this owner die.
 local lease, signals, turns, journal, events, record, ledger, leased, begun = unpack(KEYS)
 local owner, fence, kept, version, json, state = unpack(ARGV, 1, 6)
-local write, key, known, status, entry, ms, member, heeded, steps = unpack(ARGV, 7, 15)
+local write, key, known, status, entry, ms, member, heeded, steps = unpack(ARGV, 7, 15) -- ``steps``: one row, or none
 
 if not holds(lease, owner, fence) then return {'lost'} end
-local last = 15 + 3 * steps
 local row = status .. '\n' .. entry
 local stored = write ~= '' and redis.call('HGET', ledger, key)
 
--- Whether one of the newest entries of a stream has these values, in the order of its fields.
-local function holds_entry(stream, ...)
-  local wanted = {...}
+-- Whether one of the newest entries of a stream has this value in its only field.
+local function holds_entry(stream, value)
   for _, found in ipairs(redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 100)) do
-    local same = true
-    for i, value in ipairs(wanted) do same = same and found[2][2 * i] == value end
-    if same then return true end
+    if found[2][2] == value then return true end
   end
   return false
 end
@@ -31,8 +27,8 @@ local function is_stored()
     local now = redis.call('HMGET', record, 'version', 'json')
     return now[1] == int(version + 1) and now[2] == json
   end
-  if steps ~= '0' then return holds_entry(journal, ARGV[16], ARGV[17], ARGV[18]) end
-  return #ARGV == last or holds_entry(events, ARGV[last + 1])
+  if steps ~= '' then return holds_entry(journal, steps) end
+  return #ARGV == 15 or holds_entry(events, ARGV[16])
 end
 
 if again and is_stored() then return pulse(signals, turns) end
@@ -56,9 +52,7 @@ if version ~= '' then
   enlist(record, state, '0')
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state)
 end
-for i = 16, last, 3 do
-  redis.call('XADD', journal, '*', 'key', ARGV[i], 'kind', ARGV[i + 1], 'data', ARGV[i + 2])
-end
+if steps ~= '' then redis.call('XADD', journal, '*', 'z', steps) end
 if write ~= '' then
   redis.call('HSET', ledger, key, row)
   local ends = now_ms() + ms
@@ -66,5 +60,5 @@ if write ~= '' then
   redis.call('HSET', lease, 'until', int(ends))
   redis.call('ZADD', leased, int(ends), member)
 end
-emit(events, kept, last + 1, #ARGV)
+emit(events, kept, 16, #ARGV)
 return pulse(signals, turns)

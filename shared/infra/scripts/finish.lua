@@ -26,9 +26,7 @@ local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
 if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   enlist(record, state, ended)
-  for i = 32, 31 + 3 * steps, 3 do
-    redis.call('XADD', journal, '*', 'key', ARGV[i], 'kind', ARGV[i + 1], 'data', ARGV[i + 2])
-  end
+  if steps ~= '' then redis.call('XADD', journal, '*', 'z', steps) end
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended)
   redis.call('HSET', session, 'last', task_id)
   if memory ~= '' then
@@ -65,7 +63,7 @@ if known[2] == '0' then
     redis.call('HSET', record, 'outcome', event_id)
   end
 end
-emit(events, kept, 32 + 3 * steps, #ARGV)
+emit(events, kept, 32, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
 
+from services.assessor.adapters.played_participant import PlayedCourse, PlayedParticipant
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.hosting import GreenAgent
 from services.assessor.settings import SCENARIOS
@@ -51,6 +52,17 @@ async def lived(scenario_id: str, day: Day, context_id: str) -> AssessmentResult
         agent = GreenAgent(config=settings, context_id=context_id)
         async with agent, reached(participant) as reaching:
             return await agent.run("t", Following(), loaded.config, loaded.evaluators, reaching, {"max_turns": 20})
+
+
+async def lived_as_written(scenario_id: str, course: PlayedCourse) -> AssessmentResults:
+    """The scenario with the requests of a course that is written beside it."""
+    loaded = ScenarioFolder(SCENARIOS).load(scenario_id)
+    most: JsonObject = {"max_turns": len(course.turns) + 1}
+    async with simulator() as url:
+        settings = config(simulator_url=url, simulator_admin_key=ADMIN)
+        async with GreenAgent(config=settings, context_id=scenario_id) as agent:
+            played = PlayedParticipant(course)
+            return await agent.run("t", Following(), loaded.config, loaded.evaluators, played, most)
 
 
 def share(results: AssessmentResults) -> float:

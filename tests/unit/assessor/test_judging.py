@@ -9,8 +9,8 @@ import pytest
 
 from services.assessor.core.asking import Accounts, CountedQuestions, schema_of
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluators
-from services.assessor.core.evidence import addresses_judge, evidence, stable, within
-from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, aggregate, scaled, totals
+from services.assessor.core.evidence import addresses_judge, evidence, fit_within, stable
+from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, aggregate, rescale, totals
 from services.assessor.core.scenario import Criterion
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
@@ -130,7 +130,7 @@ def test_totals_stand_with_and_without_what_nobody_judged() -> None:
     [(5, 5, 10), (-1, 5, 0), (9, 5, 10), (1, 0, 0), (float("nan"), 5, 0), (1, float("inf"), 0)],
 )
 def test_points_never_leave_their_bounds(score: float, of: float, points: float) -> None:
-    assert scaled(score, of, 10) == points
+    assert rescale(score, of, 10) == points
 
 
 INFLUENCE = [
@@ -177,7 +177,7 @@ def test_long_texts_are_shown_whole_within_the_budget() -> None:
 
 
 def test_over_the_budget_the_longest_are_cut_first_and_it_is_said() -> None:
-    lines, cut = within(["a" * 50, "b" * 5_000, "c" * 9_000], 4_000)
+    lines, cut = fit_within(["a" * 50, "b" * 5_000, "c" * 9_000], 4_000)
 
     assert (lines[0], cut) == ("a" * 50, 2)
     assert sum(map(len, lines)) <= 4_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from services.assessor.adapters.scenario_folder import BadScenario, ScenarioFolder, loaded
+from services.assessor.adapters.scenario_folder import BadScenario, ScenarioFolder, load_scenario
 from services.assessor.core.scenario import Character, Criterion, ScenarioConfig
 from tests.assessor.scenes import BEN, SCENE, USER, character, criterion, world, written
 
@@ -33,7 +33,7 @@ def test_two_scenarios_may_have_modules_of_the_same_name(tmp_path: Path) -> None
     other = written(tmp_path, "second")
     (other / "numbers_of_points.py").write_text("FULL = 7\n")
 
-    evaluators = [loaded(tmp_path / name).evaluators["answered_ben"] for name in ("first", "second")]
+    evaluators = [load_scenario(tmp_path / name).evaluators["answered_ben"] for name in ("first", "second")]
     points = [inspect.unwrap(one).__globals__["FULL"] for one in evaluators]
 
     assert points == [2, 7]
@@ -58,7 +58,7 @@ def test_a_state_is_a_file_of_the_folder(tmp_path: Path, name: str) -> None:
 def test_every_optional_field_of_a_scenario_may_be_null(tmp_path: Path) -> None:
     """As published scenarios write what they leave out."""
     written(tmp_path)
-    plain = loaded(tmp_path / SCENE).config
+    plain = load_scenario(tmp_path / SCENE).config
     person = {"name": "Ben", "email": BEN}
     bare = criterion("one", "accuracy", 10, evaluator_id="answered_ben")
     nulls = _nulls(ScenarioConfig, {"initial_state"}) | {
@@ -68,7 +68,7 @@ def test_every_optional_field_of_a_scenario_may_be_null(tmp_path: Path) -> None:
     other = tmp_path / "other"
     written(other, changes=nulls)
 
-    found = loaded(other / SCENE).config
+    found = load_scenario(other / SCENE).config
 
     assert found.early_completion_conditions == ()
     assert found.default_time_step == timedelta(hours=1)
@@ -129,4 +129,4 @@ def test_a_state_may_stand_in_the_scenario_itself(tmp_path: Path) -> None:
     changed = {**json.loads((folder / "scenario.json").read_text()), "initial_state": world()}
     (folder / "scenario.json").write_text(json.dumps(changed))
 
-    assert loaded(folder).config.characters["ben"].email == BEN
+    assert load_scenario(folder).config.characters["ben"].email == BEN

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.assessor.core.delays import chance, delay_of
 from services.assessor.core.scenario import ResponseTiming
-from services.assessor.core.windows import APPLY, clipped, due, window
+from services.assessor.core.windows import APPLY, clip, due, window
 from shared.domain.iso_duration import parse_duration, written_duration
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -41,8 +41,8 @@ def test_a_step_of_a_second_or_less_leaves_no_rest(step: timedelta) -> None:
 
 
 def test_a_step_never_passes_the_scenarios_end() -> None:
-    assert clipped(HOUR, START, START + timedelta(minutes=20)) == timedelta(minutes=20)
-    assert clipped(HOUR, START, START - HOUR) == timedelta()
+    assert clip(HOUR, START, START + timedelta(minutes=20)) == timedelta(minutes=20)
+    assert clip(HOUR, START, START - HOUR) == timedelta()
 
 
 @given(seed=st.integers(), who=st.text(), number=st.integers(0, 99))

@@ -7,11 +7,11 @@ from typing_extensions import override
 
 from services.executor.ports.files import ReadFile, TaskFiles
 from services.executor.ports.models import ImageBlock, ModelRequest, TextBlock
-from shared.contracts.task import SentFile
+from shared.contracts.task import SentFile, Turn
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.sent_files import image_of
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import Stage, decision, message
 
 _PAY: JsonObject = {
     "type": "object",
@@ -43,6 +43,10 @@ def with_files(stage: Stage, *files: ReadFile) -> ToldFiles:
     stage.turns.record = stage.turns.record.model_copy(update={"request": request})
     stage.files = told = ToldFiles(*files)
     return told
+
+
+def with_file(turn: Turn, name: str) -> Turn:
+    return turn.model_copy(update={"files": (SentFile(file_id="0", name=name),)})
 
 
 def first_text(request: ModelRequest) -> str:
@@ -96,6 +100,28 @@ async def test_an_image_is_shown_and_an_answer_says_if_nobody_looked_at_it() -> 
     blind.thinks = lambda request: blind.talk(request)._replace(saw_images=False)
     record = await blind.run()
     assert "photo.png: the model takes no images" in (record.answer or "")
+
+
+@pytest.mark.promise("files.shown")
+async def test_the_files_of_later_messages_are_read_by_whoever_goes_on_with_the_task() -> None:
+    """Also of a message that answers nothing: the task waits on, and its next turn has the file."""
+    stage = Stage("Approve claim C-1 of 120.50 as attached")
+    with_files(stage, ReadFile(name="first.txt", text="one"))
+    stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+    asked = await stage.run()
+    stage.files = told = ToldFiles(ReadFile(name="later.txt", text="two"), ReadFile(name="last.txt", text="three"))
+    waits = await stage.run(with_file(message("here it is", "turn-2"), "later.txt"))
+    done = await stage.run(with_file(decision("approve", turn_id="turn-3"), "last.txt"))
+    assert [record.state for record in (asked, waits, done)] == [
+        TaskState.INPUT_REQUIRED,
+        TaskState.INPUT_REQUIRED,
+        TaskState.COMPLETED,
+    ]
+    assert [file.shown_name for file in done.later_files] == ["later.txt", "last.txt"]
+    assert told.reads == 2
+    noted = done.metadata["files"]
+    assert isinstance(noted, list)
+    assert [one["name"] for one in noted if isinstance(one, dict)] == ["first.txt", "later.txt", "last.txt"]
 
 
 @pytest.mark.promise("files.source")

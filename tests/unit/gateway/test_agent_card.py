@@ -12,8 +12,8 @@ from a2a.utils.signing import InvalidSignaturesError, create_signature_verifier
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from google.protobuf.json_format import ParseDict
-from jwt import PyJWKSet
-from jwt.utils import base64url_decode
+from jwt import PyJWKSet, api_jws
+from jwt.utils import base64url_decode, base64url_encode
 from pydantic import ValidationError
 
 from services.gateway.a2a.card import agent_card
@@ -39,14 +39,14 @@ def _face(**settings: object) -> GatewayProfile:
 def test_provider_and_documentation_are_those_of_the_installation() -> None:
     settings = {"a2a_provider": "Acme Ltd", "a2a_provider_url": "https://acme.example.com"}
     card = agent_card(_face(**settings, a2a_documentation_url="https://acme.example.com/agent"))
-    for shown in (NEW.card(card), OLD.card(card)):
+    for shown in (NEW.card(card, None), OLD.card(card, None)):
         assert shown["provider"] == {"organization": "Acme Ltd", "url": "https://acme.example.com"}
         assert shown["documentationUrl"] == "https://acme.example.com/agent"
 
 
 def test_what_nobody_said_is_not_on_the_card() -> None:
     card = agent_card(_face())
-    for shown in (NEW.card(card), OLD.card(card)):
+    for shown in (NEW.card(card, None), OLD.card(card, None)):
         assert not {"provider", "documentationUrl", "iconUrl", "signatures"} & shown.keys()
 
 
@@ -80,7 +80,7 @@ def test_a_wrong_value_stops_the_start_by_name(settings: dict[str, object], says
 
 @pytest.mark.promise("gateway.card_facts")
 def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
-    shown = NEW.card(agent_card(_FACE))
+    shown = NEW.card(agent_card(_FACE), None)
     ParseDict(shown, AgentCard())
     assert shown["securitySchemes"] == {
         "apiKey": {
@@ -105,7 +105,7 @@ def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
 
 @pytest.mark.promise("gateway.card_facts")
 def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
-    shown = OLD.card(agent_card(_FACE))
+    shown = OLD.card(agent_card(_FACE), None)
     OldCard.model_validate(shown)
     assert shown["securitySchemes"] == {
         "apiKey": {
@@ -153,7 +153,7 @@ def _verify(card: AgentCard, keys: CardKeys) -> None:
 def test_the_card_is_signed_and_the_official_library_verifies_it_after_its_way_over_the_wire(shape: str) -> None:
     keys = read_card_keys(_pem(_key()), _FACE.url)
     card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
-    shown = NEW.card(card) if shape == "1.0" else agent_card_to_dict(card)
+    shown = NEW.card(card, None) if shape == "1.0" else agent_card_to_dict(card)
     received = ParseDict(json.loads(json.dumps(shown)), AgentCard(), ignore_unknown_fields=True)
     _verify(received, keys)
     header = json.loads(base64url_decode(received.signatures[0].protected))
@@ -177,9 +177,17 @@ def test_after_a_rotation_the_new_key_signs_and_older_cards_are_still_verified()
 
 
 @pytest.mark.promise("gateway.card_signed")
-def test_the_pure_card_of_0_3_has_no_signature_of_another_shape() -> None:
-    card = agent_card(_FACE._replace(keys=read_card_keys(_pem(_key()), _FACE.url)))
-    assert "signatures" not in OLD.card(card)
+def test_the_pure_card_of_0_3_is_signed_as_it_stands() -> None:
+    """By its canonical JSON (RFC 8785), for verifiers that read no more than that; not with the signature of 1.0."""
+    keys = read_card_keys(_pem(_key()), _FACE.url)
+    card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
+    shown = OLD.card(card, keys)
+    first, _ = OldCard.model_validate(shown).signatures or []
+    unsigned = {name: value for name, value in shown.items() if name != "signatures"}
+    signed = json.dumps(unsigned, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    token = f"{first.protected}.{base64url_encode(signed).decode()}.{first.signature}"
+    (published,) = PyJWKSet.from_dict(keys.published).keys
+    assert api_jws.decode(token, published, ["ES256"]) == signed
 
 
 @pytest.mark.promise("gateway.card_signed")

@@ -29,7 +29,11 @@ class Rooms:
 
     def app(self, limits: RequestLimits = LIMITS) -> ASGIApp:
         routes = [Route(f"/{name}", getattr(self, name), methods=["POST", "GET"]) for name in ("own", "form", "hold")]
-        whole = [*routes, Route("/health", self.health)]
+        of_messages = [
+            Route("/message:send", self.read_and_hold, methods=["POST"]),
+            Route("/own/message:send", self.own, methods=["POST"]),
+        ]
+        whole = [*routes, *of_messages, Route("/health", self.health)]
         return Starlette(routes=whole, middleware=[Middleware(RequestLimiter, limits=limits)])
 
     async def own(self, request: Request) -> JSONResponse:
@@ -45,6 +49,12 @@ class Rooms:
         self.held.release()
         await self.release.wait()
         return PlainTextResponse("held")
+
+    async def read_and_hold(self, request: Request) -> JSONResponse:
+        size = len(await request.body())
+        self.held.release()
+        await self.release.wait()
+        return JSONResponse({"read": size})
 
     async def health(self, request: Request) -> PlainTextResponse:
         return PlainTextResponse("well")
@@ -69,6 +79,27 @@ async def test_a_body_over_the_limit_is_refused_whoever_reads_it(path: str) -> N
             reply = await client.post(path, content=content, headers=headers)
             assert reply.status_code == 413
             assert "1000 bytes" in reply.text
+
+
+async def test_only_a_message_may_be_larger_and_only_some_at_once() -> None:
+    """Large ones are counted until they are answered: then their place is another's."""
+    rooms = Rooms()
+    limits = LIMITS._replace(message_bytes=5000, large_bodies=1)
+    async with (
+        serving(rooms.app(limits)) as url,
+        httpx.AsyncClient(base_url=url) as client,
+        asyncio.timeout(10),
+        asyncio.TaskGroup() as group,
+    ):
+        assert (await client.post("/own", content=b"x" * 1001)).status_code == 413
+        assert (await client.post("/message:send", content=b"x" * 5001)).status_code == 413
+        held = group.create_task(client.post("/message:send", content=b"x" * 5000))
+        await rooms.held.acquire()
+        second, small = [await client.post("/own/message:send", content=b"x" * size) for size in (1001, 1000)]
+        rooms.release.set()
+        assert (await held).json() == {"read": 5000}
+        third = await client.post("/own/message:send", content=b"x" * 1001)
+    assert (second.status_code, small.json(), third.json()) == (503, {"read": 1000}, {"read": 1001})
 
 
 async def test_a_body_that_does_not_end_is_given_up() -> None:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from cli.console import Complaint, err, give_up, out, say_json
-from services.assessor.adapters.scenario_folder import loaded
+from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.core.days.generation import generated_day
 from services.assessor.generating import write_day
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
@@ -61,7 +61,7 @@ async def measure_days(seed: str, count: int, *, planner: bool) -> JsonObject:
         days = {day.scenario_id: day for day in (generated_day(seed, number) for number in range(count))}
         for name, day in days.items():
             write_day(root / name, day)
-        played = await play_days({name: (day, loaded(root / name)) for name, day in days.items()})
+        played = await play_days({name: (day, load_scenario(root / name)) for name, day in days.items()})
         by_planner = await measure_planner(root, days, Path(folder, "stack")) if planner else {}
     shares = {name: {**played[name], **_planners(by_planner.get(name))} for name in days}
     calls = _calls(by_planner)

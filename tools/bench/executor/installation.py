@@ -17,7 +17,7 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.archive import Archive
-from tools.bench.executor.typical import TypicalWorker, message
+from tools.bench.executor.typical import TypicalMessage, TypicalWorker, message
 
 TENANT = "bench"
 _LEASE_SECONDS = 60.0
@@ -54,14 +54,19 @@ class BenchInstallation:
 
     async def turn(self, session_id: str) -> None:
         """One message of the session, from its acceptance to the session's release."""
-        sent = message(TENANT, session_id)
-        await self._store.accept(sent.record, sent.turn, None, sent.known_as)
+        sent = await self.accept(session_id)
         await self._note_thread(sent.known_as, sent.record.task_id, sent.turn.turn_id)
         lease = await self._sessions.claim(TENANT, session_id)
         if lease is None:
             raise LookupError(session_id)
         while work := await self._sessions.next(lease):
             await self._worker.run(work, self._sessions.turn_store(lease, work))
+
+    async def accept(self, session_id: str) -> TypicalMessage:
+        """One message of the session, which waits for somebody."""
+        sent = message(TENANT, session_id)
+        await self._store.accept(sent.record, sent.turn, None, sent.known_as)
+        return sent
 
     async def archive(self) -> None:
         """Bring to the archive what has ended."""

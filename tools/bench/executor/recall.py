@@ -94,11 +94,11 @@ async def measure_recall(tenants: int, reads: int = READS) -> RecallFigures:
     ):
         redis = connect(server.url)
         try:
-            await _fill(redis, [_FULL], CASES_KEPT, FACTS_KEPT, ENTITIES_KEPT)
+            await fill_learned(redis, [_FULL], CASES_KEPT, FACTS_KEPT, ENTITIES_KEPT)
             alone = await _read(redis, 1, reads)
             others = [f"bench-{number}" for number in range(tenants - 1)]
             for first in range(0, len(others), _AT_ONCE):
-                await _fill(redis, others[first : first + _AT_ONCE], _LITTLE, _LITTLE, _LITTLE)
+                await fill_learned(redis, others[first : first + _AT_ONCE], _LITTLE, _LITTLE, _LITTLE)
             return RecallFigures(alone, await _read(redis, tenants, reads))
         finally:
             await redis.aclose()
@@ -136,7 +136,8 @@ async def _stats(redis: Redis) -> _Stats:
     return _Stats(int(found["total_reads_processed"]), int(found["total_net_output_bytes"]))
 
 
-async def _fill(redis: Redis, tenants: Sequence[str], cases: int, facts: int, entities: int) -> None:
+async def fill_learned(redis: Redis, tenants: Sequence[str], cases: int, facts: int, entities: int) -> None:
+    """So many of each for every tenant."""
     async with redis.pipeline(transaction=False) as pipe:
         for tenant in tenants:
             names = keys.learned_keys(tenant)

@@ -20,12 +20,17 @@ _MOST_RULES, _MOST_RULE = 60, 300
 
 
 async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
-    """What the first message says; journaled, so that the conversation keeps its beginning to the byte."""
+    """What the first message says; journaled, so that the conversation keeps its beginning to the byte.
+
+    A turn after files came with a later message has these too: what was asked before it is not asked again.
+    """
 
     async def compose() -> str:
         return dumps(_sections(ctx) | await _list_designed_kinds(ctx))
 
-    return loads_object(await ctx.journal.run_step(_KEY, "note", compose))
+    opening = loads_object(await ctx.journal.run_step(_KEY, "note", compose))
+    came_later = ctx.record.later_files or ctx.turn.files
+    return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
 
 async def _list_designed_kinds(ctx: TurnContext) -> dict[str, Json]:

@@ -124,7 +124,7 @@ async def prime(
         recall(ports.learned, tenant_id, process.process_type, opened.journal),
     )
     session = own_memory(await opened.store.session(), work.record)
-    files = await read_files(ports.files, work.record, opened.journal)
+    files = await read_files(ports.files, work.record, work.turn, opened.journal)
     names = frozenset(tool.name for server in servers for tool in server.tools)
     await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(

@@ -107,6 +107,7 @@ def _record(
                 *spoken_messages(work),
                 _message("agent", answer, f"{work.turn.turn_id}:answer", now),
             )[-_HISTORY_KEPT:],
+            "later_files": (*work.record.later_files, *work.turn.files),
             "started_at": work.record.started_at or now,
             "updated_at": now,
             "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],

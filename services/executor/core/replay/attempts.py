@@ -34,6 +34,8 @@ class ArchivedAttempt(NamedTuple):
 
 def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     """In the order in which they were made. Raises ``CannotReplay``."""
+    if lost := [step.key for step in task.journal if step.lost]:
+        raise CannotReplay(f"what its journal held of {lost[0]!r} was lost before it was archived")
     entries = [JournalEntry(step.key, step.kind, step.data) for step in task.journal]
     marks = [index for index, entry in enumerate(entries) if entry.kind == TURN]
     if not marks:

@@ -91,6 +91,7 @@ def _as_accepted(record: TaskRecord) -> TaskRecord:
         "artifacts": (),
         "metadata": {},
         "history": (),
+        "later_files": (),
         "turns_done": (),
     }
     update = {**blank, "state": TaskState.SUBMITTED, "started_at": None, "updated_at": record.accepted_at}

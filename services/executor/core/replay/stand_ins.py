@@ -81,13 +81,13 @@ class ReplayJournal(Journal):
 
     @override
     def add_together(self, *entries: JournalEntry) -> None:
-        for key, kind, data in entries:
-            self._course.compare(key, kind, data)
-            if writes_begin(key):
+        for entry in entries:
+            self._course.compare(entry.key, entry.kind, entry.data_json)
+            if writes_begin(entry.key):
                 self._course.ledger.show_all()
 
     @override
-    def record_input(self, name: str, data: str) -> None:
+    def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
         return
 
     @override
@@ -226,10 +226,10 @@ class ReplayLearned(Learned):
 
     @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
-        found = self._course.attempt.inputs.get("experience")
+        found, recalled = (self._course.attempt.inputs.get(name) for name in ("experience", "recalled"))
         if found is None:
             raise StoreUnavailable("nothing was recalled then")
-        return read_experience(found)
+        return read_experience(found, recalled)
 
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:

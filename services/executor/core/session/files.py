@@ -9,19 +9,23 @@ from services.executor.core.dossier.values import Fact
 from services.executor.core.session.journal import Journal
 from services.executor.ports.files import ReadFile, TaskFiles
 from services.executor.ports.models import ImageBlock
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import SentFile, TaskRecord, Turn
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 FILE = "attached_file"  # what stands in place of a tool where a file is a source
 _UNSEEN = "the model takes no images, so nobody looked at it"
 
 
-async def read_files(files: TaskFiles, record: TaskRecord, journal: Journal) -> tuple[ReadFile, ...]:
-    """Each file of the task as a step of its journal: fetched and read once, whoever goes on with the task."""
+async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
+    """Each file of the task as a step of its journal: fetched and read once, whoever goes on with the task.
+
+    Those of its first message, of later ones, and of this turn's, in the order in which they came.
+    """
+    sent = (*record.request.files, *record.later_files, *turn.files)
     return tuple(
         [
-            await _read_file(files, record, journal, number)  # one after the other: a task is given one parser
-            for number in range(len(record.request.files))
+            await _read_file(files, record.tenant, journal, number, file)  # one after the other: one parser a task
+            for number, file in enumerate(sent, 1)
         ]
     )
 
@@ -70,13 +74,13 @@ def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str
     return tuple(f"{file.name}: {said}" for file, said in why if said)
 
 
-async def _read_file(files: TaskFiles, record: TaskRecord, journal: Journal, number: int) -> ReadFile:
+async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: int, file: SentFile) -> ReadFile:
     async def step() -> str:
-        read = await files.read(record.tenant, record.request.files[number])
+        read = await files.read(tenant, file)
         journal.tell("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
         return read.model_dump_json()
 
-    return ReadFile.model_validate_json(await journal.run_step(f"file:{number + 1}", "note", step))
+    return ReadFile.model_validate_json(await journal.run_step(f"file:{number}", "note", step))
 
 
 def _fact(number: int, result: Json) -> Fact:

@@ -147,10 +147,13 @@ class Journal:
         """Store the task's record with the next step."""
         self._record = record
 
-    def record_input(self, name: str, data: str) -> None:
-        """What the world gave this run, for whoever replays it; stored with the next step, and only if it is new."""
+    def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
+        """What the world gave this run, for whoever replays it; stored with the next step, and only if it is new.
+
+        ``shared``: texts within the data that many tasks have in common.
+        """
         if self._given.get(name) != data:
-            self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data))
+            self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data, shared))
 
     def last_input(self, name: str) -> str | None:
         """What it gave last, if it gave anything."""

@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 import structlog
 
 from services.executor.core.session.side_by_side import side_by_side
-from services.executor.ports.ended import EndedTask, EndedTasks
+from services.executor.ports.ended import EndedContent, EndedTask, EndedTasks
 from shared.ports.archive import Archive, ArchiveUnavailable
-from shared.ports.store import StoreUnavailable
 
 _MOST = 64  # tasks taken at once
 _AT_ONCE = 4
@@ -26,35 +25,34 @@ class Archiver:
 
     async def tick(self, partitions: Collection[int]) -> int:
         """Archive what these partitions hold; how many tasks. Dying at any point repeats harmlessly."""
-        total = 0
-        while tasks := await self._ended.take(partitions, _MOST):
-            done = await self._archive_tasks(tasks)
+        total, more = 0, True
+        while more:
+            tasks, more = await self._ended.take(partitions, _MOST)
+            done = await self._archive_tasks(tasks) if tasks else []
             if done:
                 await self._ended.let_go(done, archived=self._archive is not None)
             total += len(done)
-            if not done:  # what could not be archived is taken again after a while, by whoever comes
-                break
+            more = more and bool(done)  # what could not be archived is taken again after a while, by whoever comes
         return total
 
-    async def _archive_tasks(self, tasks: Sequence[EndedTask]) -> list[EndedTask]:
-        if self._archive is None:
-            return list(tasks)
-        safe = await side_by_side(self._is_safe(self._archive, task) for task in tasks)
-        return [task for task, is_safe in zip(tasks, safe, strict=True) if is_safe]
+    async def _archive_tasks(self, tasks: Sequence[EndedTask]) -> list[EndedContent]:
+        archive = self._archive
+        found = await self._ended.read(tasks, whole=archive is not None)
+        if archive is None:
+            return list(found)
+        safe = await side_by_side(self._is_safe(archive, one) for one in found)
+        return [one for one, is_safe in zip(found, safe, strict=True) if is_safe]
 
-    async def _is_safe(self, archive: Archive, task: EndedTask) -> bool:
+    async def _is_safe(self, archive: Archive, found: EndedContent) -> bool:
         """Whether the task need not be kept here any longer; one that could not be archived is taken again later."""
         async with self._room:
             try:
-                content = await self._ended.read(task)
-                if content is not None:
-                    await archive.put(task.tenant, task.task_id, content)
-            except (ArchiveUnavailable, StoreUnavailable) as error:
-                log.warning("not_archived", task=task.task_id, error=str(error))
+                if found.envelope is not None:
+                    await archive.put(found.task.tenant, found.task.task_id, found.envelope)
+            except ArchiveUnavailable as error:
+                log.warning("not_archived", task=found.task.task_id, error=str(error))
                 return False
-            except (
-                Exception
-            ) as error:  # the outer edge of one task: one that cannot be read must not hold up the others
-                log.exception("not_archived", task=task.task_id, error=repr(error))
+            except Exception as error:  # the outer edge of one task: it must not hold up the others
+                log.exception("not_archived", task=found.task.task_id, error=repr(error))
                 return False
         return True

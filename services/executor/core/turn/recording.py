@@ -66,7 +66,8 @@ class RecordedTenants(Tenants):
         return self._note_record(await self._tenants.get_at_version(tenant, version))
 
     def _note_record(self, record: TenantRecord) -> TenantRecord:
-        self._journal.record_input("tenant", record.model_dump_json())
+        text = record.model_dump_json()
+        self._journal.record_input("tenant", text, (text,))
         return record
 
 
@@ -86,7 +87,8 @@ class RecordedPolicy(PolicyService):
             self._journal.record_input(name, dumps({"unavailable": str(error)}))
             raise
         asked = f'"request":{text},' if request.binding else ""  # for whoever tries a changed policy on it
-        self._journal.record_input(name, f'{{{asked}"verdict":{verdict.to_json()}}}')
+        shared = (request.policies_json(),) if request.binding else ()
+        self._journal.record_input(name, f'{{{asked}"verdict":{verdict.to_json()}}}', shared)
         return verdict
 
     @override
@@ -144,7 +146,7 @@ class RecordedTools(ToolServers):
         packed = _packed(tools)
         if (unlisted := self._servers.may_have_unlisted(connection)) not in packed:
             packed[unlisted] = _small({"tools": [_tool(tool) for tool in tools], "unlisted": unlisted})
-        self._journal.record_input(name, packed[unlisted])
+        self._journal.record_input(name, packed[unlisted], (packed[unlisted],))
         return tools
 
     def _recorded_tools(self, connection: Connection) -> tuple[Tool, ...]:
@@ -272,14 +274,17 @@ class RecordedLearned(Learned):
         experience = await self._learned.recall(tenant, process_type)
         cases = tuple(primer_cases(experience.cases, self._task, self._journal.now))
         arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
-        noted = [f'"arms":{{{arms}}}', f'"cases":{_CASES.dump_json(cases).decode()}']
+        recalled = [f'"cases":{_CASES.dump_json(cases).decode()}']
+        noted = [f'"arms":{{{arms}}}']
         shown = select_experience(experience, self._task, process_type, self._journal.now)
-        if shown.knowledge or shown.entities:
+        if shown.entities:
+            recalled.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
+        if shown.knowledge:
             noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
-            noted.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
         if shown.accuracy:
             noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
         self._journal.record_input("experience", "{" + ",".join(noted) + "}")
+        self._journal.record_input("recalled", "{" + ",".join(recalled) + "}")  # the same whatever the process
         return experience
 
     @override
@@ -309,8 +314,9 @@ class RecordedLearned(Learned):
         return await self._learned.keep_process(tenant, process_type, text)
 
 
-def read_experience(text: str) -> Experience:
-    noted = loads_object(text)
+def read_experience(text: str, recalled: str | None) -> Experience:
+    """What was noted of the process, and what was recalled for the task; an older release noted them as one."""
+    noted = loads_object(text) | loads_object(recalled or "{}")
     arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
     return Experience(
         arms,

@@ -26,6 +26,7 @@ from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.review import Reviewed, review_answer, with_documents
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.session.context import Limits, Ports, TurnContext
+from services.executor.core.session.files import files_noted
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
@@ -179,7 +180,7 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
-            walked = await self._carry_on(ctx, known or await _begin_progress(ctx))
+            walked = await self._carry_on(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
@@ -257,6 +258,11 @@ async def _begin_progress(ctx: TurnContext) -> Progress:
     progress = first_progress(ctx)
     ctx.checkpoints.save(progress)
     return progress
+
+
+def _note_files(ctx: TurnContext, known: Progress) -> Progress:
+    """What a task's metadata tells of its files has those of later messages too."""
+    return known.model_copy(update={"notes": {**known.notes, **files_noted(ctx.files)}})
 
 
 async def _past_the_doubts(opened: Opened) -> None:

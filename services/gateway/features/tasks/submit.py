@@ -13,7 +13,7 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_client, may_decide, may_read
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.model import Thread
-from shared.contracts.task import HistoryMessage, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, digest
 from shared.domain.outgoing import Refused, check_url, tools_reach
 from shared.domain.words import Dialect, TaskState
@@ -156,8 +156,10 @@ def take_in(
         return _after_the_end(message, caller, known, moment, turn_id, dedupe)
     _check_session(message, known)
     if decision:
-        return Signal(known, _decision_turn(decision, caller, known, moment, turn_id))
-    return Accept(known, _message_turn(message, caller, known.task_id, moment, turn_id), dedupe)
+        turn = _decision_turn(decision, caller, known, moment, turn_id)
+        return Signal(known, turn.model_copy(update={"parts": message.parts, "files": _files(message)}))
+    turn = _message_turn(message, caller, known.task_id, moment, turn_id)
+    return Accept(known, turn.model_copy(update={"files": _files(message)}), dedupe)
 
 
 def _new_task(message: ClientMessage, caller: Caller, moment: IntakeTime, turn_id: str, dedupe: str) -> Accept:
@@ -202,9 +204,13 @@ def _request(message: ClientMessage) -> TaskRequest:
         tools_endpoint=message.tools_endpoint,
         metadata=message.request_metadata,
         solver=message.solver,
-        files=tuple(file.file for file in message.files),
+        files=_files(message),
         assessment=message.assessment,
     )
+
+
+def _files(message: ClientMessage) -> tuple[SentFile, ...]:
+    return tuple(file.file for file in message.files)
 
 
 def _history(turn: Turn, message: ClientMessage) -> HistoryMessage:

@@ -62,7 +62,7 @@ class Clock(Protocol):
 class Assessments(Protocol):
     """Who runs assessments, each context's one after another."""
 
-    async def assessed(
+    async def run_assessment(
         self,
         context_id: str,
         task_id: str,

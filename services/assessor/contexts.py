@@ -17,7 +17,7 @@ from services.assessor.adapters.worlds import SharedProcess
 from services.assessor.core.assessment import Models
 from services.assessor.core.queue import AssessmentQueue
 from services.assessor.hosting import GreenAgent, close_models, models_of
-from services.assessor.ports import Agent, Assessments, Emitter
+from services.assessor.ports.participants import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
 from shared.domain import span_names as names
@@ -64,7 +64,7 @@ class GreenAgents(Assessments):
         return self._scenarios.ids()
 
     @override
-    async def assessed(
+    async def run_assessment(
         self,
         context_id: str,
         task_id: str,
@@ -115,7 +115,7 @@ class GreenAgents(Assessments):
         if context_id in self._places:
             self._places.move_to_end(context_id)
             return self._places[context_id]
-        await self._make_room()
+        await self._free_place()
         if context_id in self._places:  # somebody else asked for it meanwhile
             return self._places[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
@@ -124,7 +124,7 @@ class GreenAgents(Assessments):
         self._places[context_id] = place
         return place
 
-    async def _make_room(self) -> None:
+    async def _free_place(self) -> None:
         """The context that was idle longest goes first."""
         while len(self._places) >= self._config.max_contexts:
             idle = next((key for key, place in self._places.items() if not place.users), None)

@@ -1,0 +1,95 @@
+"""Texts that many tasks of a tenant have in common, each stored once: servers' listings, its record, its policies."""
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+from redis.asyncio import Redis
+
+from shared.infra import keys
+from shared.infra.journal_rows import name_of
+from shared.infra.lua import Scripts
+
+_PATIENCE_SECONDS = 10.0  # as long as a turn has
+SHORTEST = 256  # characters; anything shorter stands in each journal
+_STORED_AGAIN_SECONDS = keys.DAY  # by the process's clock; far less than a text is kept
+_NEW_MOST = (
+    64  # texts of one tenant that this process stores in that time; what a server lists may change with each task
+)
+_HELD_MOST = 8_000_000  # characters of all tenants that this process holds
+
+_Server: TypeAlias = "tuple[datetime | None, ...]"
+
+
+class _Held(NamedTuple):
+    text: str
+    stored: float
+
+
+class SharedTexts:
+    """Each is kept for ``keys.SHARED_SECONDS`` after any process has last stored it. May raise ``StoreUnavailable``.
+
+    A process stores a text again after a day, and after a failover, a crash or a restoration of the server.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis, _PATIENCE_SECONDS)
+        self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
+        self._characters = 0
+        self._server = self._read_server()
+        self._new: Counter[str] = Counter()
+        self._since = 0.0
+
+    async def store(self, tenant: str, texts: Iterable[str]) -> Mapping[str, str]:
+        """Names by text, of those that are stored now; the others are to stand where they belong."""
+        names: dict[str, str] = {}
+        for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
+            name = name_of(text)
+            if await self._store(tenant, name, text):
+                names[text] = name
+        return names
+
+    async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
+        """The texts by name; those that are not stored any more are not among them."""
+        found = {name: self._held[tenant, name].text for name in names if (tenant, name) in self._held}
+        for name in set(names) - found.keys():
+            text = await self._scripts.command("GET", keys.shared_key(tenant, name))
+            if text is not None:
+                found[name] = str(text)
+        return found
+
+    async def _store(self, tenant: str, name: str, text: str) -> bool:
+        now = asyncio.get_running_loop().time()
+        self._begin_anew(now)
+        held = self._held.get((tenant, name))
+        if held is not None and now < held.stored + _STORED_AGAIN_SECONDS:
+            self._held.move_to_end((tenant, name))
+            return True
+        if self._new[tenant] >= _NEW_MOST:
+            return False
+        await self._scripts.command("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
+        self._new[tenant] += 1
+        self._hold(tenant, name, _Held(text, now))
+        return True
+
+    def _begin_anew(self, now: float) -> None:
+        """Forget what was stored: where the server is another one, and how many were new, each day."""
+        if (server := self._read_server()) != self._server:
+            self._held.clear()
+            self._characters, self._server = 0, server
+        if now >= self._since + _STORED_AGAIN_SECONDS:
+            self._new.clear()
+            self._since = now
+
+    def _hold(self, tenant: str, name: str, held: _Held) -> None:
+        before = self._held.pop((tenant, name), None)
+        self._characters += len(held.text) - (len(before.text) if before else 0)
+        self._held[tenant, name] = held
+        while self._characters > _HELD_MOST and len(self._held) > 1:
+            self._characters -= len(self._held.popitem(last=False)[1].text)
+
+    def _read_server(self) -> _Server:
+        lineage = self._scripts.lineage
+        return lineage.failed_over, lineage.restored, lineage.crashed

@@ -1,0 +1,18 @@
+"""The part ``brainos``: an orchestrator outside, which thinks where ``ORCHESTRATORS`` names it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from services.executor.adapters.brainos import Account, BrainOS
+from services.executor.parts.model import EquipPorts, PartSetting
+
+
+@asynccontextmanager
+async def build_brainos(host: PartSetting) -> AsyncIterator[EquipPorts]:
+    settings = host.settings
+    account = Account(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
+    brainos = BrainOS(account, settings.brainos_timeout)
+    try:
+        yield lambda ports: ports._replace(brainos=brainos)
+    finally:
+        await brainos.close()

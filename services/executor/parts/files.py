@@ -1,0 +1,19 @@
+"""The part ``files``: files that come with messages, kept in the archive and read in a process of their own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from services.executor.adapters.kept_files import FileBounds, KeptFiles
+from services.executor.parts.model import EquipPorts, PartSetting
+from services.executor.ports.files import NoFiles
+from shared.infra.guard import Guard
+
+
+@asynccontextmanager
+async def build_files(host: PartSetting) -> AsyncIterator[EquipPorts]:
+    """Without an archive there is nowhere to keep a file."""
+    settings = host.settings
+    kept = settings.file_archive()
+    bounds = FileBounds(settings.file_bytes, settings.file_seconds)
+    files = NoFiles() if kept is None else KeptFiles(kept, Guard(settings.files_reach), bounds)
+    yield lambda ports: ports._replace(files=files)

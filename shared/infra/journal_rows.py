@@ -1,0 +1,78 @@
+"""How the steps of a task's journal stand in its stream: those that were stored together as one compressed row.
+
+A text that many tasks have in common stands in a step as its name; whoever reads the row puts the text in its place.
+"""
+
+import json
+import zlib
+from base64 import b85decode, b85encode
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple, TypeAlias, cast
+
+ROW = "z"  # the field of a row; rows of an older release have ``key``, ``kind`` and ``data``, one step each
+OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
+_LEVEL = 6
+_NAME_CHARACTERS = 32
+
+Part: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
+Row: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, and its fields
+
+
+class StoredStep(NamedTuple):
+    """``parts`` make up the step's data; ``at_ms`` is when it was stored."""
+
+    key: str
+    kind: str
+    parts: tuple[Part, ...]
+    at_ms: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The texts that stand in it by name."""
+        return tuple(part[0] for part in self.parts if isinstance(part, list))
+
+    def data(self, texts: Mapping[str, str]) -> str:
+        """The data with each text in its place; raises ``KeyError`` for one that is not among them."""
+        return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
+
+
+def name_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:_NAME_CHARACTERS]
+
+
+def split(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
+    """The data with the texts, if they are in it, as their names. ``names``: by text."""
+    parts: list[Part] = [data]
+    for text, name in names.items():
+        parts = [new for part in parts for new in ([part] if isinstance(part, list) else _split_at(part, text, name))]
+    return tuple(parts)
+
+
+def _split_at(part: str, text: str, name: str) -> list[Part]:
+    before, found, after = part.partition(text)
+    return [piece for piece in (before, [name], after) if piece] if found else [part]
+
+
+def pack_row(steps: Sequence[StoredStep]) -> str:
+    """Steps that are stored together, as the one value of a row; empty for none."""
+    if not steps:
+        return ""
+    text = json.dumps([[step.key, step.kind, *step.parts] for step in steps], ensure_ascii=False, separators=(",", ":"))
+    return b85encode(zlib.compress(text.encode(), _LEVEL)).decode()
+
+
+def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
+    """The steps of a stream's rows in their order. Raises ``ValueError`` for a row that is none."""
+    return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
+
+
+def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
+    if ROW not in fields:
+        return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
+    try:
+        found = json.loads(zlib.decompress(b85decode(fields[ROW])))
+    except zlib.error as error:
+        raise ValueError(f"a row of the journal cannot be read: {error}") from error
+    steps = cast("list[tuple[str, str, *tuple[Part, ...]]]", found)
+    return [StoredStep(key, kind, tuple(parts), at_ms) for key, kind, *parts in steps]

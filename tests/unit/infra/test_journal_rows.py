@@ -1,0 +1,31 @@
+"""A row of the journal gives back what was put into it, whatever texts stand in it by name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.infra.journal_rows import ROW, StoredStep, name_of, pack_row, read_rows, split
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+@pytest.mark.promise("journal.texts_once")
+@given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=4), st.lists(TEXT.filter(bool), max_size=3, unique=True))
+def test_what_is_packed_is_read(steps: list[tuple[str, str, str]], shared: list[str]) -> None:
+    """Also where the texts overlap, stand in the data more than once, or not at all."""
+    names = {text: name_of(text) for text in shared}
+    packed = [StoredStep(key, kind, split(data + "".join(shared), names)) for key, kind, data in steps]
+    read = read_rows([("7-1", {ROW: pack_row(packed)})] if packed else [])
+    texts = {name: text for text, name in names.items()}
+    assert [(one.key, one.kind, one.data(texts), one.at_ms) for one in read] == [
+        (key, kind, data + "".join(shared), 7) for key, kind, data in steps
+    ]
+
+
+def test_no_steps_are_no_row() -> None:
+    assert pack_row([]) == ""
+
+
+def test_a_row_that_is_none_is_said() -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_rows([("7-1", {ROW: "spoilt"})])
