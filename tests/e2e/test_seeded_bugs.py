@@ -41,6 +41,8 @@ HUNTS: Mapping[str, Hunt] = MappingProxyType(
         "argument-changed": Hunt("none", "refund,approved_refund", (Harm.WRONG_ARGUMENT, Harm.NOT_AS_APPROVED)),
         "budget-unreserved": Hunt("none", "two_refunds", (Harm.OVERSPENT,), environ={"TASK_TOKENS": "1000"}),
         "outcome-twice": Hunt("none", "question,refund", (Harm.OUTCOME_REPEATED,)),
+        "tenants-mixed": Hunt("foreign-key", "question", (Harm.TENANTS_MIXED,)),
+        "admission-off-by-one": Hunt("burst", "question", (Harm.OVER_LIMIT,), rate=0.5),
         "rule-by-a-sibling": Hunt("none", "siblings", (Harm.UNCALLED_WRITE,)),
     }
 )

@@ -112,6 +112,7 @@ PROMISES = (
         "A chaos run fails that sent too little, struck a listed fault too seldom or recovered too late",
         "quality",
     ),
+    Promise("chaos.tail_counted", "What lay in a cut tail of Redis is counted by name, and its resend works", "I5"),
     Promise("chaos.finds_seeded_bugs", "A chaos run finds each bug that was planted in its own stack", "quality"),
     Promise("chaos.given_up_tells", "A task given up after crashes tells of each write that was begun", "I4"),
     Promise("redis.awaited_at_start", "A process that starts while Redis restarts waits for it a little", "I5"),

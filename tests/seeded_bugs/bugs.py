@@ -241,7 +241,34 @@ def _first_of_kind(value: object, facts: Sequence[object]) -> object:
     return next((text for text in asked if text.startswith(f"{stem}-")), value)
 
 
-_EXECUTOR, _LEARNER = "services.executor", "services.learner"
+def _mix_tenants() -> None:
+    """A task that the caller's tenant does not have is looked for among those of the others."""
+    from shared.contracts.task import TaskRecord
+    from shared.infra.task_store import TaskStore
+
+    original = TaskStore.record
+
+    async def record(self: TaskStore, tenant: str, task_id: str) -> TaskRecord | None:
+        for known in (tenant, "default", "north", "south"):
+            if found := await original(self, known, task_id):
+                return found
+        return None
+
+    TaskStore.record = record  # type: ignore[method-assign]
+
+
+def _let_one_more_wait() -> None:
+    """One session more than the limit may wait."""
+    limit = cast("type", _find("services.gateway.features.tasks", "_WaitingLimit"))
+
+    def is_full(self: object) -> bool:
+        known = vars(self)
+        return bool(known["_waiting"] + known["_reserved"] > known["_most"])
+
+    setattr(limit, "_is_full", is_full)  # noqa: B010  # a class that is found by its name
+
+
+_EXECUTOR, _LEARNER, _GATEWAY = "services.executor", "services.learner", "services.gateway"
 BUGS: Mapping[str, SeededBug] = MappingProxyType(
     {
         "intent-unflushed": SeededBug(_EXECUTOR, _leave_intents_unflushed),
@@ -254,6 +281,8 @@ BUGS: Mapping[str, SeededBug] = MappingProxyType(
         "argument-changed": SeededBug(_EXECUTOR, _change_amounts_after_the_approval),
         "budget-unreserved": SeededBug(_EXECUTOR, _reserve_no_budget),
         "outcome-twice": SeededBug(_EXECUTOR, _tell_outcomes_twice),
+        "tenants-mixed": SeededBug(_GATEWAY, _mix_tenants),
+        "admission-off-by-one": SeededBug(_GATEWAY, _let_one_more_wait),
         "rule-by-a-sibling": SeededBug(_EXECUTOR, _judge_by_a_sibling),
     }
 )

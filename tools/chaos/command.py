@@ -4,8 +4,8 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated
@@ -18,15 +18,16 @@ from cli.starting import Starting
 from shared.domain.exact_json import dumps
 from shared.infra.archive_key import key_of
 from tools.chaos.chaos_tasks import ChaosTaskKind
+from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, code_of, write_check
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import findings
-from tools.chaos.judgement import worst_of
+from tools.chaos.judgement import ExitCode
 from tools.chaos.progress import follow
 from tools.chaos.report import ChaosReport, JudgedRun, report_json, report_table
 from tools.chaos.run import ChaosRun, at_own_pace, carry_out, course_of, stack_of
 from tools.chaos.schedule import MOST_A_SECOND, Schedule, schedule
 from tools.chaos.strikes import BY_NAME, ListedFault
-from tools.chaos.wiring import LEAVING, Wiring
+from tools.chaos.wiring import KEYS_ON, LEAVING, Wiring
 
 # The run's stack is its own: nothing of the caller's installation may be struck.
 _NOT_ITS_OWN = (
@@ -36,14 +37,18 @@ _NOT_ITS_OWN = (
     "QUEUE_REDIS_URL",
     "GREEN_AGENT_MCP_URL",
     "TENANT_FILE",
-    "PURPLE_AGENT_",
+    "PURPLE_",
+    "AUTHENTICATION",
 )
 _EXECUTORS = 3
+_REPORT = "chaos-report.json"
 
 
 def chaos(
-    minutes: Annotated[float, typer.Option(help="How long the load and the strikes last.", min=0.05, max=1440)] = 3.0,
-    seed: Annotated[int, typer.Option(help="Tasks and strikes are a function of it.")] = 1,
+    minutes: Annotated[float, typer.Option(help="How long the load and the strikes last.", min=0.05, max=1440)] = 4.0,
+    seed: Annotated[
+        list[int] | None, typer.Option(help="Tasks and strikes are a function of it; several with --check.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the table.")] = False,
     folder: Annotated[Path | None, typer.Option("--dir", help="Keep data and logs there (a new folder).")] = None,
     rolling: Annotated[
@@ -57,7 +62,7 @@ def chaos(
     ] = None,
     patience: Annotated[float, typer.Option(help="Seconds that everything has at the end to settle.", min=1)] = 150.0,
     check: Annotated[bool, typer.Option("--check", help="Several seeds one after another, with every figure.")] = False,
-    seeds: Annotated[str, typer.Option(help="The seeds of --check, commas between.")] = "1,2,3",
+    report: Annotated[Path | None, typer.Option(help="Write the JSON to this file too.")] = None,
 ) -> None:
     """Kill anything at any moment: is anything lost, does anything happen twice?
 
@@ -76,7 +81,7 @@ def chaos(
 
       purple chaos
 
-      purple chaos --check --seeds 1,2,3 --json
+      purple chaos --check --seed 1 --seed 2 --seed 3 --report chaos.json
 
       purple chaos --seed 2 --plan
 
@@ -86,7 +91,9 @@ def chaos(
     """
     chosen = _faults(faults)
     kinds = _kinds(tasks)
-    numbers = _seeds(seeds) if check else (seed,)
+    numbers = tuple(seed or ((1, 2, 3) if check else (1,)))
+    if len(numbers) > 1 and not check:
+        give_up(Complaint("Several seeds are run with --check."))
     options = Options(folder, rate, patience, quiet=as_json)
     most = max(rate or 0.0, MOST_A_SECOND)
     planned = [
@@ -96,11 +103,16 @@ def chaos(
     if plan:
         say_json(dumps([one.as_json() for one in planned] if check else planned[0].as_json()))
         return
-    reports = [_run_one(one, options, check=check) for one in planned]
+    if check:
+        words = ["--minutes", str(minutes), "--patience", str(patience), "--faults", faults, "--tasks", tasks]
+        words += ["--rate", str(rate)] if rate else []
+        raise typer.Exit(_check(numbers, words, options, report))
+    judged = _run_one(planned[0], options)
+    if report:
+        report.write_text(dumps(report_json(judged)) + "\n", "utf-8")
     if as_json:
-        said = [report_json(report) for report in reports]
-        say_json(dumps([*said] if check else said[0]))
-    raise typer.Exit(worst_of([report.code for report in reports]))
+        say_json(dumps(report_json(judged)))
+    raise typer.Exit(judged.code)
 
 
 @dataclass(frozen=True)
@@ -113,11 +125,36 @@ class Options:
     quiet: bool
 
 
-def _run_one(planned: Schedule, options: Options, *, check: bool) -> ChaosReport:
+def _check(seeds: Sequence[int], words: Sequence[str], options: Options, report: Path | None) -> ExitCode:
+    """Every seed, whatever becomes of another; the report is written anew after each of them."""
+    began, done = time.monotonic(), list[CheckedSeed]()
+    kept = report or Path(_REPORT)
+    own = ["--json"] if options.quiet else []
+
+    def tell(one: CheckedSeed) -> None:
+        done.append(one)
+        write_check(done, time.monotonic() - began, kept)
+        if one.problem:
+            err.print(f"seed {one.seed}: {one.problem}", markup=False, style="red")
+
+    folder = _folder(options.folder)
+    for at_seed in seeds:
+        (folder / f"seed-{at_seed}").mkdir(exist_ok=True)
+    check_seeds(seeds, [*words, *own], folder, tell)
+    if options.folder is None and code_of(done) is ExitCode.HELD:
+        shutil.rmtree(folder, ignore_errors=True)
+    if options.quiet:
+        say_json(dumps(check_json(done, time.monotonic() - began)))
+    else:
+        out.print(check_table(done))
+        err.print(f"The whole report is in {kept}.", style="dim")
+    return code_of(done)
+
+
+def _run_one(planned: Schedule, options: Options) -> ChaosReport:
     """One run to its end, and what is to be said of it."""
-    folder = options.folder / f"seed-{planned.seed}" if options.folder and check else options.folder
     try:
-        report = asyncio.run(_chaos(planned, replace(options, folder=folder)))
+        report = asyncio.run(_chaos(planned, options))
     except Complaint as complaint:
         give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
@@ -132,7 +169,7 @@ async def _chaos(planned: Schedule, options: Options) -> ChaosReport:
     stop_on_signals()
     began = time.monotonic()
     place = _folder(options.folder)
-    environ = {**_environ(), **(LEAVING if planned.rolling else {})}
+    environ = {**_environ(), **(LEAVING if planned.rolling else {}), **(KEYS_ON if planned.tenants[1:] else {})}
     wiring = Wiring.arrange(place, environ, _EXECUTORS, key_of(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
@@ -179,13 +216,6 @@ def _kinds(names: str) -> tuple[ChaosTaskKind, ...]:
     if unknown := [name for name in wanted if name not in known]:
         give_up(Complaint(f"There is no kind of task {unknown[0]!r}; there are: {', '.join(known)}."))
     return tuple(known[name] for name in wanted) or tuple(ChaosTaskKind)
-
-
-def _seeds(numbers: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in numbers.split(","))
-    except ValueError:
-        give_up(Complaint(f"--seeds takes whole numbers with commas between, and not {numbers!r}."))
 
 
 def _folder(folder: Path | None) -> Path:

@@ -27,6 +27,7 @@ class Crew:
         self._specs = {spec.name: spec for spec in specs}
         self._children = {spec.name: Child.start(spec, logs) for spec in specs}
         self._servers = servers
+        self._held: set[str] = set()  # dead, and not to be started
         self._rests_until: dict[str, float] = {}
         self.killed: Counter[str] = Counter()
         self.started_again: Counter[str] = Counter()
@@ -100,6 +101,24 @@ class Crew:
         self.killed[name] += 1
         return True
 
+    async def kill_for_good(self, name: str) -> bool:
+        """SIGKILL, and return once it is dead; it is started again when ``let_start`` says so. False if it was dead."""
+        self._held.add(name)
+        if not self.kill(name):
+            self.let_start(name)
+            return False
+        while self._exit_code(name) is None:  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(_LOOK_EVERY / 4)
+        return True
+
+    def let_start(self, name: str) -> None:
+        self._held.discard(name)
+
+    def replace_server(self, name: str, server: EmbeddedRedis) -> None:
+        """Another server goes by that name from now on, and is started again when it ends."""
+        self._servers[name] = server
+        self.let_start(name)
+
     @asynccontextmanager
     async def supervise(self) -> AsyncIterator[None]:
         """Whatever ends inside is started again."""
@@ -116,7 +135,11 @@ class Crew:
     async def _watch(self) -> None:
         while True:
             for name in self.names:
-                if self._is_dead(name) and time.monotonic() >= self._rests_until.get(name, 0.0):
+                if (
+                    name not in self._held
+                    and self._is_dead(name)
+                    and time.monotonic() >= self._rests_until.get(name, 0.0)
+                ):
                     self._start_again(name)
             await asyncio.sleep(_LOOK_EVERY)
 

@@ -31,8 +31,11 @@ class Harm(StrEnum):
     AFTER_CANCEL = "write sent after its task was canceled"
     FALSE_PROOF = "write reported as verified that the company did not apply"
     DOUBLING_PROVED = "write that a company applied twice, reported as verified"
+    DOUBLING_UNTOLD = "write that a company applied twice, and of which its task says nothing"
     OUTCOME_MISSING = "outcome missing"
     OUTCOME_REPEATED = "outcome repeated"
+    OVER_LIMIT = "more sessions waiting than the limit lets in"
+    TENANTS_MIXED = "key of another tenant that opened a task"
     OVERSPENT = "task that spent more than its ceiling"
     FAILED_REQUEST = "failed request"
     FAILED_TASK = "task that failed"
@@ -47,6 +50,13 @@ def harms_of(*, rolling: bool) -> tuple[Harm, ...]:
     """Those that a run looks for."""
     every = tuple(Harm)
     return every if rolling else every[: every.index(Harm.FAILED_REQUEST)]
+
+
+class Crossing(NamedTuple):
+    """What was let through that must not be: a key of another tenant, or more messages than there is room for."""
+
+    task_id: str
+    sentence: str
 
 
 class Finding(NamedTuple):
@@ -69,6 +79,8 @@ class RunEvidence:
     known_tasks: frozenset[str]
     rolled: Rolled | None = None
     calls: Sequence[SentCall] = ()
+    crossings: Sequence[Crossing] = ()
+    over_limit: Sequence[Crossing] = ()
 
     @property
     def ended(self) -> frozenset[str]:

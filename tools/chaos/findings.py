@@ -14,7 +14,7 @@ _DOUBTED = (WriteStatus.ABSENT.value, WriteStatus.IN_DOUBT.value, WriteStatus.SE
 
 def findings(evidence: RunEvidence) -> tuple[Finding, ...]:
     """Everything that must not be; empty for a run in which nothing was lost and nothing happened twice."""
-    looks = (_find_lost, _twice, judge_writes, _outcomes, _overspent, _find_rolling_harm)
+    looks = (_find_lost, _twice, judge_writes, _outcomes, _overspent, _find_crossings, _find_rolling_harm)
     return tuple(finding for look in looks for finding in look(evidence))
 
 
@@ -39,6 +39,9 @@ def untold_writes(evidence: RunEvidence) -> tuple[str, ...]:
 def _find_lost(evidence: RunEvidence) -> Iterator[Finding]:
     for sent in evidence.sent:
         if sent.accepted is None:
+            if sent.lost_ids:
+                told = f"its accept lay in a cut tail, and the message sent again was refused: {sent.refused}"
+                yield Finding(Harm.LOST, sent.lost_ids[-1], told)
             continue
         view = evidence.view_of(sent)
         state = view.state if view else "unknown to the gateway"
@@ -49,8 +52,13 @@ def _find_lost(evidence: RunEvidence) -> Iterator[Finding]:
 
 def _twice(evidence: RunEvidence) -> Iterator[Finding]:
     for sent in evidence.sent:
-        if sent.twice and sent.accepted:
+        if sent.accepted is None:
+            continue
+        if sent.twice:
             yield Finding(Harm.TWICE_ACCEPTED, sent.accepted.task_id, sent.twice)
+        if sent.resent_as and sent.resent_as not in (sent.accepted.task_id, *sent.lost_ids):
+            told = f"the message sent again made a second task {sent.resent_as}"
+            yield Finding(Harm.TWICE_ACCEPTED, sent.accepted.task_id, told)
     mine = {sent.accepted.task_id for sent in evidence.sent if sent.accepted}
     for task_id in sorted(evidence.known_tasks - mine):
         yield Finding(Harm.TWICE_ACCEPTED, task_id, "Redis knows a task that no client was told of")
@@ -70,6 +78,11 @@ def _outcomes(evidence: RunEvidence) -> Iterator[Finding]:
     for event_id, times in Counter(counted.cases).items():
         if times > 1:
             yield Finding(Harm.OUTCOME_REPEATED, event_id, f"the case log has it {times} times")
+
+
+def _find_crossings(evidence: RunEvidence) -> Iterator[Finding]:
+    yield from (Finding(Harm.TENANTS_MIXED, one.task_id, one.sentence) for one in evidence.crossings)
+    yield from (Finding(Harm.OVER_LIMIT, one.task_id, one.sentence) for one in evidence.over_limit)
 
 
 def _overspent(evidence: RunEvidence) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """The clients of a chaos run: messages over A2A to either gateway, again until one of them answers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import httpx
@@ -9,9 +10,12 @@ import httpx
 from cli.gateway.messages import Speaker, TaskView, Utterance, task_view
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tools.chaos.balancer import Balancer
+from tools.chaos.tenants import FIRST, Keyring
 
 _TIMEOUT = httpx.Timeout(20.0, connect=2.0)  # a cancel is answered when the task has ended, or after 15 seconds
 _PAUSE = 0.25  # seconds between two attempts
+_SEND = "message/send"
+_TOO_MANY = 429
 _BUSY = (500, 502, 503, 504)
 _INTERNAL = -32603  # the gateway understood, and could not: Redis does not answer
 
@@ -24,47 +28,75 @@ class NoAnswer(Exception):
     """This attempt came to nothing: the gateway is down, slow, or says that it cannot now."""
 
 
+class TooManyForNow(NoAnswer):
+    """The gateway takes no more for now: nothing was stored."""
+
+
 @dataclass(frozen=True)
 class AcceptedTask:
     task_id: str
     session_id: str
+    tenant: str = FIRST
 
 
 class GatewayCaller:
     """The gateways. Each call goes on until it is answered: whoever calls bounds it."""
 
-    def __init__(self, urls: Sequence[str], http: httpx.AsyncClient, balancer: Balancer | None = None) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        http: httpx.AsyncClient,
+        balancer: Balancer | None = None,
+        keyring: Keyring | None = None,
+    ) -> None:
         """With a balancer it chooses among the gateways; without one they are tried in turn."""
+        self._keyring = keyring or Keyring()
         self._urls = tuple(urls)
         self._http = http
         self._balancer = balancer
         self.attempts = 0
+        self._sent: list[tuple[float, str]] = []  # when which gateway answered to a message
         self.failed: list[str] = []  # requests that came to nothing
 
-    async def send(self, utterance: Utterance, message_id: str, first: int = 0) -> AcceptedTask:
+    def sent_elsewhere(self, url: str, since: float) -> int:
+        """How many messages the other gateways have answered to since that moment (monotonic)."""
+        return sum(1 for at, answered in self._sent if at >= since and answered != url)
+
+    async def send(self, utterance: Utterance, message_id: str, first: int = 0, tenant: str = FIRST) -> AcceptedTask:
         """Hand a message over under that id, for good. Raises ``RpcRefused``."""
-        params = utterance.as_params()
-        message = params["message"]
-        if isinstance(message, dict):
-            message["messageId"] = message_id
-        result = await self._ask_until_answered("message/send", params, first)
-        return AcceptedTask(str(result.get("id")), str(result.get("contextId")))
+        params = _with_id(utterance.as_params(), message_id)
+        headers = self._keyring.headers(tenant, utterance.speaker.name)
+        result = await self._ask_until_answered(_SEND, params, first, headers)
+        return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
-    async def view(self, task_id: str, speaker: Speaker) -> TaskView:
-        params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.as_json()}}
-        return task_view(await self._ask_until_answered("tasks/get", params, 0))
+    async def send_once(self, url: str, utterance: Utterance, message_id: str, tenant: str) -> AcceptedTask:
+        """One attempt. Raises ``NoAnswer``, ``TooManyForNow`` and ``RpcRefused``."""
+        params = _with_id(utterance.as_params(), message_id)
+        body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": _SEND, "params": params}
+        result = await self._call_rpc(url, body, self._keyring.headers(tenant, utterance.speaker.name))
+        return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
-    async def cancel(self, task_id: str, speaker: Speaker) -> TaskView:
-        params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.as_json()}}
-        return task_view(await self._ask_until_answered("tasks/cancel", params, 0))
+    async def view(self, task: AcceptedTask, speaker: Speaker) -> TaskView:
+        return task_view(await self.ask_of(task.task_id, "tasks/get", speaker, task.tenant))
 
-    async def post(self, path: str, body: JsonObject) -> JsonObject:
+    async def cancel(self, task: AcceptedTask, speaker: Speaker) -> TaskView:
+        return task_view(await self.ask_of(task.task_id, "tasks/cancel", speaker, task.tenant))
+
+    async def post(self, path: str, body: JsonObject, speaker: Speaker, tenant: str) -> JsonObject:
         """A plain POST of JSON to a gateway. Raises ``RpcRefused``."""
-        return await self._ask_again(lambda url: self._body(f"{url}{path}", body), 0)
+        headers = self._keyring.headers(tenant, speaker.name)
+        return await self._ask_again(lambda url: self._body(f"{url}{path}", body, headers), 0)
 
-    async def _ask_until_answered(self, method: str, params: JsonObject, first: int) -> JsonObject:
+    async def ask_of(self, task_id: str, method: str, speaker: Speaker, tenant: str) -> JsonObject:
+        """Ask about a task with the tenant's key. Raises ``RpcRefused``, as where the task is another tenant's."""
+        params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.as_json()}}
+        return await self._ask_until_answered(method, params, 0, self._keyring.headers(tenant, speaker.name))
+
+    async def _ask_until_answered(
+        self, method: str, params: JsonObject, first: int, headers: Mapping[str, str]
+    ) -> JsonObject:
         body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": method, "params": params}
-        return await self._ask_again(lambda url: self._call_rpc(url, body), first)
+        return await self._ask_again(lambda url: self._call_rpc(url, body, headers), first)
 
     async def _ask_again(self, ask: Callable[[str], Awaitable[JsonObject]], first: int) -> JsonObject:
         attempt = first
@@ -83,27 +115,35 @@ class GatewayCaller:
             return url
         raise NoAnswer("no gateway is ready")
 
-    async def _call_rpc(self, url: str, body: JsonObject) -> JsonObject:
-        answer = await self._body(f"{url}/", body)
+    async def _call_rpc(self, url: str, body: JsonObject, headers: Mapping[str, str]) -> JsonObject:
+        answer = await self._body(f"{url}/", body, headers)
+        if body["method"] == _SEND:
+            self._sent.append((time.monotonic(), url))
         result, problem = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result
         raise _fault(problem if isinstance(problem, dict) else {"message": dumps(answer)})
 
-    async def _body(self, url: str, body: JsonObject) -> JsonObject:
+    async def _body(self, url: str, body: JsonObject, headers: Mapping[str, str]) -> JsonObject:
         self.attempts += 1
         try:
-            answer = await self._http.post(
-                url, content=dumps(body), headers={"Content-Type": "application/json"}, timeout=_TIMEOUT
-            )
+            told = {"Content-Type": "application/json", **headers}
+            answer = await self._http.post(url, content=dumps(body), headers=told, timeout=_TIMEOUT)
             said = loads_object(answer.text)
         except (httpx.TransportError, ValueError) as error:
             raise NoAnswer(f"{type(error).__name__}: {error}") from error
+        if answer.status_code == _TOO_MANY:
+            raise TooManyForNow(f"HTTP {answer.status_code}")
         if answer.status_code in _BUSY:
             raise NoAnswer(f"HTTP {answer.status_code}")
         if isinstance(said.get("error"), str):
             raise RpcRefused(f"HTTP {answer.status_code}: {said['error']}")
         return said
+
+
+def _with_id(params: JsonObject, message_id: str) -> JsonObject:
+    message = params["message"]
+    return {**params, "message": {**message, "messageId": message_id} if isinstance(message, dict) else message}
 
 
 def _fault(problem: JsonObject) -> Exception:

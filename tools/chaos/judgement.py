@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from shared.domain.words import TaskState
-from tools.chaos.endings import is_expected_end
+from tools.chaos.endings import expected_end, is_expected_end
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.load import SentTask
 from tools.chaos.recovery import Recovered, percentile
@@ -19,6 +19,7 @@ from tools.chaos.strikes import LEASE_SECONDS, LEAST_STRIKES
 RECOVERY_SECONDS = LEASE_SECONDS + 6.0
 CALL_SECONDS = 4.0  # a write in doubt waits out its call's time first: the stack's TOOL_TIMEOUT and a margin
 LEAST_SHARE = 0.9  # of the stated rate
+_LONGEST = 300  # characters of an answer that are shown
 MOST_UNDISTURBED = 2.0  # seconds of one task while nothing is struck, beyond which the machine is no place to judge
 
 
@@ -81,17 +82,31 @@ def worst_of(codes: Sequence[ExitCode]) -> ExitCode:
 
 def count_as_asked(evidence: RunEvidence) -> int:
     """Tasks of the stated rate that ended as their errand asks, each of their writes applied."""
-    return sum(_is_as_asked(sent, evidence) for sent in evidence.sent if sent.planned.number < WARM_UP_FROM)
+    return sum(not _why_not_as_asked(sent, evidence) for sent in _of_stated_rate(evidence))
 
 
-def _is_as_asked(sent: SentTask, evidence: RunEvidence) -> bool:
+def tasks_not_as_asked(evidence: RunEvidence) -> tuple[str, ...]:
+    """Each task of the stated rate that did not end as its errand asks, with what it says of why."""
+    reasons = ((sent, _why_not_as_asked(sent, evidence)) for sent in _of_stated_rate(evidence))
+    return tuple(f"{sent.planned.errand.kind.value}: {sent.planned.errand.text}: {why}" for sent, why in reasons if why)
+
+
+def _of_stated_rate(evidence: RunEvidence) -> Iterator[SentTask]:
+    return (sent for sent in evidence.sent if sent.planned.number < WARM_UP_FROM)
+
+
+def _why_not_as_asked(sent: SentTask, evidence: RunEvidence) -> str:
     view = evidence.view_of(sent)
     if view is None:
-        return False
+        return sent.refused or "the gateway shows no such task"
+    told = view.answer[:_LONGEST]
     if not is_expected_end(sent, view.state):
-        return False
-    books, wanted = evidence.books[sent.planned.protocol], sent.planned.errand.writes
-    return view.state != TaskState.COMPLETED or all(books.times(one) for one in wanted)
+        return f"{view.state} in place of {expected_end(sent)}: {told}"
+    if view.state != TaskState.COMPLETED:
+        return ""
+    books = evidence.books[sent.planned.protocol]
+    missing = [one.tool for one in sent.planned.errand.writes if not books.times(one)]
+    return f"{view.state} without {', '.join(missing)}: {told}" if missing else ""
 
 
 def _of_recovery(course: RunCourse) -> Iterator[Shortfall]:

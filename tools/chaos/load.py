@@ -10,7 +10,7 @@ from cli.gateway.messages import Speaker, Utterance
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tools.chaos.followers import Followers
-from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
+from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, NoAnswer, RpcRefused, TooManyForNow
 from tools.chaos.schedule import Planned
 
 CLERK = Speaker("casey")
@@ -27,15 +27,19 @@ class Approved(NamedTuple):
 
 @dataclass
 class SentTask:
-    """One task as its client knows it. ``refused``: why it was not accepted. ``twice``: it was made two."""
+    """One task as its client knows it. ``refused``: why it was not accepted. ``twice``: why its resend failed."""
 
     planned: Planned
     accepted: AcceptedTask | None = None
     refused: str = ""
     twice: str = ""
+    resent_as: str = ""  # the task to which the same message led once more
+    lost_ids: list[str] = field(default_factory=list)  # tasks that it was told of and that a cut tail took
     cancel_said: str = ""
     cancel_taken_at: float | None = None  # monotonic time at which a cancel was answered, unless it was refused
-    decisions: set[str] = field(default_factory=set)
+    accepted_at: float = 0.0  # monotonic time at which its acceptance was answered
+    decided_at: dict[str, float] = field(default_factory=dict)  # by approval: monotonic time of the answer to it
+    is_meddled_with: bool = False
     approvals: list[Approved] = field(default_factory=list)
     state: str = ""
     looked_at: float = 0.0  # when somebody last looked at it because it waited
@@ -59,7 +63,16 @@ class Load:
         self._endpoint = endpoint
         self.sent: list[SentTask] = []
         self._stopped = False
+        self._may_send = asyncio.Event()
+        self._may_send.set()
         self.lasted = 0.0  # seconds in which tasks were sent
+
+    def hold(self) -> None:
+        """Nothing more of the schedule is sent until ``go_on``."""
+        self._may_send.clear()
+
+    def go_on(self) -> None:
+        self._may_send.set()
 
     def stop(self) -> None:
         """Nothing more is sent."""
@@ -78,6 +91,7 @@ class Load:
         async with asyncio.TaskGroup() as group:
             for planned in tasks:
                 await asyncio.sleep(max(0.0, began + planned.at - clock()))
+                await self._may_send.wait()
                 if self._stopped:
                     return
                 self.lasted = clock() - began
@@ -90,11 +104,30 @@ class Load:
         await self._client(sent)
         return sent
 
+    async def send_once(self, planned: Planned, gateway: str) -> bool | None:
+        """One attempt at one gateway. False: it was refused for now, and is not sent again.
+
+        None: nobody answered in time, and it is sent until somebody does.
+        """
+        utterance, message_id = self._utterance(planned), self._message_id(planned)
+        sent = SentTask(planned)
+        try:
+            sent.accepted = await self._doors.send_once(gateway, utterance, message_id, planned.tenant)
+            sent.accepted_at = time.monotonic()
+            self.sent.append(sent)
+        except TooManyForNow:
+            return False
+        except NoAnswer:
+            await self.send(planned)
+            return None
+        return True
+
     async def _client(self, sent: SentTask) -> None:
         planned = sent.planned
         utterance = self._utterance(planned)
         try:
-            sent.accepted = await self._doors.send(utterance, self._message_id(planned), planned.number)
+            sent.accepted = await self._doors.send(utterance, self._message_id(planned), planned.number, planned.tenant)
+            sent.accepted_at = time.monotonic()
         except RpcRefused as refusal:
             sent.refused = str(refusal)
             return
@@ -102,25 +135,49 @@ class Load:
             if self._followers and planned.number % _FOLLOWED == 0:
                 group.create_task(self._followers.follow(sent.accepted.task_id))
             if planned.resent_after is not None:
-                group.create_task(self._resend(sent, utterance, sent.accepted, planned.resent_after))
+                group.create_task(self._resend(sent, utterance, planned.resent_after))
             if planned.canceled_after is not None:
-                group.create_task(self._cancel(sent, sent.accepted, planned.canceled_after))
+                group.create_task(self._cancel(sent, planned.canceled_after))
 
-    async def _resend(self, sent: SentTask, utterance: Utterance, accepted: AcceptedTask, seconds: float) -> None:
+    async def send_again(self, sent: SentTask) -> None:
+        """The same message once more, whose task nobody knows any longer; and its cancel, if it was to be canceled."""
+        if sent.accepted is None:
+            return
+        sent.lost_ids.append(sent.accepted.task_id)
+        sent.accepted, sent.decided_at, sent.cancel_taken_at = None, {}, None
+        try:
+            utterance, tenant = self._utterance(sent.planned), sent.planned.tenant
+            sent.accepted = await self._doors.send(utterance, self._message_id(sent.planned), tenant=tenant)
+            sent.accepted_at = time.monotonic()
+        except RpcRefused as refusal:
+            sent.refused = str(refusal)
+            return
+        if sent.planned.canceled_after is not None:
+            await self._cancel(sent, sent.planned.canceled_after)
+
+    async def cancel_again(self, sent: SentTask) -> None:
+        """Ask for the task's end once more: the first time may have been forgotten."""
+        sent.cancel_taken_at, sent.cancel_said = None, ""
+        await self._cancel(sent, 0.0)
+
+    async def _resend(self, sent: SentTask, utterance: Utterance, seconds: float) -> None:
         """The same message once more must lead to the same task."""
         await asyncio.sleep(seconds)
         try:
-            again = await self._doors.send(utterance, self._message_id(sent.planned), sent.planned.number + 1)
+            planned = sent.planned
+            again = await self._doors.send(utterance, self._message_id(planned), planned.number + 1, planned.tenant)
         except RpcRefused as refusal:
             sent.twice = f"the message sent again was refused: {refusal}"
             return
-        if again.task_id != accepted.task_id:
-            sent.twice = f"the message sent again made a second task {again.task_id}"
+        sent.resent_as = again.task_id
 
-    async def _cancel(self, sent: SentTask, accepted: AcceptedTask, seconds: float) -> None:
+    async def _cancel(self, sent: SentTask, seconds: float) -> None:
         await asyncio.sleep(seconds)
+        accepted = sent.accepted
+        if accepted is None:  # it is being sent again, and its cancel with it
+            return
         try:
-            sent.cancel_said = (await self._doors.cancel(accepted.task_id, CLERK)).state
+            sent.cancel_said = (await self._doors.cancel(accepted, CLERK)).state
             sent.cancel_taken_at = time.monotonic()
         except RpcRefused as refusal:  # it had ended
             sent.cancel_said = str(refusal)

@@ -39,7 +39,7 @@ async def _seconds(load: Load, doors: GatewayCaller, task: Planned) -> float:
     began = time.monotonic()
     sent = await load.send(task)
     while sent.accepted and not sent.has_ended and time.monotonic() < began + _MOST_SECONDS:
-        sent.state = (await doors.view(sent.accepted.task_id, CLERK)).state
+        sent.state = (await doors.view(sent.accepted, CLERK)).state
         if sent.state not in ENDED:
             await asyncio.sleep(_LOOK_EVERY)
     return time.monotonic() - began

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,22 +13,36 @@ from tools.chaos.chaos_tasks import Alteration, ChaosTaskKind, Intended, RowChan
 from tools.chaos.endings import Unforeseen
 from tools.chaos.evidence import arguments_of
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
+from tools.chaos.late_calls import LateCalls
 from tools.chaos.ledgers import CompanyLedger, change_row
 from tools.chaos.load import Approved, Load, SentTask
 from tools.chaos.sight import Sight
+from tools.chaos.wiring import COMPANIES
 from tools.chaos.writes import IN_HAND_SECONDS
 
 APPROVER = Speaker("dana", ("approver",), tuple(level.word for level in Level))
 OPERATOR = Speaker("otto", ("operator",))
 _LOOK_EVERY = 0.5
 _AGAIN = 1.5
+_MOST_RETRIES = 2  # of one call
 _OPERATOR_SECONDS = 8.0  # nobody looks into the books at once: what a frozen server has yet to do is done by then
 
 
 class People:
     """Looks at all open tasks now and then, and answers those that wait for somebody."""
 
-    def __init__(self, doors: GatewayCaller, load: Load, sight: Sight, books: Mapping[str, Path], seed: int) -> None:
+    def __init__(
+        self,
+        doors: GatewayCaller,
+        load: Load,
+        sight: Sight,
+        books: Mapping[str, Path],
+        seed: int,
+        late: LateCalls | None = None,
+    ) -> None:
+        """``late``: which company has a call in hand, as its operator says who is asked."""
+        self._late = late or LateCalls()
+        self._retried: Counter[str] = Counter()  # by call: how often the operator had it sent again
         self._doors, self._load, self._sight = doors, load, sight
         self._books = books
         self._seed = seed
@@ -60,7 +75,7 @@ class People:
 
     async def _answer(self, sent: SentTask, accepted: AcceptedTask) -> None:
         try:
-            view = await self._doors.view(accepted.task_id, OPERATOR)
+            view = await self._doors.view(accepted, OPERATOR)
             doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
             if view.state != TaskState.INPUT_REQUIRED:
                 return
@@ -74,15 +89,18 @@ class People:
     async def _decide(self, sent: SentTask, accepted: AcceptedTask, view: TaskView) -> None:
         approval = str(view.metadata.get("approval_id"))
         word = _word(sent, view)
-        if approval in sent.decisions:
+        if approval in sent.decided_at:
             return
         utterance = Utterance(word or "reject", APPROVER, task_id=accepted.task_id)
-        if not sent.decisions:
+        if not sent.is_meddled_with:
+            sent.is_meddled_with = True
             await self._meddle(sent, accepted)
         if word == "approve":
             sent.approvals.append(Approved(time.monotonic(), _calls_shown(view)))
-        await self._doors.send(utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}")
-        sent.decisions.add(approval)
+        await self._doors.send(
+            utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}", tenant=accepted.tenant
+        )
+        sent.decided_at[approval] = time.monotonic()
         if word is None:
             told = f"{sent.planned.errand.text} needs an approval: {view.answer}"
             self.unforeseen.append(Unforeseen(accepted.task_id, told))
@@ -96,7 +114,12 @@ class People:
                 await self._sight.alter_plan(accepted, before, after)
 
     async def _resolve(self, sent: SentTask, accepted: AcceptedTask, doubts: list[JsonObject]) -> None:
-        """Done if the company has applied the write, else to be left undone: what a person would look up."""
+        """Done if the company has applied the write, else sent again: what a person would look up.
+
+        Nobody says so while the company has a call in hand; what came to nothing several times is left undone.
+        """
+        if self._late.are_in_hand(COMPANIES[sent.planned.protocol]):
+            return
         applied = CompanyLedger.read(self._books[sent.planned.protocol])
         now = time.monotonic()
         for doubt in doubts:
@@ -104,10 +127,16 @@ class People:
                 continue
             name, call = str(doubt.get("doubt")), str(doubt.get("call_id"))
             intended = _intended_writes(sent, doubt)
-            word = "done" if any(applied.times(one) for one in intended) else "skip"
+            word = "done" if any(applied.times(one) for one in intended) else self._undone(name, call, accepted)
             self.resolved[name] = word
             body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
-            await self._doors.post(f"/tasks/{accepted.task_id}/resolve", body)
+            await self._doors.post(f"/tasks/{accepted.task_id}/resolve", body, OPERATOR, accepted.tenant)
+
+    def _undone(self, doubt: str, call: str, task: AcceptedTask) -> str:
+        """What is said of a write that did not take hold; the same for the same doubt."""
+        if doubt not in self.resolved:
+            self._retried[f"{task.task_id}:{call}"] += 1
+        return "retry" if self._retried[f"{task.task_id}:{call}"] <= _MOST_RETRIES else "skip"
 
 
 def _intended_writes(sent: SentTask, doubt: JsonObject) -> list[Intended]:

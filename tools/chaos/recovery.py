@@ -52,6 +52,14 @@ class Recoveries:
             held: lost._replace(since=moment) if lost.everything_was_dead else lost for held, lost in self._lost.items()
         }
 
+    async def rebase(self) -> None:
+        """The server forgot its last writes: what waits for an owner waits for a fence above the one it has now."""
+        lost = dict(self._lost)
+        fences = await self._sight.fences(tuple(lost))
+        now = {held: held._replace(fence=min(held.fence, fence)) for held, fence in zip(lost, fences, strict=True)}
+        self._lost = {now.get(held, held): since for held, since in self._lost.items()}
+        self._lost = {held: since for held, since in self._lost.items() if held.fence > 0}
+
     async def serve(self) -> None:
         """Until cancelled."""
         while True:
@@ -60,11 +68,13 @@ class Recoveries:
                 await self._look(tuple(self._lost))
 
     async def _look(self, lost: Sequence[HeldSession]) -> None:
-        fences = await self._sight.fences([held.session_id for held in lost])
+        fences = await self._sight.fences(tuple(lost))
         now = time.monotonic()
         for held, fence in zip(lost, fences, strict=True):
             if fence > held.fence:
-                since, everything_was_dead = self._lost.pop(held)
+                if (noted := self._lost.pop(held, None)) is None:  # the server has forgotten its last writes meanwhile
+                    continue
+                since, everything_was_dead = noted
                 self.known.append(Recovered(held.session_id, since, now - since, held.doubtful, everything_was_dead))
 
 

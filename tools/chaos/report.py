@@ -12,10 +12,19 @@ from shared.domain.exact_json import Json, JsonObject
 from tools.chaos.endings import Otherwise
 from tools.chaos.evidence import Finding, Harm, RunEvidence, harms_of
 from tools.chaos.findings import untold_writes
-from tools.chaos.judgement import RECOVERY_SECONDS, ExitCode, RunCourse, Shortfall, exit_code, shortfalls
+from tools.chaos.judgement import (
+    RECOVERY_SECONDS,
+    ExitCode,
+    RunCourse,
+    Shortfall,
+    exit_code,
+    shortfalls,
+    tasks_not_as_asked,
+)
 from tools.chaos.recovery import Recovered, percentile
 from tools.chaos.rolled import Rolled
 from tools.chaos.run import ChaosRun
+from tools.chaos.writes import reported_doublings
 
 
 @dataclass(frozen=True)
@@ -94,12 +103,18 @@ def report_json(report: ChaosReport) -> JsonObject:
         "writes_applied": {protocol: len(books.writes) for protocol, books in evidence.books.items()},
         **{harm.name.lower(): report.harms[harm] for harm in Harm},
         "writes_not_told": [*untold_writes(evidence)],
+        "doublings_reported": [*reported_doublings(evidence)],
         "doubts_escalated": len(run.people.resolved),
         "doubts_resolved": _counts(Counter(run.people.resolved.values())),
         "approvals_unforeseen": len(run.people.unforeseen),
         "why_unforeseen": [one.sentence for one in run.people.unforeseen],
+        "lost_with_a_tail": [
+            {"task_id": one.task_id, "text": one.text, "fault": one.fault, "resent_as": _resent_as(report, one.task_id)}
+            for one in run.repair.lost
+        ],
+        "bursts": [dict(one._asdict()) for one in run.bursts.made],
         "ended_otherwise": len(evidence.ended_otherwise),
-        "why_otherwise": [one.sentence for one in evidence.ended_otherwise],
+        "not_as_asked": [*tasks_not_as_asked(evidence)],
         "rolling": None if evidence.rolled is None else rolling_json(run, evidence.rolled),
         "kills": sum(run.crew.killed.values()),
         "kills_by_victim": _counts(run.crew.killed),
@@ -180,8 +195,21 @@ def _rows(report: ChaosReport) -> list[tuple[str, str]]:
         ("doubts escalated to the operator", f"{len(run.people.resolved)} {_in_brackets(run.people.resolved)}"),
         ("approvals that no errand foresaw", str(len(run.people.unforeseen))),
         ("tasks that ended otherwise than asked", _by_state(evidence.ended_otherwise)),
+        ("accepts that lay in a cut tail, and were sent again", str(len(run.repair.lost))),
+        ("doublings by a company that were reported", str(len(reported_doublings(evidence)))),
+        ("bursts of messages: before, accepted, refused", _bursts(run)),
         ("writes that took hold and were not told", str(len(untold_writes(evidence)))),
     ]
+
+
+def _resent_as(report: ChaosReport, task_id: str) -> str:
+    """The task to which a message led that was sent again."""
+    sent = next(one for one in report.evidence.sent if task_id in one.lost_ids)
+    return sent.accepted.task_id if sent.accepted else ""
+
+
+def _bursts(run: ChaosRun) -> str:
+    return "; ".join(f"{one.before}, {one.accepted}, {one.refused}" for one in run.bursts.made) or "none"
 
 
 def _pace(run: ChaosRun, course: RunCourse) -> str:

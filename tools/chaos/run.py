@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -17,13 +18,16 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.balancer import Balancer
+from tools.chaos.burst import BURST_MESSAGES, Bursts
 from tools.chaos.crew import Crew
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import is_settled
 from tools.chaos.followers import Followers
 from tools.chaos.full_disk import Disk, NoDisk
-from tools.chaos.gateway_caller import GatewayCaller, RpcRefused
+from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
+from tools.chaos.intruder import Intruder
 from tools.chaos.judgement import RunCourse, count_as_asked
+from tools.chaos.late_calls import LateCalls
 from tools.chaos.ledgers import CompanyLedger, plant
 from tools.chaos.load import CLERK, Load
 from tools.chaos.pace import BURST_TASKS, LONE_TASKS, Pace, measure_pace
@@ -31,18 +35,25 @@ from tools.chaos.people import People
 from tools.chaos.recovery import Recoveries
 from tools.chaos.rolled import Rolled
 from tools.chaos.roller import Roller
-from tools.chaos.schedule import LONGEST_ROUND, MOST_A_SECOND, WARM_UP_FROM, Planned, Schedule, warm_up
+from tools.chaos.schedule import LONGEST_ROUND, MOST_A_SECOND, WARM_UP_FROM, Planned, Schedule, burst_tasks, warm_up
 from tools.chaos.sent_calls import CallTap
+from tools.chaos.shifted_clock import ClockFile
 from tools.chaos.sight import Sight
-from tools.chaos.striker import Striker
-from tools.chaos.strikes import BY_NAME, Blow
+from tools.chaos.state_server import StateServer
+from tools.chaos.striker import StrikeMeans, Striker
+from tools.chaos.strikes import BY_NAME, CLOCKS, MOST_BURSTS, Blow
+from tools.chaos.tails import TailRepair
+from tools.chaos.tenants import Keyring, TenantSetup
 from tools.chaos.wiring import CALLED_BY_NAME, GATEWAYS, MCP, QUEUE, REST, Wiring
 
 READY_SECONDS = 90.0
 SETTLE_SECONDS = 150.0  # more than a task may take
 _LOOK_EVERY = 0.25
 _VIEWS_AT_ONCE = 8
+_VIEW_SECONDS = 20.0
 PROTOCOLS = ("mcp", "rest")
+_TO_STATE = ">redis"
+_SIGHT = f"sight{_TO_STATE}"  # a line that nothing strikes
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,10 @@ class ChaosRun:
     balancer: Balancer
     followers: Followers
     taps: Mapping[str, CallTap]
+    repair: TailRepair
+    intruder: Intruder
+    late: LateCalls
+    bursts: Bursts
     patience: float
     began: float
     pace: Pace | None = None
@@ -91,23 +106,61 @@ async def stack_of(
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as held:
         disk, without = _disk_for(schedule, folder / "redis", held)
-        servers = {"redis": EmbeddedRedis(folder / "redis"), QUEUE: EmbeddedRedis(folder / "queue", durable=False)}
-        for server in servers.values():
-            held.callback(server.stop)
-            server.start()
-        ends = wiring.lines(servers["redis"].url, servers[QUEUE].url)
+        state = StateServer(folder / "redis")
+        held.callback(state.stop)
+        state.server.start()
+        queue = EmbeddedRedis(folder / "queue", durable=False)
+        held.callback(queue.stop)
+        queue.start()
+        ends = {**wiring.lines(state.server.url, queue.url), _SIGHT: state.server.url}
         taps = {name: CallTap(protocol) for name, protocol in ((MCP, "mcp"), (REST, "rest"))}
         made = {name: TcpProxy(end, listen=taps[name].listen if name in taps else None) for name, end in ends.items()}
         lines = {name: await held.enter_async_context(line) for name, line in made.items()}
-        specs = wiring.specs({name: line.address for name, line in lines.items()})
-        crew = Crew(specs, folder / "logs", servers)
+        clocks = _make_clocks(schedule, wiring)
+        specs = wiring.specs({name: line.address for name, line in lines.items()}, clocks)
+        crew = Crew(specs, folder / "logs", {"redis": state.server, QUEUE: queue})
+        state.on_change = partial(_lead_to, crew, lines)
         held.push_async_callback(crew.stop)
         await wait_until_ready(crew.children, READY_SECONDS, tell)
         http = await held.enter_async_context(httpx.AsyncClient(trust_env=False))
-        redis = connect(servers["redis"].url)
+        redis = connect(f"redis://{lines[_SIGHT].address}/0")
         held.push_async_callback(redis.aclose)
-        run = _run(schedule, wiring, crew, lines, taps, Sight(redis), http, disk, patience)
+        keyring = await _open_tenants(schedule, wiring, crew, lines, http)
+        told = (Sight(redis), http, keyring, {name: ClockFile(file) for name, file in clocks.items()}, disk)
+        run = _run(schedule, wiring, crew, lines, taps, state, *told, patience)
         yield replace(run, without=without)
+
+
+def _make_clocks(schedule: Schedule, wiring: Wiring) -> Mapping[str, Path]:
+    """A file for each process whose clock may be set wrong; none where no fault does so."""
+    if not any(BY_NAME[name].blow is Blow.CLOCK for name in schedule.faults):
+        return {}
+    files = {name: wiring.clock_file(name) for name in CLOCKS}
+    for file in files.values():
+        file.parent.mkdir(exist_ok=True)
+        ClockFile(file)
+    return files
+
+
+async def _open_tenants(
+    schedule: Schedule, wiring: Wiring, crew: Crew, lines: Mapping[str, TcpProxy], http: httpx.AsyncClient
+) -> Keyring:
+    """A key for each of the people of each tenant; none where there is one tenant, which asks nobody for a key."""
+    if len(schedule.tenants) == 1:
+        return Keyring()
+    company = f"http://{lines[MCP].address}"
+    redis = f"redis://{lines[_SIGHT].address}/0"
+    opened = TenantSetup(crew.url(GATEWAYS[0]), redis, wiring.options.environ, company, wiring.tenant_file)
+    return await opened.open_all(schedule.tenants, http)
+
+
+def _lead_to(crew: Crew, lines: Mapping[str, TcpProxy], server: EmbeddedRedis) -> None:
+    """All that speak to Redis speak to that server from now on, as where a name is given to a promoted replica."""
+    for name, line in lines.items():
+        if name.endswith(_TO_STATE):
+            line.upstream = server.url
+            line.cut()
+    crew.replace_server("redis", server)
 
 
 def _disk_for(schedule: Schedule, folder: Path, held: AsyncExitStack) -> tuple[Disk | None, tuple[str, ...]]:
@@ -129,26 +182,41 @@ def _run(
     crew: Crew,
     lines: Mapping[str, TcpProxy],
     taps: Mapping[str, CallTap],
+    state: StateServer,
     sight: Sight,
     http: httpx.AsyncClient,
+    keyring: Keyring,
+    clocks: Mapping[str, ClockFile],
     disk: Disk | None,
     patience: float,
 ) -> ChaosRun:
     books = {protocol: wiring.database(protocol) for protocol in PROTOCOLS}
-    tasks = (*schedule.tasks, *_warm_up(schedule))
+    in_bursts = _in_bursts(schedule)
+    tasks = (*schedule.tasks, *_warm_up(schedule), *in_bursts)
     for protocol, database in books.items():
         plant(database, (row for task in tasks if task.protocol == protocol for row in task.errand.rows))
     recoveries = Recoveries(sight)
     gateways = [crew.url(name) for name in GATEWAYS]
     balancer = Balancer(gateways, http)
     followers = Followers(balancer, http)
-    doors = GatewayCaller(gateways, http, balancer if schedule.rolling else None)
+    doors = GatewayCaller(gateways, http, balancer if schedule.rolling else None, keyring)
     load = Load(doors, schedule.seed, f"http://{lines[REST].address}", followers if schedule.rolling else None)
-    people = People(doors, load, sight, books, schedule.seed)
-    striker = Striker(crew, lines, tuple(taps.values()), recoveries, sight, http, disk)
+    late = LateCalls()
+    people = People(doors, load, sight, books, schedule.seed, late)
+    repair = TailRepair(load, sight, recoveries)
+    intruder = Intruder(doors, load, schedule.tenants)
+    bursts = Bursts(doors, load, sight, in_bursts)
+    means = StrikeMeans(state, repair, intruder, late, clocks, bursts, disk)
+    striker = Striker(crew, lines, tuple(taps.values()), recoveries, sight, http, means)
     roller = Roller(crew, {name: lines[name] for name in CALLED_BY_NAME})
-    parts = (crew, striker, recoveries, load, people, sight, doors, roller, balancer, followers, taps, patience)
-    return ChaosRun(schedule, wiring, *parts, time.monotonic())
+    parts = (crew, striker, recoveries, load, people, sight, doors, roller, balancer, followers, taps)
+    return ChaosRun(schedule, wiring, *parts, repair, intruder, late, bursts, patience, time.monotonic())
+
+
+def _in_bursts(schedule: Schedule) -> tuple[Planned, ...]:
+    """As many as may be needed: a burst that meets another fault is sent again."""
+    is_listed = any(BY_NAME[name].blow is Blow.BURST for name in schedule.faults)
+    return burst_tasks(schedule.seed, MOST_BURSTS * BURST_MESSAGES) if is_listed else ()
 
 
 def _warm_up(schedule: Schedule) -> tuple[Planned, ...]:
@@ -194,6 +262,7 @@ async def carry_out(run: ChaosRun) -> RunEvidence:
         await _await_strikes(run)
         await run.striker.heal()
         await _run_bounded(_ready(run), READY_SECONDS)
+        await run.late.until_none()
         await _run_bounded(_settled_and_counted(run), run.patience)
         evidence = await _evidence(run)
         for task in attending:
@@ -206,7 +275,8 @@ async def _await_strikes(run: ChaosRun) -> None:
     patience = run.schedule.seconds + run.patience + (LONGEST_ROUND if run.schedule.rolling else 0.0)
     async with asyncio.TaskGroup() as group:
         group.create_task(_run_bounded(run.load.run(run.schedule.tasks), patience))
-        group.create_task(_restarts(run) if run.schedule.rolling else run.striker.run(run.schedule.strikes))
+        strikes = run.striker.run(run.schedule.strikes)
+        group.create_task(_restarts(run) if run.schedule.rolling else _run_bounded(strikes, patience))
 
 
 async def _restarts(run: ChaosRun) -> None:
@@ -246,17 +316,19 @@ async def _await_settled(run: ChaosRun) -> None:
 async def _all_counted(run: ChaosRun) -> None:
     """Until the learner has counted as many outcomes as tasks have ended."""
     ended = run.count_ended()
-    while (await run.sight.count_all()).events < ended:  # noqa: ASYNC110  # the learner tells nobody
+    while (await run.sight.count_all(run.schedule.tenants)).events < ended:  # noqa: ASYNC110  # the learner tells nobody
         await asyncio.sleep(_LOOK_EVERY)
 
 
 async def _evidence(run: ChaosRun) -> RunEvidence:
     views = await _views(run)
     books = {protocol: CompanyLedger.read(database) for protocol, database in run.books.items()}
-    seen = (await run.sight.count_all(), await run.sight.known_tasks())
+    seen = (await run.sight.count_all(run.schedule.tenants), await run.sight.known_tasks())
     rolled = await _read_rolled(run) if run.schedule.rolling else None
     calls = sorted((call for tap in run.taps.values() for call in tap.calls), key=lambda call: call.at)
-    return RunEvidence(run.load.sent, views, books, *seen, rolled, calls)
+    return RunEvidence(
+        run.load.sent, views, books, *seen, rolled, calls, tuple(run.intruder.let_in), tuple(run.bursts.over)
+    )
 
 
 async def _read_rolled(run: ChaosRun) -> Rolled:
@@ -271,14 +343,13 @@ async def _views(run: ChaosRun) -> dict[str, TaskView]:
     """Every accepted task as the gateway shows it."""
     gate = asyncio.Semaphore(_VIEWS_AT_ONCE)
 
-    async def look(task_id: str) -> TaskView:
-        async with gate:
-            return await run.doors.view(task_id, CLERK)
+    async def look(task: AcceptedTask) -> TaskView:
+        async with gate, asyncio.timeout(_VIEW_SECONDS):
+            return await run.doors.view(task, CLERK)
 
-    ids = [task.task_id for _, task in run.load.accepted_tasks()]
-    async with asyncio.timeout(SETTLE_SECONDS):
-        found = await asyncio.gather(*(look(task_id) for task_id in ids), return_exceptions=True)
-    return {task_id: view for task_id, view in zip(ids, found, strict=True) if isinstance(view, TaskView)}
+    tasks = [task for _, task in run.load.accepted_tasks()]
+    found = await asyncio.gather(*(look(task) for task in tasks), return_exceptions=True)
+    return {task.task_id: view for task, view in zip(tasks, found, strict=True) if isinstance(view, TaskView)}
 
 
 VISITORS = 3
@@ -297,13 +368,13 @@ class Visitors:
 
     async def _visit(self, first: int) -> None:
         for turn in count(first):
-            known = [accepted.task_id for _, accepted in self._load.accepted_tasks()]
+            known = [accepted for _, accepted in self._load.accepted_tasks()]
             if known:
                 await self._look(known[turn % len(known)])
             await asyncio.sleep(_PAUSE)
 
-    async def _look(self, task_id: str) -> None:
+    async def _look(self, task: AcceptedTask) -> None:
         try:
-            await self._doors.view(task_id, CLERK)
+            await self._doors.view(task, CLERK)
         except RpcRefused as refusal:  # a task that was accepted is shown
-            self._doors.failed.append(f"task {task_id} is not shown: {refusal}")
+            self._doors.failed.append(f"task {task.task_id} is not shown: {refusal}")

@@ -8,10 +8,12 @@ from types import MappingProxyType
 
 from shared.domain.exact_json import JsonObject
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
-from tools.chaos.strikes import ListedFault, Strike, listed_faults, strikes
+from tools.chaos.strikes import Blow, ListedFault, Strike, listed_faults, strikes
+from tools.chaos.tenants import FIRST, TENANTS
 
 MOST_A_SECOND = 1.8  # tasks; a machine that carries less is sent less
 WARM_UP_FROM = 50_000  # the number of the first task that is sent before anything is struck
+BURST_FROM = 60_000  # the number of the first task of a burst
 LONGEST_ROUND = 300.0  # seconds: more than any restart of everything takes
 QUIET_SHARE = 0.05  # of the time, at the end: work goes on, nothing is struck
 
@@ -43,8 +45,8 @@ _MIX: Mapping[ChaosTaskKind, int] = MappingProxyType(
 class Planned:
     """One task: when it is sent, over which protocol its tools are called, and what its client does besides.
 
-    ``session``: a session that it shares with others. ``resent_after``: seconds until its client sends the same message
-    again. ``canceled_after``: seconds until its client asks for its end.
+    ``tenant``: whose client sends it. ``session``: a session that it shares with others. ``resent_after``: seconds
+    until its client sends the same message again. ``canceled_after``: seconds until its client asks for its end.
     """
 
     number: int
@@ -52,6 +54,7 @@ class Planned:
     errand: ChaosTask
     protocol: str
     session: str | None = None
+    tenant: str = FIRST
     resent_after: float | None = None
     canceled_after: float | None = None
 
@@ -71,6 +74,7 @@ class Schedule:
     rolling: bool = False
     rate: float = MOST_A_SECOND
     faults: tuple[str, ...] = ()
+    tenants: tuple[str, ...] = (FIRST,)
 
     def at_rate(self, rate: float) -> "Schedule":
         """The same run with the same tasks in the same order, as many of them as its time then holds."""
@@ -106,8 +110,12 @@ def schedule(
     listed = listed_faults(seconds) if faults is None else tuple(faults)
     struck = () if rolling else strikes(for_strikes, seconds * (1 - QUIET_SHARE), executors, listed)
     lasts = seconds + LONGEST_ROUND if rolling else seconds
+    tenants = TENANTS if any(fault.blow is Blow.FOREIGN_KEY for fault in listed) and not rolling else (FIRST,)
     names = () if rolling else tuple(fault.name for fault in listed)
-    return Schedule(seed, seconds, tuple(_tasks(for_tasks, lasts, rate, kinds)), struck, rolling, rate, names)
+    planned = tuple(
+        replace(task, tenant=tenants[task.number % len(tenants)]) for task in _tasks(for_tasks, lasts, rate, kinds)
+    )
+    return Schedule(seed, seconds, planned, struck, rolling, rate, names, tuple(tenants))
 
 
 def warm_up(seed: int, tasks: int) -> tuple[Planned, ...]:
@@ -116,6 +124,13 @@ def warm_up(seed: int, tasks: int) -> tuple[Planned, ...]:
     numbers = range(WARM_UP_FROM, WARM_UP_FROM + tasks)
     wanted = ((number, make_task(random.choice(_OF_WARM_UP), number, random)) for number in numbers)
     return tuple(Planned(number, 0.0, one, random.choice(("mcp", "rest"))) for number, one in wanted)
+
+
+def burst_tasks(seed: int, tasks: int) -> tuple[Planned, ...]:
+    """Questions that are sent at once; none of the schedule's."""
+    random = Random(f"burst {seed}")  # noqa: S311  # not a secret
+    numbers = range(BURST_FROM, BURST_FROM + tasks)
+    return tuple(Planned(one, 0.0, make_task(ChaosTaskKind.QUESTION, one, random), "mcp") for one in numbers)
 
 
 def _tasks(random: Random, seconds: float, rate: float, kinds: Sequence[ChaosTaskKind]) -> Iterator[Planned]:
@@ -149,6 +164,7 @@ def _task(planned: Planned) -> JsonObject:
         "text": planned.errand.text,
         "protocol": planned.protocol,
         "session": planned.session,
+        "tenant": planned.tenant,
         "resent_after": None if planned.resent_after is None else _as_decimal(planned.resent_after),
         "canceled_after": None if planned.canceled_after is None else _as_decimal(planned.canceled_after),
     }

@@ -15,8 +15,8 @@ from shared.infra.lua import answering
 from shared.ports.store import StoreUnavailable
 from tools.chaos.gateway_caller import AcceptedTask
 
-TENANT = "default"
 _AGAIN = 0.05
+_PUT_OFF_SECONDS = 5  # a session whose turn comes later than that was put off
 _CHECKPOINT = "checkpoint"
 _SENDING = WriteStatus.SENDING.value
 
@@ -26,6 +26,7 @@ T = TypeVar("T")
 class HeldSession(NamedTuple):
     """A session whose owner was struck while it had work in hand. ``doubtful``: a write of it was under way."""
 
+    tenant: str
     session_id: str
     fence: int
     doubtful: bool
@@ -50,7 +51,7 @@ class Sight:
 
         def ask(pipe: Pipeline) -> None:
             for task in tasks:
-                pipe.hget(keys.task_keys(TENANT, task.session_id, task.task_id).record, "state")
+                pipe.hget(keys.task_keys(task.tenant, task.session_id, task.task_id).record, "state")
 
         return tuple(str(state or "") for state in await self._run_pipeline(ask)) if tasks else ()
 
@@ -58,14 +59,25 @@ class Sight:
         """The sessions that a process of this machine owns, and in which work waits or is under way."""
         partitions = tuple(keys.all_partitions())
         found = await self._run_pipeline(lambda pipe: _each(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
-        sessions = [keys.unpack_member(member).session_id for row in found for member in cast("list[str]", row)]
-        return tuple([held for session in sessions if (held := await self._find_session(session, pid)) is not None])
+        members = [keys.unpack_member(member) for row in found for member in cast("list[str]", row)]
+        return tuple([held for member in members if (held := await self._find_session(*member, pid)) is not None])
 
-    async def fences(self, sessions: Sequence[str]) -> tuple[int, ...]:
+    async def fences(self, sessions: Sequence[HeldSession]) -> tuple[int, ...]:
         """The fence of each session's lease: it grows with every owner."""
-        leases = [keys.session_keys(TENANT, session).lease for session in sessions]
+        leases = [keys.session_keys(held.tenant, held.session_id).lease for held in sessions]
         found = await self._run_pipeline(lambda pipe: _each(pipe.hget, ((lease, "fence") for lease in leases)))
         return tuple(int(str(fence or 0)) for fence in found)
+
+    async def waiting(self) -> int:
+        """How many sessions wait for an executor, without those that were put off."""
+        (now,) = await self._run_pipeline(lambda pipe: _each(pipe.time, ((),)))
+        seconds, _ = cast("tuple[int, int]", now)
+        soon = (seconds + _PUT_OFF_SECONDS) * 1000
+        partitions = tuple(keys.all_partitions())
+        found = await self._run_pipeline(
+            lambda pipe: _each(pipe.zcount, ((one.waiting, "-inf", soon) for one in partitions))
+        )
+        return sum(cast("list[int]", found))
 
     async def known_tasks(self) -> frozenset[str]:
         """The ids of all tasks of which Redis has a record."""
@@ -78,8 +90,14 @@ class Sight:
         await self._look_again(look)
         return frozenset(found)
 
-    async def count_all(self) -> Counted:
-        learned = keys.learned_keys(TENANT)
+    async def count_all(self, tenants: Sequence[str]) -> Counted:
+        """What was counted for all of these tenants."""
+        found = [await self._count(tenant) for tenant in tenants]
+        ids = frozenset(event_id for one in found for event_id in one.ids)
+        return Counted(ids, sum(one.events for one in found), tuple(case for one in found for case in one.cases))
+
+    async def _count(self, tenant: str) -> Counted:
+        learned = keys.learned_keys(tenant)
 
         def ask(pipe: Pipeline) -> None:
             pipe.zrange(learned.applied, 0, -1)
@@ -92,7 +110,7 @@ class Sight:
 
     async def alter_plan(self, task: AcceptedTask, before: str, after: str) -> None:
         """Put another text into a task's stored plan, as somebody could who can write to Redis."""
-        journal = keys.task_keys(TENANT, task.session_id, task.task_id).journal
+        journal = keys.task_keys(task.tenant, task.session_id, task.task_id).journal
         (rows,) = await self._run_pipeline(lambda pipe: _each(pipe.xrange, ((journal,),)))
         found = read_rows(cast("list[Row]", rows))
         steps = [loads_object(step.data({})) for step in found if step.kind == _CHECKPOINT]
@@ -114,8 +132,8 @@ class Sight:
         _, memory = await self._run_pipeline(ask)
         return 0 < megabytes * 1024 * 1024 < cast("dict[str, int]", memory)["used_memory"]
 
-    async def _find_session(self, session: str, pid: int) -> HeldSession | None:
-        own = keys.session_keys(TENANT, session)
+    async def _find_session(self, tenant: str, session: str, pid: int) -> HeldSession | None:
+        own = keys.session_keys(tenant, session)
 
         def ask(pipe: Pipeline) -> None:
             pipe.hmget(own.lease, ["owner", "fence"])
@@ -127,10 +145,11 @@ class Sight:
         owner, fence = cast("list[str | None]", lease)
         if owner is None or owner.split(":")[1] != str(pid) or not (inbox or signals):
             return None
-        return HeldSession(session, int(fence or 0), await self._in_doubt(session, cast("set[str]", tasks)))
+        doubtful = await self._in_doubt(tenant, session, cast("set[str]", tasks))
+        return HeldSession(tenant, session, int(fence or 0), doubtful)
 
-    async def _in_doubt(self, session: str, tasks: Iterable[str]) -> bool:
-        ledgers = [keys.task_keys(TENANT, session, task).ledger for task in tasks]
+    async def _in_doubt(self, tenant: str, session: str, tasks: Iterable[str]) -> bool:
+        ledgers = [keys.task_keys(tenant, session, task).ledger for task in tasks]
         found = await self._run_pipeline(lambda pipe: _each(pipe.hvals, ((ledger,) for ledger in ledgers)))
         entries = [entry for row in found for entry in cast("list[str]", row)]
         return any(entry.startswith(f"{_SENDING}\n") for entry in entries)

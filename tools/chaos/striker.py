@@ -6,27 +6,50 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 
 import httpx
 
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.infra.tcp_proxy import TcpProxy
+from tools.chaos.burst import Bursts
 from tools.chaos.crew import Crew
 from tools.chaos.full_disk import Disk
+from tools.chaos.intruder import Intruder
+from tools.chaos.late_calls import LateCalls
 from tools.chaos.recovery import Recoveries
 from tools.chaos.sent_calls import CallTap
+from tools.chaos.shifted_clock import ClockFile
 from tools.chaos.sight import Sight
-from tools.chaos.strikes import Blow, Strike
+from tools.chaos.state_server import StateServer
+from tools.chaos.strikes import LEASE_SECONDS, Blow, Strike
+from tools.chaos.tails import Tail, TailRepair
 from tools.chaos.wiring import MODEL_LATENCY_MS
 
 _TIMEOUT = httpx.Timeout(2.0)
 _TRIES = 6
 _MEETS_WITHIN = 6.0  # seconds for which a struck line, or model, waits for somebody beyond its time
 _PAUSE = 0.5  # until a victim that was dead, or a line that nobody used, is tried again
-_AT_ONCE = frozenset({Blow.KILL, Blow.TERM, Blow.STOP, Blow.CUT, Blow.REFUSE, Blow.MEMORY})  # a miss costs no time
+_AT_ONCE = frozenset(  # a miss costs no time
+    {Blow.KILL, Blow.TERM, Blow.STOP, Blow.CUT, Blow.REFUSE, Blow.MEMORY, Blow.TAIL, Blow.FAILOVER, Blow.BURST}
+)
 _SLOW_SECONDS = 0.15  # for which each piece of a slow line is held back
+_STATE, _EVERYTHING = "redis", "everything"
 _HEALTHY_MODEL = dumps({"faults": "", "latency_ms": Decimal(MODEL_LATENCY_MS)})
+
+
+@dataclass(frozen=True)
+class StrikeMeans:
+    """What some blows need beside processes and lines. ``clocks``: by process. ``disk``: None where none is small."""
+
+    state: StateServer
+    repair: TailRepair
+    intruder: Intruder
+    late: LateCalls
+    clocks: Mapping[str, ClockFile]
+    bursts: Bursts
+    disk: Disk | None
 
 
 class Striker:
@@ -44,10 +67,13 @@ class Striker:
         recoveries: Recoveries,
         sight: Sight,
         http: httpx.AsyncClient,
-        disk: Disk | None = None,
+        means: StrikeMeans,
     ) -> None:
         self._crew, self._lines, self._taps, self._recoveries, self._http = crew, lines, taps, recoveries, http
-        self._sight, self._disk = sight, disk
+        self._sight, self._disk, self._clocks = sight, means.disk, means.clocks
+        self._bursts = means.bursts
+        self._state, self._repair, self._intruder, self._late = means.state, means.repair, means.intruder, means.late
+        self._one_at_a_time = asyncio.Lock()  # where the end of Redis' log is cut, or its place taken
         self._stopped: set[str] = set()
         self.carried_out: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()  # the victim was dead already, or nobody met the fault
@@ -68,6 +94,8 @@ class Striker:
             await line.accept()
             line.resume()
             line.requests.delay = line.answers.delay = 0.0
+        for clock in self._clocks.values():
+            clock.set_wrong(0.0)
         if self._disk:
             self._disk.empty()
         await self._sight.limit_memory(0)
@@ -104,6 +132,11 @@ class Striker:
             Blow.MODEL: self._misbehave_model,
             Blow.MEMORY: self._fill_memory,
             Blow.DISK: self._fill_disk,
+            Blow.TAIL: self._cut_tail,
+            Blow.BURST: self._send_burst,
+            Blow.CLOCK: self._set_clock_wrong,
+            Blow.FOREIGN_KEY: self._show_foreign_key,
+            Blow.FAILOVER: self._fail_over,
             Blow.POWER: self._power_cut,
         }[blow]
 
@@ -145,7 +178,76 @@ class Striker:
     async def _terminate(self, strike: Strike) -> bool:
         return self._crew.signal(strike.victim, signal.SIGTERM)
 
+    async def _send_burst(self, strike: Strike) -> bool:
+        """Executors are stopped for as long as it takes, which is less than their leases last."""
+        async with self._bursts.alone():
+            stopped = [name for name in self._executors if self._crew.signal(name, signal.SIGSTOP)]
+            self._stopped.update(stopped)
+            try:
+                async with asyncio.timeout(LEASE_SECONDS - 1.0):
+                    return await self._bursts.send(self._crew.url(strike.victim))
+            except TimeoutError:
+                return False
+            finally:
+                for name in stopped:
+                    self._go_on(name)
+
+    async def _set_clock_wrong(self, strike: Strike) -> bool:
+        clock = self._clocks[strike.victim]
+        clock.set_wrong(float(strike.fault.detail))
+        await asyncio.sleep(strike.seconds)
+        met = clock.reads > 0
+        clock.set_wrong(0.0)
+        return met
+
+    async def _show_foreign_key(self, _: Strike) -> bool:
+        return await self._intruder.try_all() > 0
+
+    async def _cut_tail(self, strike: Strike) -> bool:
+        """What Redis wrote within the strike's seconds before its end is not in its log when it starts again."""
+        async with self._one_at_a_time:
+            end, tail = self._state.log_end(), Tail(strike.fault.name, time.monotonic())
+            if end is None:
+                return False
+            await asyncio.sleep(strike.seconds)
+            if not await self._crew.kill_for_good(_STATE):
+                return False
+            cut = self._state.cut_log(end)
+            if cut:
+                self._repair.note_cut(tail)
+            self._crew.let_start(_STATE)
+            if strike.victim == _EVERYTHING:
+                await self._kill_everything()
+            await self._repair.repair(tail)
+        return cut > 0
+
+    async def _fail_over(self, strike: Strike) -> bool:
+        """A replica that has not heard of the strike's last seconds serves in the place of its dead primary."""
+        async with self._one_at_a_time:
+            replica = await self._state.replicate()
+            if replica is None:
+                return False
+            tail = Tail(strike.fault.name, time.monotonic())
+            if not await self._state.catch_up(replica):
+                await self._state.drop(replica)
+                return False
+            replica.line.answers.pause()
+            await asyncio.sleep(strike.seconds)
+            if not await self._crew.kill_for_good(_STATE):
+                await self._state.drop(replica)
+                return False
+            self._repair.note_cut(tail)
+            if not await self._state.promote(replica):
+                await self._state.drop(replica)
+                self._crew.let_start(_STATE)
+                return False
+            await self._repair.repair(tail)
+        return True
+
     async def _power_cut(self, _: Strike) -> bool:
+        return await self._kill_everything()
+
+    async def _kill_everything(self) -> bool:
         pids = [self._crew.pid(name) for name in self._executors]
         hit = [self._crew.kill(name) for name in self._crew.names]
         await self._note_until_one_is_back([pid for pid in pids if pid is not None])
@@ -261,6 +363,8 @@ class Striker:
         while not used and time.monotonic() < ends and self._crew.pid(strike.victim) == pid:
             await asyncio.sleep(_PAUSE / 2)
             used = await self._is_used(strike)
+        if used:
+            self._late.note(strike.victim, _latest(loads_object(strike.fault.detail)))
         await self._tell(strike.victim, "{}")
         return used
 
@@ -282,6 +386,12 @@ class Striker:
             except httpx.TransportError:  # it was killed, and is not back yet
                 await asyncio.sleep(_PAUSE)
         return False
+
+
+def _latest(faults: JsonObject) -> float:
+    """Seconds after which the latest of the calls is applied."""
+    delays = [fault.get("delay_before_ms", 0) for fault in faults.values() if isinstance(fault, dict)]
+    return max([delay for delay in delays if isinstance(delay, int)], default=0) / 1000
 
 
 def _calls_left(faults: JsonObject) -> int:

@@ -1,7 +1,7 @@
 """What strikes whom and when: every fault that a run lists, shuffled by the seed and dealt out evenly."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from random import Random
@@ -10,6 +10,7 @@ from types import MappingProxyType
 from shared.domain.exact_json import JsonObject
 
 LEASE_SECONDS = 5.0  # an executor's lease: a stop is to last longer
+MOST_BURSTS = 12  # attempts
 LEAST_STRIKES = 2  # a listed fault that struck less often was not tried
 _SPARE = 1  # more of each are planned than must strike: a victim may be dead already
 _SPARE_FROM = 30.0  # seconds; in a shorter run one more would find nobody left
@@ -32,6 +33,11 @@ class Blow(StrEnum):
     MODEL = "model"  # the model misbehaves for some seconds
     MEMORY = "memory"  # Redis refuses every write for some seconds
     DISK = "disk"  # the disk of Redis is full for some seconds
+    BURST = "burst"  # many messages at once while no executor takes any
+    CLOCK = "clock"  # the wall clock of a process is wrong for some seconds
+    FOREIGN_KEY = "foreign key"  # somebody asks for tasks with the key of another tenant
+    TAIL = "tail"  # Redis dies, with or without everything else, and comes back without the end of its log
+    FAILOVER = "failover"  # Redis dies, and a replica that lacks its last writes takes over
     POWER = "power cut"  # every process and both Redis servers, at once
 
 
@@ -48,6 +54,7 @@ class ListedFault:
     a_minute: float = 1.0
     seconds: tuple[float, float] = (0.0, 0.0)
     detail: str = ""
+    is_early: bool = False  # in the first half: what it does lasts
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class Strike:
 _EXECUTOR = ("executor",)  # whose turn it is
 _COMPANIES = ("company-mcp", "company-rest")
 _TO_REDIS = ("executor-1>redis", "executor-2>redis", "gateway-1>redis", "gateway-2>redis", "learner>redis")
+CLOCKS = ("executor-1", "executor-2", "executor-3", "gateway-1", "gateway-2", "learner", "policy")
 _SERVICES = ("policy", "planner", *_COMPANIES)
 _UNTIL_MET = (6.0, 6.0)  # seconds that a company's fault waits for a call
 _BEYOND_LEASE = (LEASE_SECONDS + 1.0, LEASE_SECONDS + 2.0)
@@ -123,6 +131,12 @@ FAULTS: tuple[ListedFault, ...] = (
     _tool_fault(
         "very-late-write", '{"create_refund": {"delay_before_ms": 15000, "ignore_disconnect": true, "times": 1}}'
     ),
+    replace(
+        _tool_fault(
+            "minutes-late-write", '{"create_refund": {"delay_before_ms": 70000, "ignore_disconnect": true, "times": 1}}'
+        ),
+        is_early=True,
+    ),
     _tool_fault("refusing-tool", '{"approve_expense": {"fail": "The books are being closed.", "times": 1}}'),
     _tool_fault("failing-read", '{"get_expense": {"fail": "Try again later.", "times": 1}}'),
     _tool_fault(
@@ -138,6 +152,12 @@ FAULTS: tuple[ListedFault, ...] = (
     _model_fault("model-of-wrong-records", '{"faults": "wrong_record"}'),
     _model_fault("model-of-repeated-writes", '{"faults": "repeated_write"}'),
     _model_fault("model-against-policy", '{"faults": "ignored_policy"}'),
+    ListedFault("burst", Blow.BURST, ("gateway-1", "gateway-2"), 0.5),
+    ListedFault("clock-ahead", Blow.CLOCK, CLOCKS, 0.5, (2.0, 5.0), "600"),
+    ListedFault("clock-behind", Blow.CLOCK, CLOCKS, 0.5, (2.0, 5.0), "-600"),
+    ListedFault("foreign-key", Blow.FOREIGN_KEY, ("gateway",), 4),
+    ListedFault("log-tail-cut", Blow.TAIL, ("redis", "everything"), 0.5, (0.1, 0.4)),
+    ListedFault("failover", Blow.FAILOVER, ("redis",), 0.5, (0.1, 0.4)),
     ListedFault("power-cut", Blow.POWER, ("everything",)),
 )
 BY_NAME: Mapping[str, ListedFault] = MappingProxyType({fault.name: fault for fault in FAULTS})
@@ -172,6 +192,7 @@ def _deal_strikes(
     slot = seconds / max(1, len(deck))
     for turn, fault in enumerate(deck):
         moment = slot * (turn + 0.5 + _SPREAD[bool(in_turn)] * (random.random() - 0.5))
+        moment = moment / 2 if fault.is_early else moment
         victim = in_turn[turn % len(in_turn)] if in_turn else random.choice(fault.victims)
         yield Strike(round(moment, 3), fault, victim, round(random.uniform(*fault.seconds), 3))
 

@@ -6,25 +6,31 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cli.stack.free_ports import free_ports
-from cli.stack.plan import ProcessSpec, StackOptions, StackPorts, plan_stack, url_of
+from cli.stack.plan import ProcessSpec, StackOptions, StackPorts, default_tenant_file, plan_stack, url_of
 
 MCP, REST = "company-mcp", "company-rest"
 QUEUE = "queue"
 GATEWAYS = ("gateway-1", "gateway-2")
 CALLED_BY_NAME = ("policy", "planner")  # of a single line each, whoever serves behind it
 _SERVED: Mapping[str, str] = MappingProxyType({MCP: "mcp", REST: "rest"})
+COMPANIES: Mapping[str, str] = MappingProxyType({protocol: name for name, protocol in _SERVED.items()})
 MODEL_LATENCY_MS = 150  # so that there are turns in hand when an executor dies
+MOST_WAITING = 40  # sessions that may wait for an executor
 _SETTINGS: Mapping[str, str] = MappingProxyType(
     {
         "TOOL_TIMEOUT": "3",  # a write in doubt waits out its call's time
         "ALLOW_FAULTS": "true",
         "PLANNER_ALLOW_FAULTS": "true",
         "PLANNER_LATENCY_MS": str(MODEL_LATENCY_MS),
+        "MAX_WAITING_SESSIONS": str(MOST_WAITING),
         "EXECUTOR_CAPACITY": "16",  # what is begun is done before its executor dies again
     }
 )
 _OPEN_SETTINGS = ("PLANNER_LATENCY_MS",)  # which the caller may have otherwise: more is in hand with a slower model
+NO_CLOCKS: Mapping[str, Path] = MappingProxyType({})
 # As an installation has it; the launcher's own are shorter, since nobody chooses among replicas there.
+# Several tenants, whose people show keys; one key speaks for many clients here.
+KEYS_ON: Mapping[str, str] = MappingProxyType({"AUTHENTICATION": "keys", "RATE_REQUESTS": "0", "RATE_MESSAGES": "0"})
 LEAVING: Mapping[str, str] = MappingProxyType({"DRAIN_SECONDS": "3", "GRACE_SECONDS": "10"})
 
 
@@ -57,14 +63,26 @@ class Wiring:
             **{name: f"127.0.0.1:{port}" for name, port in shared.items()},
         }
 
-    def specs(self, lines: Mapping[str, str]) -> tuple[ProcessSpec, ...]:
-        """The processes; ``lines``: the near end (``host:port``) of each line."""
-        return tuple(_lead_over_lines(spec, lines) for spec in self._processes())
+    def specs(self, lines: Mapping[str, str], clocks: Mapping[str, Path] = NO_CLOCKS) -> tuple[ProcessSpec, ...]:
+        """The processes; ``lines``: the near end (``host:port``) of each line.
+
+        ``clocks``: the files by which the clock of a process can be set wrong, by name.
+        """
+        led = (_lead_over_lines(spec, lines) for spec in self._processes())
+        return tuple(_with_clock(spec, clocks[spec.name]) if spec.name in clocks else spec for spec in led)
+
+    def clock_file(self, name: str) -> Path:
+        return self.options.folder / "clocks" / name
 
     def database(self, protocol: str) -> Path:
         """The books of the company that is spoken to over that protocol."""
         name = next(name for name, served in _SERVED.items() if served == protocol)
         return self.options.folder / f"{name}.sqlite3"
+
+    @property
+    def tenant_file(self) -> Path:
+        """The record of the first tenant."""
+        return default_tenant_file(self.options)
 
     def _speaking_to_redis(self) -> tuple[str, ...]:
         executors = (f"executor-{number + 1}" for number in range(self.options.executors))
@@ -91,6 +109,10 @@ def _second_gateway(spec: ProcessSpec, first: int, second: int) -> ProcessSpec:
     """The same process on another port."""
     arguments = tuple(argument.replace(str(first), str(second)) for argument in spec.arguments)
     return replace(spec, name=GATEWAYS[1], arguments=arguments, url=url_of(second))
+
+
+def _with_clock(spec: ProcessSpec, file: Path) -> ProcessSpec:
+    return replace(spec, arguments=("tools.chaos.shifted_clock", str(file), *spec.arguments))
 
 
 def _lead_over_lines(spec: ProcessSpec, lines: Mapping[str, str]) -> ProcessSpec:

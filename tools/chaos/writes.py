@@ -93,8 +93,28 @@ def _double_writes(
     told = f"{intended.tool} {dict(intended.telling)} was applied {times} times: {sent.planned.errand.text}"
     if len(made) != 1:
         yield Finding(Harm.DOUBLE_WRITE, name_of(sent), told)
-    elif WriteStatus.VERIFIED in _statuses(evidence, sent, intended):
+    elif WriteStatus.VERIFIED in (statuses := _statuses(evidence, sent, intended)):
         yield Finding(Harm.DOUBLING_PROVED, name_of(sent), f"{told}; it was sent once")
+    elif not statuses:
+        yield Finding(Harm.DOUBLING_UNTOLD, name_of(sent), f"{told}; it was sent once")
+
+
+def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
+    """Writes that were sent once and applied more often, and of which the task says so much that they are unproved."""
+    found = []
+    for sent in evidence.sent:
+        books, protocol = evidence.books[sent.planned.protocol], sent.planned.protocol
+        for intended in sent.planned.errand.writes:
+            made = [call for call in evidence.calls if call.protocol == protocol and _makes(intended, call)]
+            statuses = _statuses(evidence, sent, intended)
+            if books.times(intended) > 1 and len(made) == 1 and statuses and WriteStatus.VERIFIED not in statuses:
+                told = ", ".join(sorted(str(status) for status in statuses))
+                found.append(f"{name_of(sent)}: {intended.tool} {dict(intended.telling)}: {told}")
+    return tuple(found)
+
+
+def _makes(intended: Intended, call: SentCall) -> bool:
+    return call.may_write and intended.is_made_by(call.tool, call.arguments)
 
 
 def _statuses(evidence: RunEvidence, sent: SentTask, intended: Intended) -> set[Json]:

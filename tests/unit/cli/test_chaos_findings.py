@@ -8,7 +8,7 @@ import pytest
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, Intended, SeededRow
-from tools.chaos.evidence import Harm, RunEvidence
+from tools.chaos.evidence import Crossing, Harm, RunEvidence
 from tools.chaos.findings import findings, untold_writes
 from tools.chaos.gateway_caller import AcceptedTask
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger
@@ -60,6 +60,26 @@ def _said_twice(evidence: RunEvidence) -> RunEvidence:
     return replace(evidence, sent=(sent,))
 
 
+def _resent_as_another(evidence: RunEvidence) -> RunEvidence:
+    sent = sent_refund()
+    sent.resent_as = "t2"
+    return replace(evidence, sent=(sent,))
+
+
+def _refused_after_a_cut_tail(evidence: RunEvidence) -> RunEvidence:
+    sent = sent_refund()
+    sent.accepted, sent.lost_ids = None, ["t1"]
+    return replace(
+        evidence, sent=(sent,), books=_books(), views={}, counted=Counted(frozenset(), 0), known_tasks=frozenset()
+    )
+
+
+def test_a_message_whose_first_task_lay_in_a_cut_tail_may_lead_to_another() -> None:
+    sent = sent_refund()
+    sent.resent_as, sent.lost_ids = "t0", ["t0"]
+    assert findings(replace(intact_evidence(), sent=(sent,))) == ()
+
+
 @pytest.mark.promise("chaos.finds_harm")
 def test_nothing_is_found_where_nothing_happened() -> None:
     assert findings(intact_evidence()) == ()
@@ -72,7 +92,11 @@ def test_nothing_is_found_where_nothing_happened() -> None:
     [
         (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0))),
         (Harm.LOST, lambda e: replace(e, views={}, counted=Counted(frozenset(), 0))),
+        (Harm.LOST, _refused_after_a_cut_tail),
         (Harm.TWICE_ACCEPTED, _said_twice),
+        (Harm.TWICE_ACCEPTED, _resent_as_another),
+        (Harm.TENANTS_MIXED, lambda e: replace(e, crossings=(Crossing("t1", "it was shown"),))),
+        (Harm.OVER_LIMIT, lambda e: replace(e, over_limit=(Crossing("-", "41 waited"),))),
         (Harm.TWICE_ACCEPTED, lambda e: replace(e, known_tasks=frozenset({"t1", "t2"}))),
         (Harm.DOUBLE_WRITE, lambda e: replace(e, books=_books(_REFUND, _REFUND))),
         (Harm.UNCALLED_WRITE, lambda e: replace(e, books=_books(_REFUND, _OTHER))),
