@@ -35,7 +35,7 @@ class Bursts:
         self.over: list[Crossing] = []
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def hold_alone(self) -> AsyncIterator[None]:
         """Nothing else is sent inside, and was long enough before that every gateway's count knows of it."""
         self._load.hold()
         try:
@@ -57,7 +57,7 @@ class Bursts:
         if not burst.accepted or after < before + burst.accepted:
             return False
         self.made.append(burst)
-        most = MOST_WAITING + self._doors.sent_elsewhere(gateway, began - COUNT_IS_KEPT_SECONDS)
+        most = MOST_WAITING + self._doors.count_sent_elsewhere(gateway, began - COUNT_IS_KEPT_SECONDS)
         if before + burst.accepted > most:
             told = f"{burst.accepted} of {len(tasks)} messages at once were accepted where {before} waited"
             self.over.append(Crossing(NOWHERE, f"{told}: the limit is {MOST_WAITING}"))

@@ -10,7 +10,7 @@ import httpx
 from cli.gateway.messages import Speaker, TaskView, Utterance, task_view
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tools.chaos.balancer import Balancer
-from tools.chaos.tenants import FIRST, Keyring
+from tools.chaos.tenants import FIRST, TenantTokens
 
 _TIMEOUT = httpx.Timeout(20.0, connect=2.0)  # a cancel is answered when the task has ended, or after 15 seconds
 _PAUSE = 0.25  # seconds between two attempts
@@ -47,10 +47,10 @@ class GatewayCaller:
         urls: Sequence[str],
         http: httpx.AsyncClient,
         balancer: Balancer | None = None,
-        keyring: Keyring | None = None,
+        keyring: TenantTokens | None = None,
     ) -> None:
         """With a balancer it chooses among the gateways; without one they are tried in turn."""
-        self._keyring = keyring or Keyring()
+        self._keyring = keyring or TenantTokens()
         self._urls = tuple(urls)
         self._http = http
         self._balancer = balancer
@@ -58,7 +58,7 @@ class GatewayCaller:
         self._sent: list[tuple[float, str]] = []  # when which gateway answered to a message
         self.failed: list[str] = []  # requests that came to nothing
 
-    def sent_elsewhere(self, url: str, since: float) -> int:
+    def count_sent_elsewhere(self, url: str, since: float) -> int:
         """How many messages the other gateways have answered to since that moment (monotonic)."""
         return sum(1 for at, answered in self._sent if at >= since and answered != url)
 

@@ -127,12 +127,12 @@ class People:
                 continue
             name, call = str(doubt.get("doubt")), str(doubt.get("call_id"))
             intended = _intended_writes(sent, doubt)
-            word = "done" if any(applied.times(one) for one in intended) else self._undone(name, call, accepted)
+            word = "done" if any(applied.times(one) for one in intended) else self._find_word(name, call, accepted)
             self.resolved[name] = word
             body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
             await self._doors.post(f"/tasks/{accepted.task_id}/resolve", body, OPERATOR, accepted.tenant)
 
-    def _undone(self, doubt: str, call: str, task: AcceptedTask) -> str:
+    def _find_word(self, doubt: str, call: str, task: AcceptedTask) -> str:
         """What is said of a write that did not take hold; the same for the same doubt."""
         if doubt not in self.resolved:
             self._retried[f"{task.task_id}:{call}"] += 1

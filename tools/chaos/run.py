@@ -43,7 +43,7 @@ from tools.chaos.state_server import StateServer
 from tools.chaos.striker import StrikeMeans, Striker
 from tools.chaos.strikes import BY_NAME, CLOCKS, MOST_BURSTS, Blow
 from tools.chaos.tails import TailRepair
-from tools.chaos.tenants import Keyring, TenantSetup
+from tools.chaos.tenants import TenantSetup, TenantTokens
 from tools.chaos.wiring import CALLED_BY_NAME, GATEWAYS, MCP, QUEUE, REST, Wiring
 
 READY_SECONDS = 90.0
@@ -144,10 +144,10 @@ def _make_clocks(schedule: Schedule, wiring: Wiring) -> Mapping[str, Path]:
 
 async def _open_tenants(
     schedule: Schedule, wiring: Wiring, crew: Crew, lines: Mapping[str, TcpProxy], http: httpx.AsyncClient
-) -> Keyring:
+) -> TenantTokens:
     """A key for each of the people of each tenant; none where there is one tenant, which asks nobody for a key."""
     if len(schedule.tenants) == 1:
-        return Keyring()
+        return TenantTokens()
     company = f"http://{lines[MCP].address}"
     redis = f"redis://{lines[_SIGHT].address}/0"
     opened = TenantSetup(crew.url(GATEWAYS[0]), redis, wiring.options.environ, company, wiring.tenant_file)
@@ -185,7 +185,7 @@ def _run(
     state: StateServer,
     sight: Sight,
     http: httpx.AsyncClient,
-    keyring: Keyring,
+    keyring: TenantTokens,
     clocks: Mapping[str, ClockFile],
     disk: Disk | None,
     patience: float,

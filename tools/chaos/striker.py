@@ -180,7 +180,7 @@ class Striker:
 
     async def _send_burst(self, strike: Strike) -> bool:
         """Executors are stopped for as long as it takes, which is less than their leases last."""
-        async with self._bursts.alone():
+        async with self._bursts.hold_alone():
             stopped = [name for name in self._executors if self._crew.signal(name, signal.SIGSTOP)]
             self._stopped.update(stopped)
             try:

@@ -26,7 +26,7 @@ _TIMEOUT = httpx.Timeout(20.0)
 
 
 @dataclass(frozen=True)
-class Keyring:
+class TenantTokens:
     """The tokens of a run's people by tenant and name; empty where nobody needs a key."""
 
     tokens: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
@@ -46,7 +46,7 @@ class TenantSetup:
     company: str
     record: Path
 
-    async def open_all(self, tenants: Sequence[str], http: httpx.AsyncClient) -> Keyring:
+    async def open_all(self, tenants: Sequence[str], http: httpx.AsyncClient) -> TenantTokens:
         """Keys for everybody, and a record for each tenant but the first. Raises ``Complaint``."""
         tokens: dict[tuple[str, str], str] = {}
         for tenant in tenants:
@@ -61,7 +61,7 @@ class TenantSetup:
             if tenant != FIRST:
                 url = f"{self.gateway}/tenants/{tenant}/record"
                 await _ask(http, "PUT", url, {"record": self._record_of(tenant)}, {**headers, "If-Match": '"0"'})
-        return Keyring(tokens)
+        return TenantTokens(tokens)
 
     def _record_of(self, tenant: str) -> JsonObject:
         """The same policies and tools under the tenant's own name."""
