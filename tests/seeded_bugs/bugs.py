@@ -248,9 +248,9 @@ def _mix_tenants() -> None:
 
     original = TaskStore.record
 
-    async def record(self: TaskStore, tenant: str, task_id: str) -> TaskRecord | None:
+    async def record(self: TaskStore, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         for known in (tenant, "default", "north", "south"):
-            if found := await original(self, known, task_id):
+            if found := await original(self, known, task_id, session_id):
                 return found
         return None
 
