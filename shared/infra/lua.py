@@ -11,6 +11,7 @@ from functools import cache
 from hashlib import sha1
 from pathlib import Path
 from typing import TypeAlias, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from redis.asyncio import Redis
 from redis.exceptions import (
@@ -54,11 +55,65 @@ def digest_of(text: str) -> str:
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
+class _SharedTrip:
+    """Commands of one client that are asked in the same turn of the event loop go in one round trip.
+
+    Whoever asks first sends them all. If it is cancelled, the others ask again: to them the connection was cut.
+    """
+
+    def __init__(self) -> None:
+        self._joining: list[tuple[Sequence[Argument], asyncio.Future[object]]] | None = None
+
+    async def execute(self, redis: Redis, words: Sequence[Argument]) -> object:
+        if self._joining is not None:
+            waiting = asyncio.get_running_loop().create_future()
+            self._joining.append((words, waiting))
+            return await waiting
+        joined = self._joining = []
+        try:
+            try:
+                await asyncio.sleep(0)
+            finally:
+                self._joining = None
+            if not joined:
+                return cast(object, await redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
+            own, *replies = await _pipeline(redis, [words, *(row for row, _ in joined)])
+        except BaseException as error:
+            cut = error if isinstance(error, RedisError | OSError) else ConnectionError("whoever asked gave up")
+            _answer((waiting for _, waiting in joined), [cut] * len(joined))
+            raise
+        _answer((waiting for _, waiting in joined), replies)
+        if isinstance(own, Exception):
+            raise own
+        return own
+
+
+def _answer(waiting: "Iterable[asyncio.Future[object]]", replies: Sequence[object]) -> None:
+    for one, reply in zip(waiting, replies, strict=True):
+        if one.done():
+            continue
+        if isinstance(reply, Exception):
+            one.set_exception(reply)
+        else:
+            one.set_result(reply)
+
+
+async def _pipeline(redis: Redis, rows: Iterable[Sequence[Argument]]) -> "list[Reply | ResponseError]":
+    async with redis.pipeline(transaction=False) as pipe:
+        for row in rows:
+            pipe.execute_command(*row)
+        return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
+
+
+_TRIPS: "WeakKeyDictionary[Redis, _SharedTrip]" = WeakKeyDictionary()
+
+
 class Scripts:
     """The scripts on one server. A server that fails for longer than ``patience`` seconds: ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, patience: float = PATIENCE_SECONDS) -> None:
         self._redis = redis
+        self._trip = _TRIPS.setdefault(redis, _SharedTrip())
         self._patience = patience
         self.lineage = lineage_of(redis)
 
@@ -111,10 +166,10 @@ class Scripts:
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
             texts = {name: source(name, again=again) for name, _ in rows}
-            replies = await self._pipeline([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
+            replies = await _pipeline(self._redis, [["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
             missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
             words: list[list[Argument]] = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in missed]
-            mended = await self._pipeline(words) if missed else []
+            mended = await _pipeline(self._redis, words) if missed else []
             for place, reply in zip(missed, mended, strict=True):
                 replies[place] = reply
             return replies
@@ -130,19 +185,10 @@ class Scripts:
         return await self._retry(execute)
 
     async def _execute(self, *words: Argument) -> object:
-        return cast(object, await self._redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
-
-    async def _pipeline(self, rows: list[list[Argument]]) -> "list[Reply | ResponseError]":
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for row in rows:
-                pipe.execute_command(*row)
-            return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
+        return await self._trip.execute(self._redis, words)
 
     async def _with_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.execute_command(*words)
-            pipe.execute_command("WAIT", replicas, CONFIRM_MS)
-            return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
+        return await _pipeline(self._redis, [words, ["WAIT", replicas, CONFIRM_MS]])
 
     async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
         """Act, again and again while the failure may pass, telling all but the first that they repeat."""

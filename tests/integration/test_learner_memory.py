@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -44,7 +44,7 @@ class DiesAfterKeeping(RedisFactBook):
     """A book whose learner has stored a task's facts, and dies before it says so."""
 
     @override
-    async def finish(self, tenant: str, event_id: str) -> None:
+    async def finish(self, done: Sequence[tuple[str, str]]) -> None:
         raise StoreUnavailable("killed")
 
 

@@ -1,5 +1,6 @@
 """Facts of tenants on Redis, and which tasks' facts are still to be found."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import cast
@@ -43,7 +44,7 @@ class RedisFactBook(FactBook):
         return KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
 
     @override
-    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str) -> bool:
+    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
         names = keys.learned_keys(todo.tenant)
         arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.gone), len(change.come)]
         arguments += [*change.gone, *(fact.model_dump_json() for fact in change.come)]
@@ -54,12 +55,17 @@ class RedisFactBook(FactBook):
         return reply != -1
 
     @override
-    async def finish(self, tenant: str, event_id: str) -> None:
-        """Look again whether there is something to do before it is let go: it may have been asked for meanwhile."""
-        await self._scripts.command("ZREM", keys.FACT_FINDING, keys.pack(keys.FactMember(tenant, event_id)))
-        with suppress(Spoiled), telling_spoiled():
-            if await self._scripts.command("HEXISTS", keys.learned_keys(tenant).fact_todos, event_id):
-                await self.put_off(tenant, event_id, 1.0)
+    async def finish(self, done: Sequence[tuple[str, str]]) -> None:
+        """Look again whether there is something to do once they are let go: it may have been asked for meanwhile."""
+        members = [keys.pack(keys.FactMember(*one)) for one in done]
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.zrem(keys.FACT_FINDING, *members)
+            for tenant, event_id in done:
+                pipe.hexists(keys.learned_keys(tenant).fact_todos, event_id)
+            _, *waits = cast("list[object]", await pipe.execute(raise_on_error=False))
+        await asyncio.gather(
+            *(self.put_off(*one, 1.0) for one, is_there in zip(done, waits, strict=True) if is_there == 1)
+        )
 
     @override
     async def give_up(self, tenant: str, event_id: str) -> None:

@@ -6,6 +6,7 @@ from typing import TypeVar, cast
 import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 from typing_extensions import override
 
 from services.learner.adapters.fact_rows import todo_row
@@ -16,7 +17,7 @@ from shared.contracts.base import Contract
 from shared.contracts.knowledge import EntityLinks, KnownEntity
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.lua import Argument, Scripts, answering, unavailable
 
 TODOS_KEPT = 200  # tasks of a tenant whose facts are still to be found
 
@@ -62,14 +63,24 @@ class RedisKnowledge(KnowledgeRepository):
         names = keys.learned_keys(change.tenant)
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         rest = [names.accuracy, names.fact_todos, names.memory]
+        calls: list[tuple[str, list[str], list[Argument]]]
+        calls = [("remember", [*first, *rest], _arguments(change, version))]
+        if change.todos:
+            calls.append(("queue_due", *_queueing(change.tenant, [todo.event_id for todo in change.todos])))
+        replies = await self._scripts.run_all(calls)
         with telling_spoiled():
-            reply = await self._scripts.run("remember", [*first, *rest], _arguments(change, version))
-        return reply == 1
+            for refusal in replies:
+                if isinstance(refusal, ResponseError):
+                    raise unavailable(refusal)
+        return replies[0] == 1
 
     @override
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
-        members = [keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids]
-        await self._scripts.run("queue_due", [keys.FACT_FINDING], members)
+        await self._scripts.run("queue_due", *_queueing(tenant, event_ids))
+
+
+def _queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
+    return [keys.FACT_FINDING], [keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids]
 
 
 def _arguments(change: MemoryChange, version: str) -> list[Argument]:

@@ -26,6 +26,7 @@ class RedisPurse(Purse):
     def __init__(self, redis: Redis, records: TenantRecords) -> None:
         self._scripts = Scripts(redis)
         self._records = records
+        self._days: dict[str, str] = {}  # of what is set aside, the key of its day
 
     @override
     async def reserve(self, todo: FactTodo, most: Cost, now: datetime) -> bool:
@@ -37,16 +38,16 @@ class RedisPurse(Purse):
         tokens, money = (record.tokens_per_day, record.dollars_per_day) if record else (None, None)
         caps = (_ANY if tokens is None else tokens, _ANY if money is None else int(Decimal(money) * NANO))
         arguments = (keys.SPEND_SECONDS, *caps, _name(todo), _tokens(most), most.nanos)
-        return await self._scripts.run("spend", [_day(todo, record, now)], arguments) == 1
+        day = _day(todo, record, now)
+        if await self._scripts.run("spend", [day], arguments) != 1:
+            return False
+        self._days[todo.event_id] = day
+        return True
 
     @override
     async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
-        """In the day that the reservation was made for, unless the record changed its time zone meanwhile."""
-        try:
-            record = await self._record(todo.tenant)
-        except ValueError:  # it could be read when this was set aside
-            record = None
-        day = _day(todo, record, now)
+        """In the day that the reservation was made for."""
+        day = self._days.pop(todo.event_id, None) or _day(todo, None, now)
         arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _name(todo), _tokens(cost), cost.nanos, 1)
         await self._scripts.run("spend", [day], arguments)
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_in
 from services.learner.core.shares import share_of
-from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, Taken, UnlearnedOutcome
+from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, UnlearnedOutcome
 from shared.domain import span_names as names
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 MAX_TRIES = 5
 _LANES = 4  # parts of a round that go side by side: while the store is busy with one, another is read
+_LANE = 16  # partitions for which one lane does: each takes round trips of its own
 
 
 @dataclass
@@ -77,8 +78,9 @@ class Learner:
         """Take what is there, learn and settle it; how many events were in hand."""
         async with self._between_rounds:
             expected, self._expected = sorted(self._expected), set()
+            count = min(_LANES, -(-len(expected) // _LANE))
             async with asyncio.TaskGroup() as group:
-                lanes = [group.create_task(self._lane(expected[first::_LANES])) for first in range(_LANES)]
+                lanes = [group.create_task(self._lane(expected[first::count])) for first in range(count)]
             found = [lane.result() for lane in lanes]
             for failure in found:
                 if isinstance(failure, StoreUnavailable):
@@ -88,7 +90,7 @@ class Learner:
     async def _lane(self, partitions: Sequence[int]) -> int | StoreUnavailable:
         """A failing store does not cut the other lanes short."""
         try:
-            taken = await self._outcomes.take(partitions) if partitions else Taken((), ())
+            taken = await self._outcomes.take(partitions)
             self._others.update(taken.lost)
             self._seen.update(delivery.partition for delivery in taken.deliveries)
             self._expected.update(taken.more, await self._learn(taken.deliveries) if taken.deliveries else ())

@@ -11,6 +11,7 @@ from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5
 _NEWS_SECONDS = 1.0
+_GATHER_SECONDS = 0.2  # outcomes that come together are learned together
 SWEEP_SECONDS = 30.0  # between two looks at everything, should news have been missed
 
 log = structlog.get_logger()
@@ -40,7 +41,9 @@ async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, st
             swept = clock()
             learner.expect(learner.held)
         elif learner.held:
-            learner.expect(await outcomes.news(learner.held, patience))
+            if news := await outcomes.news(learner.held, patience):
+                await asyncio.sleep(_GATHER_SECONDS)
+                learner.expect(news)
         else:
             await asyncio.sleep(patience)
 

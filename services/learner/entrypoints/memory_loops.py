@@ -14,7 +14,7 @@ from services.learner.entrypoints.loops import SWEEP_SECONDS
 from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5
-_LOOK_SECONDS = 0.25  # at what the learner has seen, in this process
+_LOOK_SECONDS = 0.5  # at what the learner has seen, in this process
 _DUE_SECONDS = 1.0  # at what is due in the store
 _STEP_ASIDE_SECONDS = 0.1
 

@@ -66,7 +66,9 @@ class KnowledgeRepository(Protocol):
     ) -> Known: ...
 
     async def keep(self, change: MemoryChange, version: str) -> bool:
-        """Store what events change, once, in one step; False if the tenant's memory is another one by now."""
+        """Store what events change, once, in one step, and have the facts of its todos found; False if the tenant's
+        memory is another one by now.
+        """
         ...
 
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
@@ -86,6 +88,9 @@ class FactChange(NamedTuple):
 
     gone: tuple[str, ...]
     come: tuple[KnownFact, ...]
+
+
+NO_CHANGE = FactChange((), ())
 
 
 class Cost(NamedTuple):
@@ -113,11 +118,16 @@ class FactBook(Protocol):
 
     async def facts(self, tenant: str) -> KnownFacts: ...
 
-    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str) -> bool:
-        """Store facts and take the todo out, in one step; False if the tenant's memory has another version by now."""
+    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
+        """Store facts and take the todo out, in one step; False if the tenant's memory has another version by now.
+
+        ``NO_CHANGE`` fits any version.
+        """
         ...
 
-    async def finish(self, tenant: str, event_id: str) -> None: ...
+    async def finish(self, done: Sequence[tuple[str, str]]) -> None:
+        """Take tenants' events out of those whose facts are to be found."""
+        ...
 
     async def give_up(self, tenant: str, event_id: str) -> None:
         """Do without a task's facts, as far as its tenant's memory can be written; repeat it freely."""

@@ -15,6 +15,7 @@ _CLAIM = re.compile(
     r"(?: and (?P<notice>notify (?P<whom>EMP-\d+) that (?P<message>claim EXP-\d+ is approved)))?\."
 )
 _AGREED = '{"agrees": true, "problems": []}'
+_NO_FACTS = '{"facts": []}'
 
 
 class UncannedTask(LookupError):
@@ -60,11 +61,12 @@ def reply_to(body: bytes) -> bytes:
     """The Messages API's answer to a request. Raises ``UncannedTask`` and ``ValueError``.
 
     Two replies to a question: the claim is read, its amount is told. Four to a claim: it is read, the budget of its
-    department is read, it is approved, and that is told. A request without tools asks for a second opinion, and agrees.
+    department is read, it is approved, and that is told. A request without tools asks for a second opinion, and agrees,
+    or for what a task taught, which is nothing.
     """
     request = json.loads(body)
     tools = {tool["name"] for tool in request.get("tools", ())}
-    blocks = _say(CannedTalk(request["messages"], "understand" in tools)) if tools else _tell(_AGREED)
+    blocks = _say(CannedTalk(request["messages"], "understand" in tools)) if tools else _tell(_judge(request))
     message = {
         "id": "msg_canned",
         "type": "message",
@@ -111,6 +113,10 @@ def _carry_out(talk: CannedTalk, claim: re.Match[str]) -> list[Block]:
         return talk.use(talk.propose(1, "approve_expense", {"expense_id": key}), *told)
     also = f" {claim['whom']} is notified." if claim["notice"] else ""
     return _tell(f"{key} of {_field(record, 'amount')} is approved.{also}")
+
+
+def _judge(request: Mapping[str, object]) -> str:
+    return _NO_FACTS if '"facts"' in json.dumps(request.get("output_config", {})) else _AGREED
 
 
 def _tell(text: str) -> list[Block]:

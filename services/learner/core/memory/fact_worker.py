@@ -1,5 +1,6 @@
-"""Finds reusable facts in what tasks left behind, off their path, one task at a time."""
+"""Finds reusable facts in what tasks left behind, off their path, a few tasks side by side."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +9,7 @@ import structlog
 
 from services.learner.core.memory.facts import facts_of, with_facts
 from services.learner.ports.memory import (
+    NO_CHANGE,
     Cost,
     FactBook,
     FactFinder,
@@ -22,6 +24,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.ports.store import StoreUnavailable
 
 CLAIM_SECONDS = 120.0
+_AT_ONCE = 8
 _LATER_SECONDS = 30.0
 _TIMES = 20
 _HOPELESS = timedelta(hours=24)  # after so long without a model a task's facts are done without
@@ -46,13 +49,16 @@ class FactWorker:
         self.counts = FactCounts()
 
     async def round(self, now: datetime) -> int:
-        """Find the facts of the next task, if one waits; how many were in hand."""
-        claimed = await self._book.claim(1, CLAIM_SECONDS)
-        for tenant, event_id in claimed:
-            if await self._is_done(tenant, event_id, now):
-                await self._book.finish(tenant, event_id)
-            else:
-                await self._book.put_off(tenant, event_id, _LATER_SECONDS)
+        """Find the facts of the next tasks, if any wait; how many were in hand. What one breaks off the others end."""
+        claimed = await self._book.claim(_AT_ONCE, CLAIM_SECONDS)
+        found = await asyncio.gather(*(self._is_done(*one, now) for one in claimed), return_exceptions=True)
+        pairs = list(zip(claimed, found, strict=True))
+        if done := [one for one, is_done in pairs if is_done is True]:
+            await self._book.finish(done)
+        await asyncio.gather(*(self._book.put_off(*one, _LATER_SECONDS) for one, is_done in pairs if is_done is False))
+        for failure in found:
+            if isinstance(failure, BaseException):
+                raise failure
         return len(claimed)
 
     async def _is_done(self, tenant: str, event_id: str, now: datetime) -> bool:
@@ -98,6 +104,8 @@ class FactWorker:
 
     async def _keep(self, todo: FactTodo, found: Sequence[RawFact], cost: Cost, more: Mapping[str, int]) -> bool:
         facts = facts_of(found, todo)
+        if not facts:
+            return await self._book.keep(todo, NO_CHANGE, {**_counts(facts, cost), **more})
         for _ in range(_TIMES):
             known = await self._book.facts(todo.tenant)
             change = with_facts(known, facts)

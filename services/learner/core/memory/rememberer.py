@@ -108,7 +108,6 @@ class Rememberer:
                 await self._some_of(tenant, found[first : first + _AT_ONCE])
 
     async def _some_of(self, tenant: str, memos: Sequence[Memo]) -> None:
-        """Facts are wanted also of an event that was remembered before: that may not have been said then."""
         try:
             new = await self._keep(tenant, memos)
         except Spoiled as error:
@@ -123,17 +122,18 @@ class Rememberer:
             return
         self.counts.remembered += new
         self.counts.known += len(memos) - new
-        if wanted := [memo.event_id for memo in memos if memo.todo is not None]:
-            await self._knowledge.queue(tenant, wanted)
 
     async def _keep(self, tenant: str, memos: Sequence[Memo]) -> int:
-        """How many of them were new."""
+        """How many of them were new. Facts are wanted also of one that is not: that may not have been said then."""
         events = [memo.event_id for memo in memos]
         fields = sorted({one.field for memo in memos for one in memo.entities})
         tried = sorted({prediction for memo in memos for prediction in predictions(memo)})
         for _ in range(_TIMES):
             known = await self._knowledge.read_known(tenant, events, fields, tried)
             new = [memo for memo in memos if memo.event_id not in known.remembered]
+            again = [memo.event_id for memo in memos if memo.todo and memo.event_id in known.remembered]
+            if again:
+                await self._knowledge.queue(tenant, again)
             if not new or await self._knowledge.keep(change_of(known, new), known.version):
                 return len(new)
         raise Crowded(f"{len(events)} events could not be remembered in {_TIMES} attempts")
