@@ -98,7 +98,7 @@ async def on_httpx(guard: Guard, tls: ssl.SSLContext, follow: bool = False) -> A
 
 @asynccontextmanager
 async def on_httpx2(guard: Guard, tls: ssl.SSLContext, follow: bool = False) -> AsyncIterator[Get]:
-    transport = GuardedTransport2(guard, httpx2.Limits(), tls)
+    transport = GuardedTransport2(guard, tls=tls)
     async with httpx2.AsyncClient(
         transport=transport, timeout=httpx2.Timeout(5.0, connect=0.5), follow_redirects=follow
     ) as client:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import cycle
 
-import httpx
+import httpx2
 import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -62,22 +62,22 @@ def test_a_message_that_cannot_be_read_is_not_quoted_in_its_error() -> None:
     assert "91,000" not in repr(refused.value)
 
 
-class _Services(httpx.AsyncBaseTransport):
+class _Services(httpx2.AsyncBaseTransport):
     """Replicas that are asked in turn; ``paths``: what came to any of them, with how many policies."""
 
     def __init__(self, *apps: ASGIApp) -> None:
-        self._turn = cycle(httpx.ASGITransport(app) for app in apps)
+        self._turn = cycle(httpx2.ASGITransport(app) for app in apps)
         self.paths: list[tuple[str, int]] = []
 
     @override
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
         policies = loads_object(request.content).get("policies")
         self.paths.append((request.url.path.rsplit("/", 1)[1], len(policies) if isinstance(policies, list) else 0))
         return await next(self._turn).handle_async_request(request)
 
 
-def _asked_of(services: httpx.AsyncBaseTransport) -> HttpPolicy:
+def _asked_of(services: httpx2.AsyncBaseTransport) -> HttpPolicy:
     return HttpPolicy("http://policy", transport=services)
 
 
@@ -141,7 +141,7 @@ async def test_a_verdict_by_other_policies_is_none() -> None:
 async def test_a_request_that_names_policies_brings_none() -> None:
     """Which of the two would count is nobody's guess."""
     named = policy_hash((_RULES,))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(_service()), base_url="http://policy") as client:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(_service()), base_url="http://policy") as client:
         both = await client.post(f"/v1/policies/{named}/evaluate", content=_ABOUT.to_json())
         unknown = await client.post(f"/v1/policies/{named}/evaluate", content=b"{}")
 

@@ -7,10 +7,8 @@ error carries a secret mark: a server cannot forge the statement that it was nev
 import asyncio
 import json
 import secrets
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from enum import StrEnum
-from functools import cache
 from typing import NamedTuple, TypeAlias, cast
 
 import httpx2
@@ -19,11 +17,12 @@ from pydantic import JsonValue
 
 from services.executor.adapters.guarded_line import GuardedTransport2
 from shared.infra.guard import Guard
+from shared.infra.http11_transport import Http11Transport, Keeping
 
 MAX_ANSWER_BYTES = 1024 * 1024
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
 _TIMEOUT = httpx2.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
-_LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
+_KEEPING = Keeping(most_connections=200, most_kept=50, kept_seconds=2.0)
 _LINE_ERROR = -32099
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
@@ -188,13 +187,8 @@ def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> McpTra
     ``showing``: lays over it what shows a credential.
     """
     if guard is not None:
-        return McpTransport(showing(GuardedTransport2(guard, _LIMITS, _tls())))
-    return McpTransport(showing(httpx2.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, retries=0)))
-
-
-@cache  # reading the authorities takes tens of milliseconds, during which nothing else runs
-def _tls() -> ssl.SSLContext:
-    return httpx2.create_ssl_context()
+        return McpTransport(showing(GuardedTransport2(guard, _KEEPING)))
+    return McpTransport(showing(Http11Transport(_KEEPING)))
 
 
 def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:

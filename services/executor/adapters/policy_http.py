@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeVar
 
-import httpx
+import httpx2
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -13,6 +13,7 @@ from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Ver
 from shared.contracts.policy_hash import policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import span_names as names
+from shared.infra.http11_transport import Http11Transport
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 Answer = TypeVar("Answer", bound=PolicyContract)
@@ -34,14 +35,14 @@ class HttpPolicy(PolicyService):
         url: str,
         seconds: float = _SECONDS,
         tracer: Tracer = NO_TRACER,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._url = url
         self._tracer = tracer
         self._seconds = seconds
         self._hashes = _PolicyHashes()
-        self._timeout = httpx.Timeout(seconds).as_dict()
-        self._transport = transport or httpx.AsyncHTTPTransport(retries=1)
+        self._timeout = httpx2.Timeout(seconds).as_dict()
+        self._transport = transport or Http11Transport()
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         return await self._ask("evaluate", request, Verdict)
@@ -57,9 +58,9 @@ class HttpPolicy(PolicyService):
             try:
                 async with asyncio.timeout(self._seconds):
                     answer = await self._answer(question, request, shape)
-            except (httpx.TimeoutException, TimeoutError) as error:
+            except (httpx2.TimeoutException, TimeoutError) as error:
                 raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
-            except httpx.HTTPError as error:
+            except httpx2.HTTPError as error:
                 raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
             _note(span, answer)
             return answer
@@ -69,17 +70,20 @@ class HttpPolicy(PolicyService):
             named = self._hashes.hash_of(request.policies)
             short = request.model_copy(update={"policies": ()})
             response = await self._post(f"/v1/policies/{named}/{question}", short)
-            if response.status_code != httpx.codes.NOT_FOUND:  # neither forgotten, nor a service of the version before
+            if response.status_code != httpx2.codes.NOT_FOUND:  # neither forgotten, nor a service of the version before
                 return _require_hash(named, _read(response, shape))
         return _read(await self._post(f"/v1/{question}", request), shape)
 
-    async def _post(self, path: str, request: PolicyContract) -> httpx.Response:
+    async def _post(self, path: str, request: PolicyContract) -> httpx2.Response:
         headers = {"content-type": "application/json"}
         if here := self._tracer.traceparent():
             headers["traceparent"] = here
-        sent = httpx.Request("POST", f"{self._url.rstrip('/')}{path}", content=request.to_json(), headers=headers)
+        sent = httpx2.Request("POST", f"{self._url.rstrip('/')}{path}", content=request.to_json(), headers=headers)
         sent.extensions["timeout"] = self._timeout
-        response = await self._transport.handle_async_request(sent)
+        try:
+            response = await self._transport.handle_async_request(sent)
+        except httpx2.ConnectError:
+            response = await self._transport.handle_async_request(sent)
         try:
             await response.aread()
         finally:
@@ -119,8 +123,8 @@ def _note(span: Span, answer: PolicyContract) -> None:
     span.note({names.TRIGGERED: len(answer.triggered_rules), names.REFUSED: len(answer.refusals)})
 
 
-def _read(response: httpx.Response, shape: type[Answer]) -> Answer:
-    if response.status_code != httpx.codes.OK:
+def _read(response: httpx2.Response, shape: type[Answer]) -> Answer:
+    if response.status_code != httpx2.codes.OK:
         raise PolicyUnavailable(f"the policy service answered {response.status_code}: {response.text[:200]}")
     try:
         return shape.from_json(response.content)
