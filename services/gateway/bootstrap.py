@@ -57,7 +57,6 @@ from services.gateway.features.tasks.readiness import LeavingReadiness, RedisRea
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import Rules, TaskService
 from services.gateway.features.tasks.store import (
-    RedisBacklog,
     RedisStories,
     RedisTaskLists,
     RedisThreads,
@@ -117,15 +116,15 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     leaving = leaving or leaving_of(settings)
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
     live, reads = Live(state), Reads(state, settings.redis_url)
-    store = traced_tasks(TaskStore(state, live, settings.message_id_window or DEDUPE_SECONDS), tracer)
+    resend_window = settings.message_id_window or DEDUPE_SECONDS
+    store = traced_tasks(TaskStore(state, live, resend_window, settings.max_waiting_sessions), tracer)
     keyring = RedisKeyring(state)
     doorway = IdentityWiring(settings, RedisMeter(state), _now)
     identity = doorway.identity
     counting = MetricsWiring(settings, state)
     meter = counting.metrics
     push = WebhookWiring(settings, state, live, _now, embedded=settings.profile == "embedded", meter=meter)
-    shedding = SheddingTasks(store, RedisBacklog(state), settings.max_waiting_sessions, monotonic)
-    tasks = CountedTasks(shedding, meter)
+    tasks = CountedTasks(SheddingTasks(store, monotonic), meter)
     wakes = BestEffortWakes(ArqWakes(queue))
     desk = TaskService(
         tasks=tasks,

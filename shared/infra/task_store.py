@@ -1,16 +1,23 @@
 """The gateway's side of the durable state: accept, signal, look up, watch."""
 
 from collections.abc import AsyncGenerator
+from time import monotonic, time
 from typing import cast
 
 from redis.asyncio import Redis
 
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.feeds import Feeds
 from shared.infra.live import Live
-from shared.infra.lua import Argument, Scripts
-from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped
+from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.redis_cluster import ClusterRedis
+from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, TooManyWait
+
+_COUNT_HOLDS_SECONDS = 0.5
+_MOST_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
+_AHEAD_MS = 5_000  # as in the script
 
 
 class UnknownTask(LookupError):
@@ -20,9 +27,15 @@ class UnknownTask(LookupError):
 class TaskStore(Tasks):
     """Tasks as every gateway replica sees them. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, live: Live, resend_window: int = keys.DEDUPE_SECONDS) -> None:
-        """``resend_window``: for how many seconds a message that is sent again finds its first task."""
-        self._scripts, self._resend_window = Scripts(redis), resend_window
+    def __init__(
+        self, redis: Redis, live: Live, resend_window: int = keys.DEDUPE_SECONDS, most_waiting: int = 0
+    ) -> None:
+        """``resend_window``: for how many seconds a message that is sent again finds its first task.
+
+        ``most_waiting``: sessions that may wait for an executor, over all gateways; 0 for any number.
+        """
+        self._redis, self._scripts, self._resend_window = redis, Scripts(redis), resend_window
+        self._most_waiting, self._waiting, self._counted_at = most_waiting, most_waiting, 0.0
         self._feeds = Feeds(live, self._scripts)
 
     async def ping(self) -> None:
@@ -33,11 +46,11 @@ class TaskStore(Tasks):
 
         ``dedupe`` names the message among the caller's (the turn's id if None). A known task keeps the record it has.
         ``known_as``: a further task id that leads to this task from now on.
-        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``.
+        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``, ``TooManyWait``.
         """
         fresh_alias = await self._claim_alias(record)
         reply = await self._accept(record, turn, dedupe or turn.turn_id, known_as or "")
-        if reply[0] in ("other", "ended", "stopped") and fresh_alias:
+        if reply[0] in ("other", "ended", "stopped", "full") and fresh_alias:
             await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
         accepted = await self._read_acceptance(record, turn, reply)
         if fresh_alias and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
@@ -45,16 +58,6 @@ class TaskStore(Tasks):
         if known_as is not None:
             await self._set_alias(accepted.record, known_as)
         return accepted
-
-    async def find_accepted(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
-        tenant, session_id = record.tenant, record.session_id
-        seen = await self._command(
-            "GET", keys.dedupe_key(tenant, session_id, turn.principal.id, dedupe or turn.turn_id)
-        )
-        if seen is not None:
-            return await self._read_acceptance(record, turn, ["seen", str(seen)])
-        waits = await self._command("HGET", keys.session_keys(tenant, session_id).turns, turn.turn_id)
-        return None if waits is None else await self._read_acceptance(record, turn, ["waits", str(waits)])
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision, cancel or deadline before the session's inbox; False if the task is unknown or has ended."""
@@ -111,18 +114,47 @@ class TaskStore(Tasks):
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
         arguments += [keys.EVENTS_KEPT, self._resend_window, known_as, event.model_dump_json()]
         arguments += [keys.listing_argument(tenant, record.requester.id, session_id, record.task_id)]
-        reply = await self._scripts.run("accept", names, arguments)
-        return cast(list[str], reply)
+        arguments += [await self._find_limit(), PARTITIONS]
+        reply = cast(list[str], await self._scripts.run("accept", names, arguments))
+        if reply[0] in ("ok", "full") and reply[-1] != "":
+            self._note_count(int(reply[-1]))
+        return reply
+
+    async def _find_limit(self) -> int:
+        """How many sessions may wait when the next turn is stored; 0 where that needs no look, for it is far off.
+
+        A script on a cluster sees one partition's node: there all are counted before, and of those who come in the same
+        moment some may be let in beyond the limit.
+        """
+        is_known = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS
+        if is_known and self._waiting + _MOST_MEANWHILE < self._most_waiting:
+            return 0
+        if not self._most_waiting or not isinstance(self._redis, ClusterRedis):
+            return self._most_waiting
+        self._note_count(await self._count_waiting(self._redis))
+        return 0 if self._waiting < self._most_waiting else -1
+
+    def _note_count(self, waiting: int) -> None:
+        self._waiting, self._counted_at = waiting, monotonic()
+
+    async def _count_waiting(self, cluster: ClusterRedis) -> int:
+        soon = int(time() * 1000) + _AHEAD_MS
+        async with answering(), cluster.pipeline(transaction=False) as pipe:
+            for partition in keys.all_partitions():
+                pipe.zcount(partition.waiting, "-inf", soon)
+            return sum(map(int, await pipe.execute()))
 
     async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
         match reply:
-            case ["ok", json]:
+            case ["ok", json, _]:
                 return Accepted(TaskRecord.model_validate_json(json), turn.turn_id, True)
             case ["seen", first]:
                 task_id, turn_id = first.split("\n")
                 return await self._known_acceptance(record, task_id, turn_id)
             case ["waits", known]:
                 return await self._known_acceptance(record, Turn.model_validate_json(known).task_id, turn.turn_id)
+            case ["full", waiting]:
+                raise TooManyWait(int(waiting or self._waiting))
             case ["ended"]:
                 raise TaskEnded(record.task_id)
             case ["stopped", reason]:

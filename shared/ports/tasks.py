@@ -51,17 +51,22 @@ class TenantIsStopped(Exception):
         self.reason = reason
 
 
+class TooManyWait(Exception):
+    """More sessions wait for an executor than this installation takes on; nothing was stored."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__(f"{waiting} sessions wait for an executor")
+        self.waiting = waiting
+
+
 class Tasks(Protocol):
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
         """Store the task (if it is new) and the turn in one atomic step.
 
         A ``dedupe`` seen in the last 24 hours gives the first acceptance again.
-        Raises ``SessionBelongsToOther``, ``TaskEnded`` and ``TenantIsStopped``.
+        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWait``; what was accepted
+        before is never refused.
         """
-        ...
-
-    async def find_accepted(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
-        """What ``accept`` would give again for a message that it has taken; None for another. Stores nothing."""
         ...
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:

@@ -28,9 +28,10 @@ class MemoryTasks(Tasks):
         self._news = asyncio.Condition()
 
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
-        if before := await self.find_accepted(record, turn, dedupe):
-            return before
+        self._check()
         message = (record.tenant, turn.principal.id, dedupe or turn.turn_id)
+        if seen := self._seen.get(message):
+            return Accepted(self.records[record.tenant, seen.record.task_id], seen.turn_id, False)
         if self._owners.setdefault((record.tenant, record.session_id), turn.principal.id) != turn.principal.id:
             raise SessionBelongsToOther(record.session_id)
         known = self.records.setdefault((record.tenant, record.task_id), record)
@@ -39,12 +40,6 @@ class MemoryTasks(Tasks):
         self._seen[message] = accepted = Accepted(known, turn.turn_id, True)
         await self._arrived(turn, record)
         return accepted
-
-    @override
-    async def find_accepted(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
-        self._check()
-        seen = self._seen.get((record.tenant, turn.principal.id, dedupe or turn.turn_id))
-        return Accepted(self.records[record.tenant, seen.record.task_id], seen.turn_id, False) if seen else None
 
     @override
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:

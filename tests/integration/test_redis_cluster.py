@@ -25,6 +25,7 @@ from shared.infra.reads import Reads
 from shared.infra.redis import check_durable, connect
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
+from shared.ports.tasks import TooManyWait
 from tests.integration.redis_pair import PATIENCE, Node, free_ports
 from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of
 from tests.integration.test_webhook_lines import SEAL, claim_of
@@ -134,3 +135,13 @@ async def _told(store: TaskStore, task_id: str) -> list[str]:
             if event.kind == "turn_finished":
                 return kinds
     return kinds
+
+
+@pytest.mark.promise("gateway.sheds_load")
+async def test_more_sessions_than_may_wait_are_refused_there_too(cluster: Redis) -> None:
+    async with Live(cluster) as live:
+        store = TaskStore(cluster, live, most_waiting=2)
+        for number in range(2):
+            await accepted(store, f"s{number}")
+        with pytest.raises(TooManyWait):
+            await accepted(store, "late")

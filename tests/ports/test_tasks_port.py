@@ -48,17 +48,6 @@ async def test_the_same_message_gives_the_first_acceptance_again(tasks: Tasks) -
     assert (again.record.task_id, again.turn_id, again.fresh) == (record.task_id, first.turn_id, False)
 
 
-async def test_whether_a_message_was_accepted_is_told_without_storing_it(tasks: Tasks) -> None:
-    record, other = a_record(), a_record()
-    turn = a_turn(record)
-    before = await tasks.find_accepted(record, turn, "m1")
-    first = await tasks.accept(record, turn, "m1")
-    again = await tasks.find_accepted(other, a_turn(other), "m1")
-    assert (before, again) == (None, first._replace(fresh=False))
-    assert await tasks.find_accepted(other, a_turn(other), "m2") is None
-    assert await tasks.record(other.tenant, other.task_id) is None
-
-
 async def test_a_session_belongs_to_who_began_it(tasks: Tasks) -> None:
     record = a_record()
     await tasks.accept(record, a_turn(record), "m1")

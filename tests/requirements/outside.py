@@ -15,7 +15,9 @@ PROMISES = (
         "gateway.limits", "Whatever is too large, too slow or too much is refused, and its limit named", "bad input"
     ),
     Promise(
-        "gateway.exact_limit", "However many come at once, one gateway lets in exactly as many as may wait", "bad input"
+        "gateway.exact_limit",
+        "However many come at once, all gateways together let in exactly as many as may wait",
+        "bad input",
     ),
     Promise("gateway.sheds_load", "While too much work waits nothing new is stored; reads go on", "bad input"),
     Promise(

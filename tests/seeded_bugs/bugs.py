@@ -259,13 +259,7 @@ def _mix_tenants() -> None:
 
 def _let_one_more_wait() -> None:
     """One session more than the limit may wait."""
-    limit = cast("type", _find("services.gateway.features.tasks", "_WaitingLimit"))
-
-    def is_full(self: object) -> bool:
-        known = vars(self)
-        return bool(known["_waiting"] + known["_reserved"] > known["_most"])
-
-    setattr(limit, "_is_full", is_full)  # noqa: B010  # a class that is found by its name
+    _change_scripts({"accept": {"if number >= tonumber(most)": "if number > tonumber(most)"}})
 
 
 _EXECUTOR, _LEARNER, _GATEWAY = "services.executor", "services.learner", "services.gateway"

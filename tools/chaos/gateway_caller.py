@@ -1,7 +1,6 @@
 """The clients of a chaos run: messages over A2A to either gateway, again until one of them answers."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,12 +54,7 @@ class GatewayCaller:
         self._http = http
         self._balancer = balancer
         self.attempts = 0
-        self._sent: list[tuple[float, str]] = []  # when which gateway answered to a message
         self.failed: list[str] = []  # requests that came to nothing
-
-    def count_sent_elsewhere(self, url: str, since: float) -> int:
-        """How many messages the other gateways have answered to since that moment (monotonic)."""
-        return sum(1 for at, answered in self._sent if at >= since and answered != url)
 
     async def send(self, utterance: Utterance, message_id: str, first: int = 0, tenant: str = FIRST) -> AcceptedTask:
         """Hand a message over under that id, for good. Raises ``RpcRefused``."""
@@ -117,8 +111,6 @@ class GatewayCaller:
 
     async def _call_rpc(self, url: str, body: JsonObject, headers: Mapping[str, str]) -> JsonObject:
         answer = await self._body(f"{url}/", body, headers)
-        if body["method"] == _SEND:
-            self._sent.append((time.monotonic(), url))
         result, problem = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result

@@ -205,7 +205,7 @@ def _run(
     people = People(doors, load, sight, books, schedule.seed, late)
     repair = TailRepair(load, sight, recoveries)
     intruder = Intruder(doors, load, schedule.tenants)
-    bursts = Bursts(doors, load, sight, in_bursts)
+    bursts = Bursts(load, sight, in_bursts)
     means = StrikeMeans(state, repair, intruder, late, clocks, bursts, disk)
     striker = Striker(crew, lines, tuple(taps.values()), recoveries, sight, http, means)
     roller = Roller(crew, {name: lines[name] for name in CALLED_BY_NAME})

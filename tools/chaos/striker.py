@@ -25,7 +25,7 @@ from tools.chaos.sight import Sight
 from tools.chaos.state_server import StateServer
 from tools.chaos.strikes import LEASE_SECONDS, Blow, Strike
 from tools.chaos.tails import Tail, TailRepair
-from tools.chaos.wiring import MODEL_LATENCY_MS
+from tools.chaos.wiring import GATEWAYS, MODEL_LATENCY_MS
 
 _TIMEOUT = httpx.Timeout(2.0)
 _TRIES = 6
@@ -34,6 +34,7 @@ _PAUSE = 0.5  # until a victim that was dead, or a line that nobody used, is tri
 _AT_ONCE = frozenset(  # a miss costs no time
     {Blow.KILL, Blow.TERM, Blow.STOP, Blow.CUT, Blow.REFUSE, Blow.MEMORY, Blow.TAIL, Blow.FAILOVER, Blow.BURST}
 )
+_BURST_SECONDS = LEASE_SECONDS - 1.0  # for which executors may stand still
 _SLOW_SECONDS = 0.15  # for which each piece of a slow line is held back
 _STATE, _EVERYTHING = "redis", "everything"
 _HEALTHY_MODEL = dumps({"faults": "", "latency_ms": Decimal(MODEL_LATENCY_MS)})
@@ -178,19 +179,19 @@ class Striker:
     async def _terminate(self, strike: Strike) -> bool:
         return self._crew.signal(strike.victim, signal.SIGTERM)
 
-    async def _send_burst(self, strike: Strike) -> bool:
+    async def _send_burst(self, _: Strike) -> bool:
         """Executors are stopped for as long as it takes, which is less than their leases last."""
-        async with self._bursts.hold_alone():
+        async with self._bursts.hold_alone(), asyncio.TaskGroup() as group:
             stopped = [name for name in self._executors if self._crew.signal(name, signal.SIGSTOP)]
             self._stopped.update(stopped)
+            urls = [self._crew.url(name) for name in GATEWAYS]
+            sending = group.create_task(self._bursts.send(urls, _BURST_SECONDS))
             try:
-                async with asyncio.timeout(LEASE_SECONDS - 1.0):
-                    return await self._bursts.send(self._crew.url(strike.victim))
-            except TimeoutError:
-                return False
+                await asyncio.wait([sending], timeout=_BURST_SECONDS)
             finally:
                 for name in stopped:
                     self._go_on(name)
+        return sending.result()
 
     async def _set_clock_wrong(self, strike: Strike) -> bool:
         clock = self._clocks[strike.victim]

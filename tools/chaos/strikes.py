@@ -152,7 +152,7 @@ FAULTS: tuple[ListedFault, ...] = (
     _model_fault("model-of-wrong-records", '{"faults": "wrong_record"}'),
     _model_fault("model-of-repeated-writes", '{"faults": "repeated_write"}'),
     _model_fault("model-against-policy", '{"faults": "ignored_policy"}'),
-    ListedFault("burst", Blow.BURST, ("gateway-1", "gateway-2"), 0.5),
+    ListedFault("burst", Blow.BURST, ("gateways",), 0.5),
     ListedFault("clock-ahead", Blow.CLOCK, CLOCKS, 0.5, (2.0, 5.0), "600"),
     ListedFault("clock-behind", Blow.CLOCK, CLOCKS, 0.5, (2.0, 5.0), "-600"),
     ListedFault("foreign-key", Blow.FOREIGN_KEY, ("gateway",), 4),

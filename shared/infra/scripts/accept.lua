@@ -1,9 +1,10 @@
--- Accept one turn: all of it or nothing.
+-- Accept one turn: all of it or nothing. ``most``: sessions that may wait in the whole installation before a new message
+-- is refused; 0 where that is not asked here, -1 where none may. The other partitions' sets are named like this one's.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped = unpack(KEYS)
-local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event, listed = unpack(ARGV)
+local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event, listed, most, partitions = unpack(ARGV)
 
 local seen = redis.call('GET', dedupe)
-if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json} end
+if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json, ''} end
 if seen then return {'seen', seen} end
 -- Resent after that note is gone, while the first still waits: it must not take its place.
 local waits = redis.call('HGET', turns, turn_id)
@@ -14,6 +15,19 @@ local belongs = redis.call('HGET', session, 'owner')
 if belongs and belongs ~= owner then return {'other'} end
 local known = redis.call('HMGET', record, 'json', 'ended')
 if known[2] == '1' then return {'ended'} end
+
+-- Those that were put off wait for their own tenant's slot; clocks differ, and who was put off is so for longer.
+if most == '-1' then return {'full', ''} end
+local counted = ''
+if most ~= '0' then
+  local soon, number = int(now_ms() + 5000), 0
+  for partition = 0, partitions - 1 do
+    local sessions = string.gsub(waiting, '{p%d+}', string.format('{p%02d}', partition), 1)
+    number = number + redis.call('ZCOUNT', sessions, '-inf', soon)
+  end
+  if number >= tonumber(most) then return {'full', int(number)} end
+  counted = int(number)
+end
 
 if not known[1] then
   redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0', 'listed', listed)
@@ -30,4 +44,4 @@ redis.call('HSET', begun, turn_id .. ':at', int(now_us()), turn_id .. ':of', str
 redis.call('RPUSH', inbox, turn_id)
 await_claim(waiting, leased, member)
 emit(events, kept, 11, 11)
-return {'ok', known[1] or json}
+return {'ok', known[1] or json, counted}

@@ -1,6 +1,5 @@
-"""What the gateway reads of tasks in Redis: lists, events, clients' own ids, waiting sessions."""
+"""What the gateway reads of tasks in Redis: lists, events, clients' own ids."""
 
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import datetime
@@ -9,7 +8,6 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.tasks.guarded_tasks import Backlog
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
 from services.gateway.features.tasks.model import ClientThreads, Stories, Thread
 from services.gateway.features.tasks.submit import OwnEndpoints
@@ -215,24 +213,6 @@ class RedisStories(Stories):
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
         return [(stream_id, TaskEvent.model_validate_json(fields["e"])) for stream_id, fields in rows]
-
-
-_SECONDS = 1.0
-_AHEAD_MS = 5000  # clocks differ; who was put off is so for longer
-
-
-class RedisBacklog(Backlog):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
-    @override
-    async def waiting(self) -> int:
-        """Without those that were put off: they wait for a seat of their own tenant, and not for an executor."""
-        now = int(time.time() * 1000)
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            for partition in keys.all_partitions():
-                pipe.zcount(partition.waiting, "-inf", now + _AHEAD_MS)
-            return sum(map(int, await pipe.execute()))
 
 
 class StoredEndpoints(OwnEndpoints):
