@@ -36,7 +36,7 @@ from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Bounds
-from services.executor.core.states.validity import refuse_bad_files
+from services.executor.core.states.synthesis import refuse_bad_files
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.walk import walk

@@ -22,9 +22,7 @@ from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.evictor import Evictor
 from services.executor.core.turn.fair_share import Shares
 from services.executor.core.turn.heartbeat import Beats
-from services.executor.core.turn.mended import Mended
-from services.executor.core.turn.near_first import NearFirst
-from services.executor.core.turn.reaper import Reaper
+from services.executor.core.turn.reaper import Mended, NearFirst, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import ArchiveNews, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool

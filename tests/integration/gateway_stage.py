@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.authorize import approval_gate
+from services.executor.core.authorize.approval import NotCounted, add_decision, ask_for_approval, brief_approver
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build
@@ -130,14 +130,14 @@ def _asked_or_decided(work: Work, asked: Approval | None) -> tuple[TaskRecord, A
     record, turn = _ended(work), work.turn
     if turn.text.startswith("gate"):
         plan = WritePlan(task_id=turn.task_id, calls=(a_call(),))
-        asked = approval_gate.ask(plan, a_verdict(), record.requester.id, turn.received_at, hours=1, needed=1)
-        waits = {"state": TaskState.INPUT_REQUIRED, "reason": approval_gate.brief(asked)}
+        asked = ask_for_approval(plan, a_verdict(), record.requester.id, turn.received_at, hours=1, needed=1)
+        waits = {"state": TaskState.INPUT_REQUIRED, "reason": brief_approver(asked)}
         return record.model_copy(update=waits), asked
     if turn.kind is not TurnKind.DECISION or asked is None:
         return record, None
     try:
-        return record, approval_gate.decide(asked, turn, turn.received_at)
-    except approval_gate.NotCounted as why:
+        return record, add_decision(asked, turn, turn.received_at)
+    except NotCounted as why:
         waits = {"state": TaskState.INPUT_REQUIRED, "reason": f"the decision does not count: {why}"}
         return record.model_copy(update=waits), None
 

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.task_journal import LostText
-from services.executor.core.replay.attempts import CannotReplay, attempts_of
+from services.executor.core.replay.course import CannotReplay, attempts_of
 from services.executor.core.turn.archiver import Archiver
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.archive import ArchivedTask, read_archived

@@ -9,8 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.mended import Mended
-from services.executor.core.turn.reaper import Reaper
+from services.executor.core.turn.reaper import Mended, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Fault, Lease, Work
 from services.executor.ports.turns import Timer, TurnStore

@@ -3,7 +3,7 @@
 import structlog
 from pydantic import ValidationError
 
-from services.executor.core.states.definitions import import_processes
+from services.executor.core.states.synthesis import import_processes
 from services.executor.ports.learned import Learned
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.infra.rpc import RpcQueue

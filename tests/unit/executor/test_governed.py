@@ -6,8 +6,8 @@ import pytest
 
 from services.executor.core.dossier.values import NamedValue
 from services.executor.core.process.rules import deviations
+from services.executor.core.states.synthesis import problems
 from services.executor.core.states.template import TEMPLATES, Figure, Template
-from services.executor.core.states.validity import problems
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall

@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.dossier.values import Fact
 from services.executor.core.states.template import TEMPLATES, Template
-from services.executor.core.write.sent_notices import tells
+from services.executor.core.write.notices import tells
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.tenant import CatalogueEntry, Connection

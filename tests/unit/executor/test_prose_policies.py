@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.prime.prose_sentences import binding_sentences
+from services.executor.core.prime.prose import binding_sentences
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.evidence import ReflectedRun
+from services.executor.core.reflect.quality import ReflectedRun
 from services.executor.core.reflect.review import find_improvement, refusal
 from services.executor.core.session.context import AnswerRules
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage

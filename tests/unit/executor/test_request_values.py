@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.authorize.policy_check import unproven
+from services.executor.core.authorize.policy import unproven
 from services.executor.core.dossier.dossier import Dossier
 from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.records.binding import bind, view_of

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.authorize.approval_gate import NotCounted, ask, brief, decide, is_expired, refusal
+from services.executor.core.authorize.approval import (
+    NotCounted,
+    add_decision,
+    approval_refusal,
+    ask_for_approval,
+    brief_approver,
+    is_expired,
+)
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
@@ -24,7 +31,7 @@ def asked(level: str | None = "manager", needed: int = 1) -> Approval:
             {"rule_id": "limit", "policy_id": "p", "action": "require_approval", "level": level, "reason": "over 100"}
         ],
     )
-    return ask(PLAN, said, "clerk", NOON, hours=2, needed=needed)
+    return ask_for_approval(PLAN, said, "clerk", NOON, hours=2, needed=needed)
 
 
 def turn(word: object = "approve", by: Principal = BOSS, **data: str) -> Turn:
@@ -37,8 +44,8 @@ def turn(word: object = "approve", by: Principal = BOSS, **data: str) -> Turn:
 @pytest.mark.promise("I7.decisions")
 def test_an_approval_is_bound_to_its_plan_and_its_verdict() -> None:
     one = asked()
-    other_plan = ask(plan(call({"claim_id": "C-2"})), verdict(), "clerk", NOON, 2, 1)
-    other_verdict = ask(PLAN, verdict(context_hash="d"), "clerk", NOON, 2, 1)
+    other_plan = ask_for_approval(plan(call({"claim_id": "C-2"})), verdict(), "clerk", NOON, 2, 1)
+    other_verdict = ask_for_approval(PLAN, verdict(context_hash="d"), "clerk", NOON, 2, 1)
 
     assert one.plan_hash == PLAN.hash != other_plan.plan_hash
     assert len({one.approval_id, other_plan.approval_id, other_verdict.approval_id}) == 3
@@ -48,7 +55,7 @@ def test_an_approval_is_bound_to_its_plan_and_its_verdict() -> None:
 @pytest.mark.promise("I7.decisions")
 @pytest.mark.parametrize(("word", "status"), [("approve", "approved"), (" Reject ", "rejected")])
 def test_who_may_decide_decides(word: str, status: str) -> None:
-    assert decide(asked(), turn(word), NOON).status.value == status
+    assert add_decision(asked(), turn(word), NOON).status.value == status
 
 
 @pytest.mark.promise("I7.decisions")
@@ -67,17 +74,17 @@ def test_who_may_decide_decides(word: str, status: str) -> None:
 )  # fmt: skip
 def test_what_has_no_right_to_count_does_not(decision: Turn, at: datetime, why: str) -> None:
     with pytest.raises(NotCounted, match=why):
-        decide(asked(), decision, at)
+        add_decision(asked(), decision, at)
 
 
 @pytest.mark.promise("I7.decisions")
 def test_two_people_are_two_people() -> None:
-    first = decide(asked(needed=2), turn(), NOON)
+    first = add_decision(asked(needed=2), turn(), NOON)
 
     assert first.status is ApprovalStatus.WAITING
     with pytest.raises(NotCounted, match="already decided"):
-        decide(first, turn(), NOON)
-    assert decide(first, turn(by=BOSS.model_copy(update={"id": "boss2"})), NOON).status is ApprovalStatus.APPROVED
+        add_decision(first, turn(), NOON)
+    assert add_decision(first, turn(by=BOSS.model_copy(update={"id": "boss2"})), NOON).status is ApprovalStatus.APPROVED
 
 
 @pytest.mark.promise("I7.decisions")
@@ -86,7 +93,7 @@ def test_an_approval_is_given_exactly_by_enough_yeses_before_any_no(words: list[
     approval = asked(needed=needed)
     for number, word in enumerate(words):
         try:
-            approval = decide(approval, turn(word, BOSS.model_copy(update={"id": f"b{number}"})), NOON)
+            approval = add_decision(approval, turn(word, BOSS.model_copy(update={"id": f"b{number}"})), NOON)
         except NotCounted:
             continue
 
@@ -99,11 +106,11 @@ def test_time_runs_out_at_the_deadline_and_only_for_what_waits() -> None:
     approval = asked()
     assert not is_expired(approval, approval.deadline - timedelta(microseconds=1))
     assert is_expired(approval, approval.deadline)
-    assert not is_expired(decide(approval, turn(), NOON), approval.deadline)
+    assert not is_expired(add_decision(approval, turn(), NOON), approval.deadline)
 
 
 def test_the_brief_shows_the_exact_call_on_one_line_and_who_until_when_and_why() -> None:
-    text = brief(asked(needed=2))
+    text = brief_approver(asked(needed=2))
 
     assert r'approve_claim(claim_id="C-1", note="one\ntwo")' in text
     for said in ("a manager (2 different people)", "- limit: over 100", "2026-01-15 14:00 UTC", "no answer means no"):
@@ -111,8 +118,8 @@ def test_the_brief_shows_the_exact_call_on_one_line_and_who_until_when_and_why()
 
 
 def test_a_refusal_says_who_or_when() -> None:
-    no = decide(asked(), turn("reject", comment="no receipt"), NOON)
+    no = add_decision(asked(), turn("reject", comment="no receipt"), NOON)
     expired = asked().model_copy(update={"status": ApprovalStatus.EXPIRED})
 
-    assert refusal(no) == "rejected by boss: no receipt; nothing was written"
-    assert "no decision before 2026-01-15 14:00 UTC" in refusal(expired)
+    assert approval_refusal(no) == "rejected by boss: no receipt; nothing was written"
+    assert "no decision before 2026-01-15 14:00 UTC" in approval_refusal(expired)

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.authorize.approval_gate import NotCounted, ask, decide, escalate_approval, is_expired
+from services.executor.core.authorize.approval import (
+    NotCounted,
+    add_decision,
+    ask_for_approval,
+    escalate_approval,
+    is_expired,
+)
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ladder import Rung
 from shared.contracts.plan import WritePlan
@@ -47,7 +53,7 @@ _said = st.builds(
 def _asked(ladder: tuple[Rung, ...], needed: int) -> Approval:
     plan = WritePlan(task_id="t")
     verdict = Verdict(passed=True, escalation_level="manager", policy_hash="p", context_hash="c", plan_hash=plan.hash)
-    return ask(plan, verdict, _ASKER.id, _NOW, hours=1, needed=needed, ladder=ladder)
+    return ask_for_approval(plan, verdict, _ASKER.id, _NOW, hours=1, needed=needed, ladder=ladder)
 
 
 def _turn(said: _Said, number: int) -> Turn:
@@ -72,7 +78,7 @@ def _course(approval: Approval, story: Sequence[_Said]) -> list[Approval]:
         if number % 2:  # a reaper may be quicker than an answer at the same instant, or slower
             course.append(_deadline(course[-1], now))
         try:
-            course.append(decide(course[-1], _turn(said, number), now))
+            course.append(add_decision(course[-1], _turn(said, number), now))
         except NotCounted:
             course.append(course[-1])
         course.append(_deadline(course[-1], now))
@@ -118,7 +124,7 @@ def test_at_the_very_instant_of_the_deadline_one_of_them_wins(answer_first: bool
     if not answer_first:
         approval = _deadline(approval, approval.deadline)
     with pytest.raises(NotCounted):
-        decide(approval, turn, approval.deadline)
+        add_decision(approval, turn, approval.deadline)
     assert _deadline(approval, approval.deadline).status is ApprovalStatus.EXPIRED
 
 
@@ -126,5 +132,5 @@ def test_at_the_very_instant_of_the_deadline_one_of_them_wins(answer_first: bool
 def test_an_instant_before_the_deadline_an_answer_counts_though_it_is_heeded_later() -> None:
     approval = _asked((), 1)
     turn = _turn(_Said(_PEOPLE[0], "approve", 0), 1)
-    decided = decide(approval, turn, approval.deadline - timedelta(microseconds=1))
+    decided = add_decision(approval, turn, approval.deadline - timedelta(microseconds=1))
     assert _deadline(decided, approval.deadline + timedelta(hours=1)).status is ApprovalStatus.APPROVED

@@ -20,7 +20,7 @@ from services.executor.core.budget.budget import (
 )
 from services.executor.core.budget.tariff import Bill, bill_reply, size_of
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.turn.ledger_answer import ending
+from services.executor.core.turn.walk import budget_ending
 from services.executor.ports.models import (
     Message,
     ModelReply,
@@ -204,7 +204,7 @@ def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     plan = WritePlan(task_id="t", calls=(call,))
     progress = Progress(path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=plan))
     entry = status and LedgerEntry(key="k", call=call, arguments_json="{}", plan_hash=plan.hash, status=status)
-    end = ending(BudgetSpent("the budget is spent"), progress, [entry] if entry else [])
+    end = budget_ending(BudgetSpent("the budget is spent"), progress, [entry] if entry else [])
     assert (end.state, end.partial) == (state, state is TaskState.COMPLETED)
     assert ("planned and not done: pay" in end.reason) is (state is TaskState.FAILED)
 

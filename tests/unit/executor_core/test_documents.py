@@ -6,10 +6,15 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.document_material import SOURCES, Material
 from services.executor.core.reflect.document_templates import asked_documents, asking_words, own_documents, templates
-from services.executor.core.reflect.fill_document import DocumentAbout, document, open_sections
-from services.executor.core.reflect.unverified_numbers import mark_unverified
+from services.executor.core.reflect.documents import (
+    SOURCES,
+    DocumentAbout,
+    Material,
+    document,
+    mark_unverified,
+    open_sections,
+)
 from shared.contracts.approval import Approval, ApprovalStatus, Decision
 from shared.contracts.task import Artifact, Principal
 from shared.domain.words import FsmState, WriteStatus

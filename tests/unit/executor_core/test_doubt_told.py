@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.executor.core.dossier.doubts import brief, describe_doubt
+from services.executor.core.dossier.endings import brief_operator, describe_doubt
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
@@ -26,13 +26,13 @@ _SILENT = LedgerEntry(
 
 
 def test_an_operator_is_told_that_a_silent_server_may_apply_the_call_later() -> None:
-    told = brief([_SILENT])
+    told = brief_operator([_SILENT])
     assert "sent 12:00:05, waited for until 12:00:41 UTC" in told
     assert "may apply it later: look there before you say retry" in told
 
 
 def test_of_a_server_that_answered_only_the_times_are_told() -> None:
-    told = brief([_SILENT.model_copy(update={"refusal": "busy"})])
+    told = brief_operator([_SILENT.model_copy(update={"refusal": "busy"})])
     assert "waited for until 12:00:41 UTC" in told
     assert "later" not in told
 

@@ -3,9 +3,10 @@
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.evidence import ReflectedRun, evidence
-from services.executor.core.reflect.found import (
+from services.executor.core.reflect.quality import (
+    ReflectedRun,
     collect_found,
+    evidence,
     is_empty,
     missing_outputs,
     sayable,

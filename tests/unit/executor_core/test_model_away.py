@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.conversation.away import next_try
+from services.executor.core.turn.waits import next_try
 from services.executor.ports.models import ModelAway
 
 pytestmark = pytest.mark.promise("model.away")

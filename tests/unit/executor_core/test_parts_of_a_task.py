@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.parts import (
+from services.executor.core.dossier.values import (
     CannotUnderstand,
+    PartOfTask,
     parts_to_do,
     read_understanding,
     understand_tool,
     whole_task,
 )
-from services.executor.core.dossier.values import PartOfTask
-from services.executor.core.states.process_names import process_name
+from services.executor.core.states.synthesis import process_name
 from services.executor.core.states.template import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject
 

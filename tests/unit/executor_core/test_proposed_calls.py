@@ -8,9 +8,8 @@ import pytest
 
 from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.closing import with_compensations
-from services.executor.core.plan.known_figures import KnownSources
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
-from services.executor.core.plan.sources import SourceFinder
+from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.tools.corrections import Corrections
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool

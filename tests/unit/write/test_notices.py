@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.write.sent_notices import (
+from services.executor.core.write.notices import (
     acknowledged_sentence,
     may_go_out,
     text_place,

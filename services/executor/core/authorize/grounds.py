@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from services.executor.core.authorize.two_persons import unanswered_matter
+from services.executor.core.authorize.asking import unanswered_matter
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.values import Fact, NamedValue, Operand
 from services.executor.core.figures.calculate.conditions import NoSuchPath, select

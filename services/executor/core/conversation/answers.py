@@ -8,12 +8,11 @@ from services.executor.core.figures.identifiers import (
     without_addresses,
 )
 from services.executor.core.figures.vocabulary import spaced_words
-from services.executor.core.plan.known_figures import known_sources
-from services.executor.core.plan.sources import SourceFinder
-from services.executor.core.prime.prose_sentences import unenforced_sentence
-from services.executor.core.reflect.found import collect_found, untraced_tokens
+from services.executor.core.plan.sources import SourceFinder, known_sources
+from services.executor.core.prime.prose import unenforced_sentence
+from services.executor.core.reflect.quality import collect_found, untraced_tokens
 from services.executor.core.session.context import TurnContext
-from services.executor.core.write.left_out import append_remarks
+from services.executor.core.write.notices import append_remarks
 from services.executor.ports.models import ModelReply
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match

@@ -25,19 +25,16 @@ from services.executor.core.conversation.understood import (
 )
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.parts import UNDERSTAND, parts_to_do, parts_with_conditions, whole_task
-from services.executor.core.dossier.values import Fact
+from services.executor.core.dossier.values import UNDERSTAND, Fact, parts_to_do, parts_with_conditions, whole_task
 from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.model.opening import opening_sections
 from services.executor.core.model.talk import Talk
-from services.executor.core.plan.closing import Closing
-from services.executor.core.plan.coverage import still_missing
-from services.executor.core.plan.draft import PlanDraft
-from services.executor.core.plan.known_figures import KnownSources, known_sources
+from services.executor.core.plan.closing import Closing, still_missing
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to
-from services.executor.core.plan.proposals import ClosedPlan, Setting
+from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, Setting
+from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.section import figures_told, section, with_process_figures
 from services.executor.core.reads.read_rules import read_rules
 from services.executor.core.reads.reader import TaskReader

@@ -8,17 +8,19 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.authorize.policy_check import verdict_on
-from services.executor.core.authorize.verdicts import format_refusal, reasons
+from services.executor.core.authorize.policy import format_refusal, reasons, verdict_on
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.parts import (
+from services.executor.core.dossier.values import (
     UNDERSTAND,
     CannotUnderstand,
+    Fact,
+    NamedValue,
+    Operand,
+    PartOfTask,
     Understanding,
     read_understanding,
     understand_tool,
 )
-from services.executor.core.dossier.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.figures.calculate.look import LOOK, look
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
@@ -26,8 +28,8 @@ from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import compute_with_tools
 from services.executor.core.model.opening import local_now
-from services.executor.core.plan.coverage import problems_of, sentences_not_taken_up
-from services.executor.core.plan.known_figures import known_figures, user_texts
+from services.executor.core.plan.closing import problems_of, sentences_not_taken_up
+from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import files_to_look_at
 from services.executor.core.tools.near_names import words_of

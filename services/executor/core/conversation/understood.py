@@ -8,21 +8,20 @@ from pydantic import JsonValue
 from services.executor.core.budget.budget import BudgetSpent
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, RunEnds
-from services.executor.core.dossier.parts import Understanding, parts_to_do
+from services.executor.core.dossier.values import Understanding, parts_to_do
 from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
 from services.executor.core.prime.held_to import with_thresholds
-from services.executor.core.prime.known import learned_sections
 from services.executor.core.prime.prime import with_strategy
-from services.executor.core.prime.recall import recall
+from services.executor.core.prime.recall import learned_sections, recall
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
-from services.executor.core.states.process_names import process_name
 from services.executor.core.states.synthesis import (
     Proposed,
     build_template,
     general_with_a_person,
     may_ask_a_person,
+    process_name,
     read_kept,
 )
 from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template

@@ -1,11 +1,11 @@
 """What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from pydantic import JsonValue, model_validator
 
-from services.executor.core.dossier.endings import SUBJECT
+from services.executor.core.dossier.endings import REST_SUBJECT
 from services.executor.core.dossier.values import Fact, NamedValue, PartOfTask
 from services.executor.core.states.template import GENERAL, TEMPLATES, Template
 from services.executor.ports.orchestrators import Orchestrating
@@ -15,7 +15,9 @@ from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
+from shared.contracts.task import Artifact, TaskRecord
 from shared.contracts.threshold import Threshold
+from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.words import FsmState, Strategy
 
 
@@ -127,7 +129,7 @@ class Rest(NamedTuple):
 
     @property
     def timer(self) -> Timer:
-        return Timer(self.until, f"{SUBJECT}{self.until.isoformat()}")
+        return Timer(self.until, f"{REST_SUBJECT}{self.until.isoformat()}")
 
 
 class WaitsForDecision(NamedTuple):
@@ -156,3 +158,77 @@ class Finished(NamedTuple):
 
     progress: Progress
     not_done: str = ""
+
+
+KEY = "dry_run"
+_UNREACHED = (FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
+_HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
+
+
+def is_dry_run(record: TaskRecord) -> bool:
+    """Whether the request asks for one. Whatever is not plainly no means yes: then nothing is written."""
+    return record.request.metadata.get(KEY) not in (None, False)
+
+
+def as_answer(progress: Progress, needed: str | None) -> Progress:
+    """The progress with its plan as the answer, as it stood before the state that a dry run does not enter.
+
+    ``needed``: who would have to approve and why; None if nobody.
+    """
+    visited = progress.visited[:-1] or progress.visited
+    note = f"a real run would wait for {needed}" if needed else "a real run would wait for nobody"
+    dossier = progress.dossier
+    answer = _describe_plan(dossier.plan or WritePlan(task_id=""), dossier.verdict, note)
+    return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
+
+
+def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
+    """The plan as data, where a dry run has one."""
+    if not is_dry_run(record) or progress is None or progress.dossier.plan is None:
+        return ()
+    dossier, plan = progress.dossier, progress.dossier.plan
+    data: JsonObject = {
+        "plan_hash": plan.hash,
+        "calls": [_call(call) for call in plan.calls],
+        "why_none": plan.why_none,
+        "approval": dossier.approval_note,
+    }
+    verdict = dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None
+    return (Artifact(name="plan", data={**cast("dict[str, JsonValue]", i_json(data)), "verdict": verdict}),)
+
+
+def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
+    rows = [_row(call) for call in plan.calls]
+    parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", _policy(verdict)]
+    return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
+
+
+def _row(call: PlannedCall) -> str:
+    arguments = ", ".join(f"{name}={dumps(value)}" for name, value in call.arguments.items())
+    proof = call.read_back.tool if call.read_back else "-"
+    cells = (call.call_id, call.tool, arguments, call.tool_class.value, proof, call.on_failure)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _policy(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "Policy: no rule was asked."
+    rules = "; ".join(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules))
+    word = "passed" if verdict.passed else "not passed"
+    return f"Policy: {word}. {rules}" if rules else f"Policy: {word}."
+
+
+def _call(call: PlannedCall) -> JsonObject:
+    read_back = call.read_back
+    return {
+        "call_id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "class": call.tool_class.value,
+        "arguments": call.arguments,
+        "read_back": {"tool": read_back.tool, "arguments": loads_object(read_back.arguments_json)}
+        if read_back
+        else None,
+        "on_failure": call.on_failure,
+        "compensation": _call(call.compensation) if call.compensation else None,
+    }

@@ -1,9 +1,8 @@
 """The machine over one frozen plan: from POLICY_CHECK to SCHEDULE_NOTIFY, a checkpoint on entering each state."""
 
+from services.executor.core.authorize.approval import is_let_through, let_through
 from services.executor.core.authorize.asking import asks_now, needs_person, persons_needed
-from services.executor.core.authorize.consent import is_let_through, let_through
-from services.executor.core.authorize.policy_check import verdict_on
-from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
+from services.executor.core.authorize.policy import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 from services.executor.core.dossier.dossier import Outdated, Progress, Resting, WaitsForDecision
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import Fact, with_figures
@@ -12,9 +11,8 @@ from services.executor.core.figures.calculate.evaluate import recompute
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.running import compute_with_tools
-from services.executor.core.plan.known_figures import known_figures, known_sources
 from services.executor.core.plan.outcomes import answers_to
-from services.executor.core.plan.sources import SourceFinder
+from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads import gate
 from services.executor.core.reads.recovering import known_corrections, read
@@ -23,8 +21,7 @@ from services.executor.core.session.ledger import entries, has_begun
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.states import machine
 from services.executor.core.write.mutations import carry_out
-from services.executor.core.write.quiet_hours import rest
-from services.executor.core.write.sent_notices import hold_back
+from services.executor.core.write.notices import hold_back, quiet_rest
 from services.executor.core.write.skills import AgentAtWork
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -132,7 +129,7 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
             progress = stands
         if progress.state is FsmState.SCHEDULE_NOTIFY:
             await hold_back(ctx, progress)
-        if pause := await rest(ctx, progress):
+        if pause := await quiet_rest(ctx, progress):
             return Resting(progress, pause)
         try:
             with in_state(ctx, progress):

@@ -7,7 +7,7 @@ from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.write.left_out import left_out_calls
+from services.executor.core.write.notices import left_out_calls
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads

@@ -1,26 +1,124 @@
 """Where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, read_fields
+from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.dates import read_machine_moment
+from services.executor.core.figures.facts import FactOrigin, index_facts
 from services.executor.core.figures.facts import FactOrigin as Place
-from services.executor.core.figures.facts import index_facts
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
-from services.executor.core.plan.free_texts import is_told_to_take
-from services.executor.core.plan.known_figures import KnownSources
+from services.executor.core.model.opening import local_now
+from services.executor.core.records.called_records import noun_of_tool, words
 from services.executor.core.records.made_id import references
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.files import FILE, files_as_facts
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps
+
+
+class KnownSources(NamedTuple):
+    """``texts``: the task first, then what was said in earlier turns. ``now``: where the user is.
+
+    ``told``: what the user said of these; only that sends a reader to a text that somebody wrote. ``trusted``: patterns
+    of such fields that the tenant trusts.
+    """
+
+    texts: Sequence[str]
+    facts: Sequence[Fact]
+    values: Sequence[NamedValue]
+    now: datetime
+    told: Sequence[str] = ()
+    trusted: Sequence[str] = ()
+
+
+def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:
+    return KnownFigures(facts, values, said_texts(ctx), local_now(ctx).date())
+
+
+def said_texts(ctx: TurnContext) -> tuple[str, ...]:
+    """The task, and everything that was said in the session before it: what a value may be taken from."""
+    return (ctx.task, *(text for _, text in ctx.session.turns))
+
+
+def user_texts(ctx: TurnContext) -> tuple[str, ...]:
+    """The user's own words: the task, and those of earlier turns; only these say what is to be done."""
+    return (ctx.task, *(text for role, text in ctx.session.turns if role == "user"))
+
+
+def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
+    """What an argument or a figure of an answer may come from; the task's files are texts that somebody wrote."""
+    now, trusted = local_now(ctx), ctx.tenant.trusted_texts
+    facts = (*facts, *files_as_facts(ctx.files))
+    return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted)
+
+
+_SAME = tuple(
+    frozenset(group.split())
+    for group in (
+        "note remark comment memo annotation notiz bemerkung anmerkung kommentar commentaire remarque",
+        "mail email message letter nachricht schreiben courriel lettre",
+        "description desc beschreibung details detail",
+        "instruction instructions anweisung consigne",
+    )
+)
+_BODIES = frozenset("body text content html markdown message mail email subject title".split())  # of a whole message
+_TAKES = "from in per within using following see read follow what whatever aus im laut gemäß von vom dans selon suivant"
+_SAYS = (
+    "say says said ask asks asked state states tell tells name names give gives mention mentions want wants contain"
+    " contains list lists demand demands sagt nennt steht enthält verlangt dit indique demande contient"
+)
+_FILES = frozenset(
+    "attached attachment attaching enclosed file document pdf spreadsheet sheet scan image photo picture screenshot"
+    " angehängt anhang anlage datei dokument tabelle joint jointe pièce fichier tableau".split()
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_NEAR = 4  # words between what takes and what is taken from
+_TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
+
+
+def is_told_to_take(said: Iterable[str], origin: FactOrigin, tool: str) -> bool:
+    """Whether the user's words send the reader to that text: "what its note says", "the amount from the mail".
+
+    ``tool``: the read that showed it, whose name says of what kind a whole message is. To a file that came with the
+    task any word for it sends.
+    """
+    if tool == FILE:
+        return any(not _FILES.isdisjoint(words(text.casefold())) for text in said)
+    names = _names_of_text(origin.path, tool)
+    return any(_sends_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
+
+
+def _names_of_text(path: str, tool: str) -> frozenset[str]:
+    """What people call the text in which a field holds it; of a message's body, what they call the message, too."""
+    steps = [frozenset(words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
+    own = steps[-1] if steps else frozenset[str]()
+    if own & _BODIES:
+        own = own.union(*steps, noun_of_tool(tool))
+    return own.union(*(group for group in _SAME if group & own))
+
+
+@lru_cache(maxsize=256)
+def _sends_to(said: Sequence[str], names: frozenset[str]) -> bool:
+    places = [place for place, word in enumerate(said) if names.intersection(words(word) or (word,))]
+    return any(_is_taken_from(said, place) for place in places)
+
+
+def _is_taken_from(said: Sequence[str], place: int) -> bool:
+    before, after = said[max(0, place - _NEAR) : place], said[place + 1 : place + _NEAR]
+    return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
+
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from services.executor.core.dossier.threshold_kinds import kind_of
+from services.executor.core.dossier.values import kind_of
 from services.executor.core.session.context import TurnContext
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.policy import Policy, Rule

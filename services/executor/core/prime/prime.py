@@ -11,8 +11,7 @@ from services.executor.core.assessed.world import as_assessed, now_section, proc
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import named_by_rules, rules_about_nothing
-from services.executor.core.prime.known import learned_sections
-from services.executor.core.prime.recall import note_tools, recall
+from services.executor.core.prime.recall import learned_sections, note_tools, recall
 from services.executor.core.prime.servers import NO_TOOLS, discover_tools
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import Limits, Ports, TurnContext

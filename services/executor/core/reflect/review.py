@@ -12,8 +12,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.budget.budget import BudgetShare, BudgetSpent
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.dry_run import is_dry_run
+from services.executor.core.dossier.dossier import Progress, is_dry_run
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.identifiers import find_special_identifiers
@@ -22,15 +21,12 @@ from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
-from services.executor.core.reflect.document_material import Material
 from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
-from services.executor.core.reflect.evidence import ReflectedRun, evidence, says_failure
-from services.executor.core.reflect.fill_document import DocumentAbout, document, open_sections
-from services.executor.core.reflect.found import sayable, untraced_tokens
-from services.executor.core.reflect.unverified_numbers import mark_unverified
+from services.executor.core.reflect.documents import DocumentAbout, Material, document, mark_unverified, open_sections
+from services.executor.core.reflect.quality import ReflectedRun, evidence, sayable, says_failure, untraced_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.paginate_shown import beginning
-from services.executor.core.write.left_out import remarks_below
+from services.executor.core.write.notices import remarks_below
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match

@@ -11,24 +11,76 @@ import structlog
 from services.executor.core.assessed.memory import begins_anew
 from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.dossier.doubts import brief, deadline, find_taken_over, open_doubts
-from services.executor.core.dossier.dry_run import is_dry_run
-from services.executor.core.reflect.answer import final_answer
+from services.executor.core.dossier.dossier import is_dry_run
+from services.executor.core.dossier.endings import brief_operator, doubts_deadline, find_taken_over, open_doubts
 from services.executor.core.reflect.outcome import told_ledger
-from services.executor.core.reflect.turn_end import TURNS_KEPT
+from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.journal import Journal
-from services.executor.core.turn.mended import Mended
+from services.executor.core.turn.reaper import Mended
 from services.executor.core.write.settling import settle_unread
-from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, Work
+from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionState, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
-from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import marked_values
 from shared.domain.redaction import redact_text, without_marks
-from shared.domain.words import DOUBTS, Strategy, TaskState, WriteStatus
+from shared.domain.words import DOUBTS, Dialect, Strategy, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
+
+_NOBODY = Principal(id="unknown")
+_REASON = "The stored turn, or its task's record, cannot be read; it is not tried again."
+_WRITES = ("unknown: its record cannot be read",)
+
+
+def unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
+    """Writes cannot be excluded, so nobody begins it anew by mistake."""
+    turn = unread.turn or Turn(
+        turn_id=unread.turn_id,
+        task_id=unread.task_id,
+        kind=TurnKind.MESSAGE,
+        principal=_NOBODY,
+        received_at=unread.now,
+    )
+    return DeadTurn(
+        tenant=tenant,
+        session_id=session_id,
+        task_id=unread.task_id,
+        turn=turn,
+        dialect=Dialect.A2A_1_0,
+        requester=turn.principal,
+        request=TaskRequest(text=turn.text),
+        attempts=unread.attempts,
+        reason=_REASON,
+        last_error=str(unread),
+        died_at=unread.now,
+        writes=_WRITES,
+    )
+
+
+def unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> TaskOutcome:
+    """A failure of which nothing is known, so that the task is counted once like any other."""
+    return TaskOutcome(
+        event_id=f"{unread.task_id}:1",
+        tenant=tenant,
+        session_id=session_id,
+        task_id=unread.task_id,
+        state=TaskState.FAILED,
+        process_type="general",
+        strategy=Strategy.FSM,
+        strategy_applied=False,
+        quality=0.0,
+        summary=_REASON,
+        tool_calls=0,
+        model_calls=0,
+        writes={},
+        policy_passed=None,
+        reason=_REASON,
+        duration_ms=0,
+        ended_at=unread.now,
+    )
+
 
 _UNSETTLED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
 _OPEN = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
@@ -59,7 +111,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
-        "answer": final_answer(f"{reason}\n\n{brief(doubts)}" if waits else reason, entries),
+        "answer": final_answer(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
         "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": _is_for_a_person(entries)},
         "artifacts": (*work.record.artifacts, *turn_reply(work.record, TaskState.FAILED, reason, {})),
         "updated_at": now,
@@ -70,7 +122,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
         record=record,
         session=SessionState() if begins_anew(record) else None,
         events=(_status(record),),
-        timer=deadline(doubts) if waits else None,
+        timer=doubts_deadline(doubts) if waits else None,
         outcome=None if waits else await known_outcome(record, store),
     )
 

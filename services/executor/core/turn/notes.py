@@ -1,21 +1,26 @@
-"""What a run notes of itself in the journal: how its turns began, and how it ended before its answer."""
+"""What a run notes of itself: in the journal how turns began and how it ended early, in its trace each turn."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple, cast
 
 from pydantic import TypeAdapter
 
 from services.executor.core.dossier.endings import Failed, ModelRests, Part, RunEnds
+from services.executor.core.reflect.outcome import Ended
 from services.executor.core.session.context import AnswerRules, Limits
 from services.executor.core.session.journal import Journal, ending_note
 from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn
+from shared.domain import span_names as names
 from shared.domain.exact_json import JsonObject, dumps, loads_object, plain
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
+from shared.ports.tracing import Span, SpanKind, Tracer
 
 VERSION = 1  # of what is noted; a reader handles the one before
 _DECIDING = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
@@ -112,3 +117,32 @@ def note_session(journal: Journal, session: SessionState) -> None:
 
 def read_session(text: str) -> SessionState:
     return _SESSION.validate_json(text)
+
+
+def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
+    """All turns of a task, and all attempts at them, stand in the trace of the request that began it.
+
+    A later turn is linked with the request that brought it: a decision, a cancel, a further message.
+    """
+    began, brought = work.record.traceparent, work.turn.traceparent
+    name = names.TURN.format(kind=work.turn.kind.value)
+    return tracer.continue_trace(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)
+
+
+def tell_beginning(span: Span, work: Work) -> None:
+    if not span.is_recording:
+        return
+    record = work.record
+    of_task = {names.TENANT: record.tenant, names.SESSION: record.session_id, names.TASK: record.task_id}
+    of_turn = {names.TURN_KIND: work.turn.kind.value, names.DIALECT: record.dialect.value}
+    counts = {names.ATTEMPT: work.attempts, names.WAITED_MS: work.waited_us // 1000}
+    span.note({**of_task, **of_turn, **counts})
+
+
+def tell_end(span: Span, ended: Ended) -> None:
+    if not span.is_recording:
+        return
+    span.note({names.TASK_STATE: ended.state.value})
+    if ended.progress is not None:
+        span.note({names.PROCESS_TYPE: ended.progress.template.process_type})
+        span.note({names.STRATEGY: ended.progress.strategy.value})

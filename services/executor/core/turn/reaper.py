@@ -1,20 +1,95 @@
 """Mends what a crash or a lost wake left behind, and turns due timers into turns."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
+from typing import Protocol
 
 import structlog
+from typing_extensions import override
 
-from services.executor.core.turn.mended import Mended
 from services.executor.ports.sessions import Fault, Wakes
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 
+log = structlog.get_logger()
+
+
+class Mended:
+    """``unreported`` is what the installation's own counts do not hold yet."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Fault] = Counter()
+        self._unreported: Counter[Fault] = Counter()
+
+    def add(self, fault: Fault, number: int = 1, **about: str) -> None:
+        """Count it, and say so in the log."""
+        self._counts[fault] += number
+        self._unreported[fault] += number
+        log.warning("mended", fault=fault.value, count=number, **about)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Every kind, those that never happened too."""
+        return {fault.value: self._counts[fault] for fault in Fault}
+
+    @property
+    def unreported(self) -> Mapping[Fault, int]:
+        return dict(self._unreported)
+
+    def subtract_reported(self, counts: Mapping[Fault, int]) -> None:
+        """These have been added to the installation's."""
+        self._unreported -= Counter(counts)
+
+
+FEW = 8  # sessions: a process that runs more leaves what is found to the queue, which spreads it
+
+
+class TakesSessions(Protocol):
+    """What is needed of the runner."""
+
+    @property
+    def running(self) -> int: ...
+
+    async def offer(self, tenant: str, session_id: str) -> bool:
+        """Claim the session and run it; False if it was not taken."""
+        ...
+
+
+class NearFirst(Wakes):
+    """So a queue that is down or slow does not keep a dead executor's turns, or new ones, from going on."""
+
+    def __init__(self, runner: TakesSessions, wakes: Wakes) -> None:
+        self._runner = runner
+        self._wakes = wakes
+
+    @override
+    async def wake_first(self, tenant: str, session_id: str) -> None:
+        await self.wake_unattended([(tenant, session_id)], begun=True)
+
+    @override
+    async def wake_unattended(
+        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        """Those that were taken here or put into the queue."""
+        taken = [one for one in sessions if await self._takes(one)] if begun else []
+        left = [one for one in sessions if one not in taken]
+        try:
+            return [*taken, *await self._wakes.wake_unattended(left, begun=begun)]
+        except StoreUnavailable:
+            near = [one for one in left if not begun and await self._takes(one)]
+            if len(near) < len(left):
+                raise
+            return [*taken, *near]
+
+    async def _takes(self, session: tuple[str, str]) -> bool:
+        return self._runner.running < FEW and await self._runner.offer(*session)
+
+
 _LATE = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
 
-log = structlog.get_logger()
 
 TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 

@@ -6,11 +6,10 @@ from typing import NamedTuple, NoReturn, cast
 import structlog
 
 from services.executor.core.dossier.endings import TenantStopped
-from services.executor.core.turn.attempt import TurnAttempt
+from services.executor.core.turn.attempt import TurnAttempt, unread_letter, unread_outcome
 from services.executor.core.turn.fair_share import FreeSlots
 from services.executor.core.turn.heartbeat import Beats, Heart
-from services.executor.core.turn.mended import Mended
-from services.executor.core.turn.unreadable import unread_letter, unread_outcome
+from services.executor.core.turn.reaper import Mended
 from services.executor.ports.sessions import (
     Fault,
     HeldLease,

@@ -1,22 +1,268 @@
-"""How a turn ends that leaves its task waiting: for a decision, for an operator's word, or for a time."""
+"""A task that waits for a decision, an operator's word or a time: how a turn leaves it, what a turn means for it."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize import approval_gate
+from services.executor.core.authorize.approval import (
+    NotCounted,
+    add_decision,
+    approval_refusal,
+    ask_for_approval,
+    brief_approver,
+    confirmation_wanted,
+    describe_approval,
+    escalate_approval,
+    is_expired,
+)
 from services.executor.core.authorize.asking import persons_needed, why_process_asks
-from services.executor.core.authorize.consent import confirmation_wanted
 from services.executor.core.authorize.grounds import grounds
 from services.executor.core.dossier.dossier import Progress, Rest
-from services.executor.core.dossier.doubts import brief, deadline, open_doubts
-from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.endings import (
+    DOUBT_SUBJECT,
+    Failed,
+    GivenUp,
+    ModelRests,
+    Rejected,
+    brief_operator,
+    doubts_deadline,
+    find_taken_over,
+    open_doubts,
+    with_attempt,
+)
 from services.executor.core.prime.prime import Opened
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.session.context import TurnContext
-from services.executor.core.turn.decisions import StillWaiting
+from services.executor.core.session.journal import Journal
 from services.executor.core.write.skills import question_timer
-from shared.contracts.approval import Approval
-from shared.contracts.ledger import LedgerEntry
-from shared.domain.words import FsmState, TaskState
+from services.executor.ports.models import ModelAway
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnStore
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.ledger import LedgerEntry, Resolved
+from shared.contracts.task import Turn, TurnKind
+from shared.domain.words import FsmState, Resolution, Role, TaskState, WriteStatus
+
+
+def acceptance_time(work: Work, journal: Journal) -> datetime:
+    """By the store's clock, and never earlier than it was: the turn had waited so long when it was begun."""
+    return journal.began - timedelta(microseconds=max(0, work.waited_us))
+
+
+class StillWaiting(Exception):
+    """The task goes on waiting; the message says why this turn did not end that. ``approval`` is as it now stands."""
+
+    def __init__(self, approval: Approval, note: str) -> None:
+        super().__init__(note)
+        self.approval = approval
+        self.note = note
+
+
+async def answer_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
+    """The approval with a yes in it. Raises ``StillWaiting``, or ``Rejected`` for a no and for an expiry.
+
+    A decision counts if it was ``accepted`` before the deadline, however late it is heeded.
+    What the turn decided is journaled first, so that a second attempt at the turn finds the same answer.
+    """
+    decided = await _decide_approval(journal, turn, approval, accepted)
+    if decided.status is ApprovalStatus.WAITING:
+        raise StillWaiting(decided, _so_far(decided, turn))
+    if decided.status is not ApprovalStatus.APPROVED:
+        raise Rejected(approval_refusal(decided))
+    return decided
+
+
+def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
+    """The approval as this turn decided it, if it did."""
+    stored = journal.get(_decision_key(turn))
+    return Approval.model_validate_json(stored) if stored else None
+
+
+async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
+    known = recorded_approval(journal, turn)
+    if known is not None:
+        return known
+    if turn.kind is TurnKind.DEADLINE:
+        if not is_expired(approval, journal.now):
+            raise StillWaiting(approval, "waiting for a decision")
+        higher = escalate_approval(approval, journal.now)
+        decided = higher or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+    elif turn.kind is TurnKind.DECISION:
+        try:
+            decided = add_decision(approval, turn, accepted)
+        except NotCounted as refused:
+            raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
+    else:
+        raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
+    status = "escalated" if _goes_on(decided, turn) else decided.status.value
+    journal.tell("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
+    journal.add(_decision_key(turn), "approval", decided.model_dump_json())
+    return decided
+
+
+def _goes_on(decided: Approval, turn: Turn) -> bool:
+    return turn.kind is TurnKind.DEADLINE and decided.status is ApprovalStatus.WAITING
+
+
+def _so_far(decided: Approval, turn: Turn) -> str:
+    if _goes_on(decided, turn):
+        return f"nobody decided in time, so it is for the next level now: {decided.level}"
+    return f"{len(decided.decisions)} of {decided.needed} approvals are given"
+
+
+def _decision_key(turn: Turn) -> str:
+    return f"decision:{turn.turn_id}"
+
+
+_BECOMES = {
+    Resolution.RETRY: WriteStatus.RESEND,
+    Resolution.SKIP: WriteStatus.SKIPPED,
+    Resolution.DONE: WriteStatus.UNVERIFIED,
+}
+_MEANS = {
+    Resolution.RETRY: "that it did not take hold and may be sent again",
+    Resolution.SKIP: "that it is to be left undone",
+    Resolution.DONE: "that it took hold",
+    Resolution.TAKE_OVER: "that the task is taken over",
+}
+
+
+class StillInDoubt(Exception):
+    """The task goes on waiting for an operator; the message says why this turn did not end that."""
+
+    def __init__(self, note: str) -> None:
+        super().__init__(note)
+        self.note = note
+
+
+async def answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
+    """Heed the turn, if writes are in doubt: returns when none is any more, as far as this turn decides.
+
+    A word counts if it was ``accepted`` before the doubt's deadline, however late it is heeded.
+
+    What an operator says is in the ledger before it has any effect, so that a second attempt finds it there. Raises
+    ``StillInDoubt``, or ``GivenUp`` when an operator takes the task over or the time is up.
+    """
+    ledger = tuple((await store.ledger()).values())
+    if left := find_taken_over(ledger):
+        raise _task_given_up(left)
+    doubts = open_doubts(ledger)
+    if not doubts:
+        return
+    entry = _doubt_meant(turn, doubts) or doubts[0]
+    came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
+    if came is not None and _is_over(entry, came):
+        raise GivenUp(f"no operator said in time what became of a write. {brief_operator([entry])}")
+    word = _word(turn, doubts, journal.now)
+    await _record_word(journal, entry, word)
+    if word.resolution is Resolution.TAKE_OVER:
+        raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
+    if remaining := open_doubts((await store.ledger()).values()):
+        raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
+
+
+def is_heeded(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
+    """Whether an earlier attempt at this turn has stored the word that it brings."""
+    return any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
+
+
+def speaks_of_doubts(turn: Turn) -> bool:
+    """Whether a turn is for a task with a write in doubt, and means nothing to any other."""
+    ends_the_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
+    return ends_the_wait or turn.kind is TurnKind.RESOLUTION
+
+
+def _word(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> Resolved:
+    """The operator's word that the turn brings; raises ``StillInDoubt``."""
+    if turn.kind is not TurnKind.RESOLUTION:
+        raise StillInDoubt(
+            "" if turn.kind is TurnKind.DEADLINE else "this task waits for an operator's word on a write"
+        )
+    if Role.OPERATOR not in turn.principal.roles:
+        raise StillInDoubt(f"the word does not count: {turn.principal.id} does not have the role operator")
+    spoken_of = _doubt_meant(turn, doubts)
+    if spoken_of is None:
+        raise StillInDoubt("the word does not count: it speaks of a write that is not in doubt, or no longer")
+    try:
+        resolution = Resolution(str(turn.data.get("resolution")))
+    except ValueError:
+        raise StillInDoubt(f"the word does not count: it must be one of {', '.join(Resolution)}") from None
+    return Resolved(
+        doubt=spoken_of.doubt,
+        resolution=resolution,
+        by=turn.principal,
+        at=now,
+        comment=str(turn.data.get("comment") or ""),
+        turn_id=turn.turn_id,
+    )
+
+
+async def _record_word(journal: Journal, entry: LedgerEntry, word: Resolved) -> None:
+    status = _BECOMES.get(word.resolution, entry.status)
+    note = f"{_describe_resolution(word)}; before: {entry.note}"
+    again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
+    resolutions = (*entry.resolutions, word)
+    settled = again.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
+    journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
+    await journal.settle_write(settled, entry.status)
+
+
+def _describe_resolution(word: Resolved) -> str:
+    who = word.by.id if word.by.verified else f"{word.by.id} (unverified)"
+    comment = f' ("{word.comment}")' if word.comment else ""
+    return f"operator {who} said at {word.at:%Y-%m-%d %H:%M:%S} UTC {_MEANS[word.resolution]}{comment}"
+
+
+def _task_given_up(entry: LedgerEntry) -> GivenUp:
+    word = entry.resolved
+    return GivenUp(
+        f"{_describe_resolution(word) if word else 'taken over'}. {entry.call.call_id} {entry.call.tool}: {entry.note}"
+    )
+
+
+def _doubt_meant(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
+    name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_SUBJECT)
+    return next((entry for entry in doubts if entry.doubt == name), None)
+
+
+def _is_over(entry: LedgerEntry, now: datetime) -> bool:
+    return entry.decide_by is not None and now >= entry.decide_by
+
+
+_FIRST_SECONDS, _LONGEST_SECONDS = 5.0, 60.0
+
+
+def next_try(
+    away: ModelAway, tries: int, first_away_at: datetime, now: datetime, deadline_seconds: float
+) -> datetime | None:
+    """When to ask the model again, after ``tries`` failures in a row; None where that would be past the deadline.
+
+    5 s after the first failure, then twice as long each time, up to 60 s, and never sooner than the endpoint said. The
+    deadline counts from ``first_away_at``, and the last try is made at it.
+    """
+    latest = first_away_at + timedelta(seconds=deadline_seconds)
+    told = away.retry_after or 0.0
+    if now >= latest or not math.isfinite(told) or told > (latest - now).total_seconds():
+        return None
+    doublings = min(max(tries, 1) - 1, 10)
+    pause = max(told, min(_LONGEST_SECONDS, _FIRST_SECONDS * 2**doublings))
+    return min(latest, now + timedelta(seconds=pause))
+
+
+async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest | None:
+    """The wait that is due now; None past the deadline. ``key`` names the reply that is waited for."""
+    tries, first = 1, ctx.journal.now
+    while (known := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
+        first = datetime.fromisoformat(known) if tries == 1 else first
+        tries += 1
+    until = next_try(ModelAway(away.reason, away.retry_after), tries, first, ctx.journal.now, ctx.limits.rest_seconds)
+    if until is None:
+        return None
+    ctx.journal.goes_on()
+    ctx.journal.add(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
+    return Rest(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")
 
 
 async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[Ended, Approval]:
@@ -26,7 +272,7 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
     progress = _add_worked_time(progress, ctx)
     ctx.checkpoints.save(progress, f"asked:{ctx.turn.turn_id}")
-    approval = approval_gate.ask(
+    approval = ask_for_approval(
         plan,
         verdict,
         requester_id=ctx.record.requester.id,
@@ -44,7 +290,7 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
 
 
 def _question(approval: Approval) -> dict[str, JsonValue]:
-    return {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
+    return {"doubts_deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
 
 
 async def goes_on_waiting(opened: Opened, waiting: StillWaiting) -> Ended:
@@ -66,7 +312,14 @@ async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
     )
     opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
     return Ended(
-        TaskState.INPUT_REQUIRED, None, reason, brief(doubts), progress, ledger, escalated=True, timer=deadline(doubts)
+        TaskState.INPUT_REQUIRED,
+        None,
+        reason,
+        brief_operator(doubts),
+        progress,
+        ledger,
+        escalated=True,
+        timer=doubts_deadline(doubts),
     )
 
 
@@ -100,6 +353,6 @@ def _add_worked_time(progress: Progress, at: TurnContext | Opened) -> Progress:
 
 
 def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
-    text = "\n\n".join(part for part in (note, approval_gate.brief(approval)) if part)
-    asked = approval_gate.describe_approval(approval)
+    text = "\n\n".join(part for part in (note, brief_approver(approval)) if part)
+    asked = describe_approval(approval)
     return Ended(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, (), asked=asked)

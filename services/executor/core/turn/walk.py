@@ -1,7 +1,12 @@
 """EXECUTE: the conversation, plan by plan, to its answer, or to where a person or a time has to come."""
 
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
 from services.executor.core.assessed.world import is_assessed
 from services.executor.core.authorize.asking import approval_needed
+from services.executor.core.budget.budget import BudgetSpent, Partial
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,
@@ -9,24 +14,85 @@ from services.executor.core.conversation.converse import (
     begin_conversation,
     reads_key,
 )
-from services.executor.core.dossier.dossier import Finished, Outdated, Progress, Resting, WaitsForDecision
-from services.executor.core.dossier.dry_run import as_answer, is_dry_run
-from services.executor.core.dossier.endings import Failed, ModelRests
+from services.executor.core.dossier.dossier import (
+    Finished,
+    Outdated,
+    Progress,
+    Resting,
+    WaitsForDecision,
+    as_answer,
+    is_dry_run,
+)
+from services.executor.core.dossier.endings import Failed, ModelRests, RunEnds
 from services.executor.core.plan.carry import carry_plan
 from services.executor.core.plan.outcomes import outcomes_of, parts_not_done
 from services.executor.core.process.routes import with_rows_left
 from services.executor.core.session.context import TurnContext
-from services.executor.core.turn.insight import with_insight
-from services.executor.core.turn.ledger_answer import ledger_answer
-from services.executor.core.turn.model_rest import rest_for_model
-from services.executor.core.write.left_out import not_made
-from services.executor.core.write.sent_notices import append_missing_notice
+from services.executor.core.turn.waits import rest_for_model
+from services.executor.core.write.notices import append_missing_notice, not_made
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import as_list
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+
+
+def with_insight(progress: Progress) -> Progress:
+    """The progress with its insight: an event and a part of the outcome, stored with the end of the turn."""
+    return progress.model_copy(update={"insight": {**progress.insight, **_insight_of(progress)}})
+
+
+def _insight_of(progress: Progress) -> dict[str, JsonValue]:
+    dossier = progress.dossier
+    answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
+    return {
+        "strategy": progress.strategy.value,
+        "parts": len(dossier.parts),
+        "plans": len(dossier.every_plan),
+        "reads": len(dossier.facts),
+        "helpful_tools": list(answered),
+        "unhelpful_tools": list(dict.fromkeys(fact.tool for fact in dossier.facts if fact.tool not in answered)),
+        "figures": len(dossier.values),
+        "writes": [call.tool for plan in dossier.every_plan for call in plan.calls],
+        "model_calls": progress.model_calls,
+    }
+
+
+_NOTHING = "Nothing was written."
+
+
+async def ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress at its end, with each write and its status as the answer."""
+    entries = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
+    lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in entries]
+    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
+
+
+_DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
+
+
+_UNDECIDED = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS})
+
+
+def budget_ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
+    """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
+    plan = progress.dossier.plan if progress else None
+    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in _DONE}
+    undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
+    if undone:
+        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
+    if any(entry.status in _UNDECIDED for entry in writes):
+        return Failed(spent.reason)
+    return Partial(spent.reason)
+
+
+def known_so_far(reason: str, progress: Progress | None) -> str:
+    """The answer of a partial result: why it is partial, and what the run had found out."""
+    dossier = progress.dossier if progress else None
+    values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
+    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
+
 
 _OUTDATED = "plan:{}:outdated"
 _OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS)

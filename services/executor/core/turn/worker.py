@@ -10,12 +10,27 @@ import structlog
 
 from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
-from services.executor.core.authorize.consent import apply_approval, ended_approval, is_let_through, waits_for
-from services.executor.core.authorize.verdicts import answer_with_escalation
+from services.executor.core.authorize.approval import (
+    apply_approval,
+    approval_notices,
+    ended_approval,
+    is_let_through,
+    waits_for,
+)
+from services.executor.core.authorize.policy import answer_with_escalation
 from services.executor.core.budget.budget import BudgetSpent, Settlement, settlements_of_turn
 from services.executor.core.dossier.dossier import Finished, Progress, Resting, WaitsForDecision
-from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
-from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
+from services.executor.core.dossier.endings import (
+    Canceled,
+    Doubtful,
+    Failed,
+    GivenUp,
+    Rejected,
+    RunEnds,
+    TenantStopped,
+    ends_rest,
+    open_doubts,
+)
 from services.executor.core.prime.held_to import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -31,16 +46,26 @@ from services.executor.core.session.journal import Bounds, Checkpoints, Journal,
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
 from services.executor.core.states.template import TEMPLATES, Processes
-from services.executor.core.turn import decisions, resolutions
-from services.executor.core.turn.acceptance import acceptance_time
 from services.executor.core.turn.assessed_hearing import hear_user
 from services.executor.core.turn.assessed_turn import with_next
-from services.executor.core.turn.ledger_answer import ending, known_so_far
-from services.executor.core.turn.notes import note_ending, note_session, note_turn
+from services.executor.core.turn.notes import note_ending, note_session, note_turn, tell_beginning, tell_end, turn_span
 from services.executor.core.turn.recording import record_inputs
-from services.executor.core.turn.spans import tell_beginning, tell_end, turn_span
-from services.executor.core.turn.telling import notices
-from services.executor.core.turn.waits import asks, goes_on_waiting, rests, waits_for_operator, waits_for_reply
+from services.executor.core.turn.waits import (
+    StillInDoubt,
+    StillWaiting,
+    acceptance_time,
+    answer_approval,
+    answer_doubts,
+    asks,
+    goes_on_waiting,
+    is_heeded,
+    recorded_approval,
+    rests,
+    speaks_of_doubts,
+    waits_for_operator,
+    waits_for_reply,
+)
+from services.executor.core.turn.walk import budget_ending, known_so_far
 from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
 from services.executor.core.write.skills import AgentAsks
@@ -147,9 +172,9 @@ class Worker:
             with self._ports.tracer.span(names.PRIME):
                 ctx = await self._prime_turn(opened, progress)
             return await self._execute(ctx, progress)
-        except decisions.StillWaiting as waiting:
+        except StillWaiting as waiting:
             return await goes_on_waiting(opened, waiting), waiting.approval
-        except resolutions.StillInDoubt as waiting_on:
+        except StillInDoubt as waiting_on:
             return await waits_for_operator(opened, waiting_on.note), _decided_approval(opened)
         except AgentAsks as asks_person:
             return await waits_for_reply(opened, asks_person.entry), _decided_approval(opened)
@@ -186,7 +211,7 @@ class Worker:
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
                 with tracer.span(names.REFLECT):
                     ended = await _complete_task(ctx, await with_next(ctx, await review_answer(ctx, done)), not_done)
-                return ended, decisions.recorded_approval(ctx.journal, ctx.turn)
+                return ended, recorded_approval(ctx.journal, ctx.turn)
             case WaitsForDecision() if is_assessed(ctx.record):
                 raise Rejected(NOBODY_APPROVES)
             case WaitsForDecision(stopped, why):
@@ -194,7 +219,7 @@ class Worker:
                 return await asks(ctx, stopped, why)
             case Resting(stopped, rest):
                 tracer.current_span().event(names.RESTS)
-                return await rests(ctx, stopped, rest), decisions.recorded_approval(ctx.journal, ctx.turn)
+                return await rests(ctx, stopped, rest), recorded_approval(ctx.journal, ctx.turn)
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
         """Store what the turn leaves. ``before``: the task's approval as the turn found it."""
@@ -212,7 +237,7 @@ class Worker:
         tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
             await opened.store.finish(
-                end._replace(entries=entries, settled=over, notices=notices(before, approval, over))
+                end._replace(entries=entries, settled=over, notices=approval_notices(before, approval, over))
             )
 
 
@@ -221,7 +246,7 @@ async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) 
     if work.record.state.is_terminal:
         return True
     answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not (
-        resolutions.speaks_of_doubts(work.turn) or ends_rest(work.turn)
+        speaks_of_doubts(work.turn) or ends_rest(work.turn)
     )
     if not answers or (asked is not None and asked.status is ApprovalStatus.WAITING):
         return False
@@ -230,10 +255,10 @@ async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) 
 
 async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
     """Whether the turn is a word about doubts of which there are none, and was not heeded before a crash either."""
-    if not resolutions.speaks_of_doubts(work.turn):
+    if not speaks_of_doubts(work.turn):
         return False
     ledger = tuple((await store.ledger()).values())
-    return not (open_doubts(ledger) or resolutions.is_heeded(work.turn, ledger))
+    return not (open_doubts(ledger) or is_heeded(work.turn, ledger))
 
 
 def _begin(opened: Opened) -> None:
@@ -269,7 +294,7 @@ async def _past_the_doubts(opened: Opened) -> None:
     """Heed what the turn says of a write in doubt. Like the gate's, it needs no tool server; a cancel goes before."""
     if not _cancellation(opened.work.turn):
         accepted = acceptance_time(opened.work, opened.journal)
-        await resolutions.answer(opened.store, opened.journal, opened.work.turn, accepted)
+        await answer_doubts(opened.store, opened.journal, opened.work.turn, accepted)
 
 
 async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval | None) -> Progress | None:
@@ -280,7 +305,7 @@ async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval
     if known is None or asked is None or not waits_for(asked, known) or _cancellation(opened.work.turn):
         return known
     accepted = acceptance_time(opened.work, opened.journal)
-    decided = await decisions.answer(opened.journal, opened.work.turn, asked, accepted)
+    decided = await answer_approval(opened.journal, opened.work.turn, asked, accepted)
     passed = apply_approval(known, decided)
     opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
     return passed
@@ -291,7 +316,7 @@ def _cancellation(turn: Turn) -> Canceled | None:
 
 
 def _decided_approval(opened: Opened) -> Approval | None:
-    return decisions.recorded_approval(opened.journal, opened.work.turn)
+    return recorded_approval(opened.journal, opened.work.turn)
 
 
 async def _complete_task(ctx: TurnContext, done: Reviewed, not_done: str) -> Ended:
@@ -327,7 +352,7 @@ async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
     writes = tuple((await opened.store.ledger()).values())
     progress, answer = opened.checkpoints.latest, early.reason
     if isinstance(early, BudgetSpent):
-        early = ending(early, progress, writes)
+        early = budget_ending(early, progress, writes)
         answer = known_so_far(early.reason, progress) if early.partial else early.reason
     return Ended(
         early.state,

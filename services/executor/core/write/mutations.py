@@ -1,30 +1,152 @@
 """MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through intent, call, result and proof (I3, I4)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import NamedTuple
 
 from services.executor.core.authorize.asking import asks_now, needs_person
-from services.executor.core.authorize.policy_check import verdict_on
-from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
+from services.executor.core.authorize.policy import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.doubts import Doubtful
-from services.executor.core.dossier.endings import Escalated, Failed, NotSent, Rejected, RunEnds
+from services.executor.core.dossier.endings import Doubtful, Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.dossier.past_calls import outcome_of
 from services.executor.core.records.made_id import references
+from services.executor.core.records.tool_words import identifies
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, has_begun, write_key
-from services.executor.core.write.compensation import TakenBack, still_standing, to_take_back, took_hold
-from services.executor.core.write.in_sequence import refuse_out_of_turn
-from services.executor.core.write.left_out import is_left_out, leave_out
+from services.executor.core.states.template import Template
+from services.executor.core.write.notices import is_left_out, leave_out
 from services.executor.core.write.sending import prepare, same_key, send, under_our_key
-from services.executor.core.write.settling import effect_since, settle
+from services.executor.core.write.settling import effect_since, settle, took_hold
 from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
 from shared.domain import span_names as names
-from shared.domain.words import DOUBTS, SENDABLE, FsmState, ToolClass, WriteStatus
+from shared.domain.words import DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
+
+
+class TakenBack(NamedTuple):
+    """What came of taking back; ``left`` names what took hold, or may have, and still stands."""
+
+    done: Sequence[str] = ()
+    left: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        done = f"taken back: {', '.join(self.done)}" if self.done else "nothing was taken back"
+        return f"{done}; still standing: {', '.join(self.left)}" if self.left else done
+
+
+def to_take_back(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: PlannedCall) -> list[PlannedCall]:
+    """The earlier calls that took hold and name their compensation, the latest first.
+
+    Only what was proved, or what an operator said, counts as taken hold: an unproved write is never taken back blindly.
+    """
+    earlier = reversed(_calls_before(plan, failed))
+    return [call for call in earlier if call.compensation and took_hold(known.get(call.call_id))]
+
+
+def still_standing(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: PlannedCall) -> list[str]:
+    """What took hold, or may have, of the failed call's part, and was not taken back."""
+    undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
+    return [
+        f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
+        for call in _calls_before(plan, failed)
+        if call.call_id in known and known[call.call_id].status in _STANDS and call.call_id not in undone
+    ]
+
+
+_STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
+
+
+def _calls_before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]:
+    """The calls before it that carry out the same part of the task."""
+    return [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
+
+
+class OutOfTurn(NotSent):
+    """The change before it is not proved, so this one is not made."""
+
+
+def refuse_unprovable(template: Template, plan: WritePlan) -> None:
+    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
+    unproved = [call for call in _changes(plan)[:-1] if call.read_back is None]
+    if template.sequence and unproved:
+        names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)
+        raise Escalated(
+            f"each change is made only after the one before it is proved, and no read can prove {names}; "
+            "nothing was written"
+        )
+
+
+class _Change(NamedTuple):
+    """A change of any plan of the task, with what the ledger holds of it."""
+
+    call: PlannedCall
+    entry: LedgerEntry | None
+
+    @property
+    def lets_go_on(self) -> bool:
+        """Whether it is proved, or an operator said that it is left undone."""
+        return took_hold(self.entry) or _is_left_to_operator(self.entry)
+
+    @property
+    def did_nothing(self) -> bool:
+        return self.entry is None or self.entry.status in (WriteStatus.REFUSED, WriteStatus.UNSENT)
+
+
+async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
+    """Raises ``OutOfTurn`` if a change before this one is not verified, and no operator said that it may go on.
+
+    The change before may stand in an earlier plan. What did nothing there may be made good: the same change, proposed
+    again, takes its place.
+    """
+    if not progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
+        return
+    before = await _changes_before(ctx, progress, call)
+    place = next((at for at, one in enumerate(before) if one.did_nothing and _makes_good(call, one.call)), len(before))
+    open_one = next((one for at, one in enumerate(before[:place]) if not _is_done(one, before[at + 1 :])), None)
+    if open_one is not None:
+        entry, failed = open_one.entry, open_one.call
+        known = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
+        told = f"{failed.call_id} {failed.tool} before it is {known}"
+        raise OutOfTurn(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
+
+
+async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCall) -> list[_Change]:
+    """The changes of all plans up to the call; none for what only takes one of them back."""
+    found: list[_Change] = []
+    for plan in progress.dossier.every_plan:
+        known = await entries(ctx.store, plan)
+        for one in _changes(plan):
+            if one == call:
+                return found
+            found.append(_Change(one, known.get(one.call_id)))
+    return []
+
+
+def _is_done(change: _Change, later: Sequence[_Change]) -> bool:
+    """Whether it lets what follows go out, or was made good by a later one that does."""
+    made_good = (one.lets_go_on for one in later if _makes_good(one.call, change.call))
+    return change.lets_go_on or (change.did_nothing and any(made_good))
+
+
+def _makes_good(call: PlannedCall, failed: PlannedCall) -> bool:
+    """Whether it is the same change of the same record once more, with other details perhaps."""
+    if (call.connection_id, call.tool, call.part) != (failed.connection_id, failed.tool, failed.part):
+        return False
+    named = {name for name in (*call.arguments, *failed.arguments) if identifies(name)}
+    return all(call.arguments.get(name) == failed.arguments.get(name) for name in named)
+
+
+def _is_left_to_operator(entry: LedgerEntry | None) -> bool:
+    """Whether an operator said that the plan goes on without it."""
+    return entry is not None and entry.resolved is not None and entry.resolved.resolution is Resolution.SKIP
+
+
+def _changes(plan: WritePlan) -> tuple[PlannedCall, ...]:
+    return tuple(call for call in plan.calls if call.tool_class is ToolClass.CHANGE)
+
 
 _FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
 _SETTLED = (

@@ -12,7 +12,7 @@ from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with
-from services.executor.core.write.sent_notices import may_go_out, text_place, with_sentence
+from services.executor.core.write.notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.settling import call_tool, read_state_before, settle, store_answer, was_so_before
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry

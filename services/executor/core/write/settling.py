@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.dossier.doubts import with_attempt
+from services.executor.core.dossier.endings import with_attempt
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads.one_call import dispatch_call
 from services.executor.core.records.refs import resolve
@@ -21,7 +21,7 @@ from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+from shared.domain.words import DOUBTS, Resolution, ToolClass, WriteStatus
 
 
 async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
@@ -243,6 +243,14 @@ def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
     seen = evidence(entry.model_copy(update={"before_json": known}), loads(now_json))
     judgement = judge_lost(seen)
     return judgement.note if judgement.status is WriteStatus.VERIFIED else None
+
+
+def took_hold(entry: LedgerEntry | None) -> bool:
+    """Whether a write is proved, or an operator said that it took hold."""
+    if entry is None:
+        return False
+    said = entry.resolved is not None and entry.resolved.resolution is Resolution.DONE
+    return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and said)
 
 
 def _was_lost_before(entry: LedgerEntry) -> bool:

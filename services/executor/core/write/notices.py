@@ -1,24 +1,92 @@
 """Notices, in whichever state they go out: none says done of what may not be; who has to be told is told (I4)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
-from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.dossier import Dossier, Progress, Rest
 from services.executor.core.dossier.values import Fact
 from services.executor.core.records.called_records import says
 from services.executor.core.records.made_id import literal_parts, references
 from services.executor.core.records.tool_words import properties_of
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import entries
+from services.executor.core.session.files import files_not_read
+from services.executor.core.session.ledger import entries, write_key
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.write.compensation import took_hold
-from services.executor.core.write.left_out import is_left_out, leave_out, left_out_calls
+from services.executor.core.write.settling import took_hold
 from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import SENDABLE, ToolClass, WriteStatus
+from shared.domain.words import SENDABLE, FsmState, ToolClass, WriteStatus
+
+
+class LeftOut(NamedTuple):
+    """A call that was not made, and why."""
+
+    call: PlannedCall
+    why: str
+
+    def as_json(self) -> Json:
+        """As a model sees it, beside the writes that were made."""
+        call = self.call
+        known: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
+        return {**known, "status": "not made", "result": None, "note": self.why}
+
+
+def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
+    """The answer with it; a list stays a list, to the byte (I9)."""
+    said = remarks_below(ctx, dossier)
+    return text if is_exact_match(text) or not said else text.rstrip() + said
+
+
+def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
+    """What stands under an answer of this run; empty if there is nothing to be said."""
+    missing, endpoint = not_made(ctx, dossier), ctx.record.request.tools_endpoint
+    said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
+    if not ctx.toolbox.tools and endpoint is not None:
+        said.append(f"The tool server {endpoint} offers no tools.")
+    if unread := files_not_read(ctx.files, saw_pictures=ctx.sight.saw_pictures):
+        said.append("\n".join(["Not read:", *(f"- {one}" for one in unread)]))
+    return "".join(f"\n\n{part}" for part in said)
+
+
+def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
+    """The calls that the plans of the task went on without, but those that a later plan made after all."""
+    missing: list[LeftOut] = []
+    made: set[tuple[str, str, str]] = set()
+    for plan in reversed(dossier.every_plan):
+        left = left_out_calls(ctx, plan)
+        missing = [*(one for one in left if _what(one.call) not in made), *missing]
+        made |= {_what(call) for call in plan.calls} - {_what(one.call) for one in left}
+    return missing
+
+
+async def leave_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
+    """Store that the plan goes on without the call, so that no later attempt makes it out of its order."""
+    ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
+    ctx.journal.add(_key(plan, call), "note", why)
+
+
+def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
+    return ctx.journal.get(_key(plan, call)) is not None
+
+
+def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
+    """The calls that the plan went on without, in their order."""
+    known = [(call, ctx.journal.get(_key(plan, call))) for call in plan.calls] if plan else []
+    return [LeftOut(call, why) for call, why in known if why is not None]
+
+
+def _what(call: PlannedCall) -> tuple[str, str, str]:
+    return (call.connection_id, call.tool, call.arguments_json)
+
+
+def _key(plan: WritePlan, call: PlannedCall) -> str:
+    return f"left-out:{write_key(plan, call)}"
+
 
 _BODIES = "body message text content html note comment description".split()  # the likeliest name first
 _NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel name email phone address".split())
@@ -251,3 +319,49 @@ def _changes_anything(plan: WritePlan) -> bool:
 def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[PlannedCall, ...]:
     notices = (call for call in plan.calls if call.tool_class is ToolClass.NOTIFY)
     return tuple(call for call in notices if tells(call, party, plan, progress.dossier.facts))
+
+
+async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
+    """The wait that is due before the notices of the plan; None where they may go out.
+
+    Judged by the store's clock once in each attempt at a turn, and journaled, so that a replay judges the same.
+    """
+    hours = ctx.tenant.quiet_hours
+    if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
+        return None
+    until = await _quiet_end(ctx, progress) if _plan_notices(progress) else None
+    held = await _unsent_notices(ctx, progress) if until else ()
+    if until is None or not held:
+        return None
+    local = until.astimezone(ZoneInfo(ctx.tenant.time_zone))
+    names = ", ".join(dict.fromkeys(call.tool for call in held))
+    why = (
+        f"waiting until {local:%Y-%m-%d %H:%M} ({ctx.tenant.time_zone}), when the quiet hours are over, to call {names}"
+    )
+    return Rest(until, why)
+
+
+async def _unsent_notices(ctx: TurnContext, progress: Progress) -> tuple[PlannedCall, ...]:
+    """The notices that are still to go out."""
+    plan = progress.dossier.plan
+    if plan is None:
+        return ()
+    known = await entries(ctx.store, plan)
+    left = (call for call in _plan_notices(progress) if not is_left_out(ctx, plan, call))
+    return tuple(call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE)
+
+
+def _plan_notices(progress: Progress) -> tuple[PlannedCall, ...]:
+    plan = progress.dossier.plan
+    return tuple(call for call in plan.calls if call.tool_class is ToolClass.NOTIFY) if plan else ()
+
+
+async def _quiet_end(ctx: TurnContext, progress: Progress) -> datetime | None:
+    key = f"{progress.step}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
+    known = ctx.journal.get(key)
+    if known is None:
+        hours = ctx.tenant.quiet_hours
+        end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone)) if hours else None
+        known = end.isoformat() if end else ""
+        ctx.journal.add(key, "note", known)
+    return datetime.fromisoformat(known) if known else None

@@ -1,17 +1,21 @@
-"""APPROVAL_GATE: who has to say yes to which exact calls, and what an answer counts for (I7)."""
+"""APPROVAL_GATE: who has to say yes to which exact calls, and how far a plan has been let through (I7)."""
 
+from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 
-from services.executor.core.authorize.verdicts import binding_hash, reasons
-from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Decision
+from services.executor.core.authorize.policy import binding_hash, reasons
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.states import machine
+from services.executor.ports.turns import Notice
+from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Confirmed, Decision
 from shared.contracts.grounds import Grounds
 from shared.contracts.ladder import Escalation, Rung, find_rung, rungs_above
-from shared.contracts.notice import NoticeTarget
+from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
-from shared.domain.words import decider
+from shared.domain.words import FsmState, decider
 
 
 def calls_as_json(plan: WritePlan) -> list[Json]:
@@ -37,7 +41,7 @@ class NotCounted(Exception):
     """A decision that does not count; the message says why, and the task goes on waiting."""
 
 
-def ask(
+def ask_for_approval(
     plan: WritePlan,
     verdict: Verdict,
     requester_id: str,
@@ -102,7 +106,7 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
     )
 
 
-def decide(approval: Approval, turn: Turn, now: datetime) -> Approval:
+def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
     """The approval with one more decision. Raises ``NotCounted`` for one that has no right to be made."""
     _may_decide(approval, turn, now)
     word = str(turn.data.get("decision", "")).strip().lower()
@@ -119,9 +123,9 @@ def is_expired(approval: Approval, now: datetime) -> bool:
     return approval.status is ApprovalStatus.WAITING and now >= approval.deadline
 
 
-def brief(approval: Approval) -> str:
+def brief_approver(approval: Approval) -> str:
     """What the approver reads: the exact calls, why a person is asked, who may answer, until when, and how."""
-    calls = [line for call in approval.plan.calls for line in _lines(call)]
+    calls = [line for call in approval.plan.calls for line in _call_lines(call)]
     why = [f"- {reason}" for reason in approval.reasons]
     unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
     return "\n".join(
@@ -160,7 +164,7 @@ def describe_approval(approval: Approval) -> JsonObject:
     }
 
 
-def refusal(approval: Approval) -> str:
+def approval_refusal(approval: Approval) -> str:
     """Why an approval came to a no."""
     asked = approval.confirmation
     return f"{_question_title(approval)}: {_refusal(approval)}" if asked else _refusal(approval)
@@ -221,7 +225,7 @@ _ON_FAILURE = {
 }
 
 
-def _lines(call: PlannedCall) -> list[str]:
+def _call_lines(call: PlannedCall) -> list[str]:
     """A call as the approver reads it: what is sent, what happens if it fails, and what would take it back."""
     lines = [f"- {_format_call(call)}{_ON_FAILURE[call.on_failure]}"]
     if call.compensation:
@@ -249,3 +253,121 @@ def _status(decisions: tuple[Decision, ...], needed: int) -> ApprovalStatus:
 
 def _arguments(arguments: JsonObject) -> str:
     return ", ".join(f"{key}={dumps(value)}" for key, value in arguments.items())
+
+
+def is_let_through(progress: Progress) -> bool:
+    """Whether the plan, exactly as it stands, may be carried out."""
+    return progress.dossier.approved_hash == _plan(progress).hash
+
+
+def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
+    """The progress whose plan, exactly as it stands, may be carried out."""
+    approved = _plan(progress).hash
+    return progress.update_dossier(
+        approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level
+    )
+
+
+def confirmation_wanted(progress: Progress) -> ConfirmationStep | None:
+    """The next of the template's confirmations on the plan as it stands; None if it has none, or all are given."""
+    wanted, given = progress.template.confirmations, _confirmations_given(progress)
+    if len(given) >= len(wanted):
+        return None
+    return ConfirmationStep(about=wanted[len(given)], number=len(given) + 1, of=len(wanted), given=given)
+
+
+def waits_for(approval: Approval, progress: Progress) -> bool:
+    """Whether an approval is the one that is waited for: for exactly this plan on exactly these inputs and rules (I7).
+
+    One that was asked for an earlier confirmation is not, although the plan is the same.
+    """
+    plan, verdict = progress.dossier.plan, progress.dossier.verdict
+    if progress.state is not FsmState.APPROVAL_GATE or progress.dossier.approved_hash is not None:
+        return False
+    if plan is None or verdict is None or approval.confirmation != confirmation_wanted(progress):
+        return False
+    return (approval.plan_hash, approval.verdict_hash) == (plan.hash, binding_hash(verdict))
+
+
+def apply_approval(progress: Progress, approval: Approval) -> Progress:
+    """The progress after an approval was given: let through, or at the gate again for the next confirmation."""
+    by = ", ".join(decision.by.id for decision in approval.decisions)
+    if approval.confirmation is None:
+        return let_through(progress, f"approved by {by}", by_person=True, level=approval.level)
+    given = (*_confirmations_given(progress), _confirmation_given(approval, approval.confirmation))
+    confirmed = progress.model_copy(update={"confirmed": given})
+    if confirmation_wanted(confirmed) is not None:
+        return reopen_approval_gate(confirmed)
+    note = "; ".join(f"{one.about}: confirmed by {', '.join(one.by)}" for one in confirmed.confirmed)
+    return let_through(confirmed, note, by_person=True, level=approval.level)
+
+
+def ended_approval(
+    asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
+) -> Approval | None:
+    """How the approval ended that was ``asked``, where the turn leaves another one, or none; None if it still waits.
+
+    ``carried_out``: hashes of plans of which something was written: a yes to one of them was used.
+    """
+    if asked is None or asked.status is not ApprovalStatus.WAITING or (now and now.approval_id == asked.approval_id):
+        return None
+    ended = decided if decided and decided.approval_id == asked.approval_id else asked
+    same = now is None or (now.plan_hash, now.verdict_hash) == (asked.plan_hash, asked.verdict_hash)
+    if ended.status is ApprovalStatus.APPROVED and (same or ended.plan_hash in carried_out):
+        return ended
+    return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
+
+
+def reopen_approval_gate(progress: Progress) -> Progress:
+    """Back to APPROVAL_GATE, another visit of it: what was let through no longer counts, confirmations do."""
+    gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
+    shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
+    return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)
+
+
+def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
+    """The confirmations of the plan as it stands."""
+    plan, verdict = progress.dossier.plan, progress.dossier.verdict
+    if plan is None or verdict is None:
+        return ()
+    held = (plan.hash, binding_hash(verdict))
+    return tuple(one for one in progress.confirmed if (one.plan_hash, one.verdict_hash) == held)
+
+
+def _confirmation_given(approval: Approval, asked: ConfirmationStep) -> Confirmed:
+    return Confirmed(
+        about=asked.about,
+        by=tuple(decision.by.id for decision in approval.decisions),
+        at=approval.decisions[-1].at,
+        approval_id=approval.approval_id,
+        plan_hash=approval.plan_hash,
+        verdict_hash=approval.verdict_hash,
+    )
+
+
+def _plan(progress: Progress) -> WritePlan:
+    return progress.dossier.plan or WritePlan(task_id="")
+
+
+def approval_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> tuple[Notice, ...]:
+    """From the task's approval before the turn and after it; ``settled``: one that was ended beside them."""
+    return tuple(_find_notices(before, after, settled))
+
+
+def _find_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> Iterator[Notice]:
+    if settled is not None and settled.notices:
+        yield _notice_of(NoticeEvent.DECIDED, settled)
+    if after is None or not after.notices:
+        return
+    if before is None or before.approval_id != after.approval_id:
+        if after.status is ApprovalStatus.WAITING:
+            yield _notice_of(NoticeEvent.WAITING, after)
+    elif after.status is not before.status:
+        expired = after.status is ApprovalStatus.EXPIRED
+        yield _notice_of(NoticeEvent.EXPIRED if expired else NoticeEvent.DECIDED, after)
+    elif len(after.escalations) > len(before.escalations):
+        yield _notice_of(NoticeEvent.ESCALATED, after)
+
+
+def _notice_of(event: NoticeEvent, approval: Approval) -> Notice:
+    return Notice(event, approval.approval_id, len(approval.escalations))
