@@ -9,11 +9,13 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Lifespan
+from starlette.types import Lifespan
 
 from services.gateway.a2a.card import TenantBook
 from services.gateway.a2a.faults import speak_plainly
+from services.gateway.a2a.hot_reads import Gate, HotReads
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
+from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.routes import Backing, a2a_bindings
 from services.gateway.a2a.tenant_path import TenantPath
@@ -94,6 +96,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 class _A2aApp(NamedTuple):
     app: DescribedApp
     rpc: JsonRpcEndpoint
+    methods: A2aMethods
 
 
 def _a2a_app(parts: Backing, face: GatewayProfile, lifespan: Lifespan[FastAPI]) -> _A2aApp:
@@ -101,7 +104,7 @@ def _a2a_app(parts: Backing, face: GatewayProfile, lifespan: Lifespan[FastAPI]) 
     speak_plainly(app)
     bindings = a2a_bindings(parts, face)
     app.include_router(bindings.routes)
-    return _A2aApp(app, bindings.rpc)
+    return _A2aApp(app, bindings.rpc, bindings.methods)
 
 
 def leaving_of(settings: GatewaySettings) -> Leaving:
@@ -163,14 +166,16 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
     parts = Backing(desk, lists, identity, readiness, book)
-    app, rpc = _a2a_app(parts, face, lifespan)
+    app, rpc, methods = _a2a_app(parts, face, lifespan)
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
     app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
     app.include_router(rl_status_routes(statistics, identity))
-    entry: ASGIApp = CallerMiddleware(TenantPath(RpcFirst(app.serve_routes, rpc)), identity, doorway.watch)
-    entry = entry if settings.ways else OwnPages(entry, settings.card_url)
-    app.entry = CountedApp(Drain(RequestLimiter(entry, settings.request_limits), leaving), meter)
+    callers = CallerMiddleware(TenantPath(RpcFirst(app.serve_routes, rpc)), identity, doorway.watch)
+    own_pages = None if settings.ways else OwnPages(callers, settings.card_url)
+    limiter = RequestLimiter(own_pages or callers, settings.request_limits)
+    common = CountedApp(Drain(limiter, leaving), meter)
+    app.entry = HotReads(common, Gate(limiter, own_pages, callers, identity, meter), methods)
     clerk = DeadLetterService(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyService(keyring, fresh), identity, face.max_body).routes())

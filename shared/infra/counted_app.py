@@ -68,11 +68,14 @@ class _Exchange:
         return noting
 
     def _count(self) -> None:
-        method, route = str(self._scope["method"]), route_of(self._scope)
         took = self._took or perf_counter() - self._began
-        known = method if method in _KNOWN else "OTHER"
-        self._meter.add(names.HTTP_REQUESTS, route=route, method=known, code=str(self._status))
-        self._meter.observe(names.HTTP_SECONDS, took, route=route)
+        count_answer(self._meter, str(self._scope["method"]), route_of(self._scope), self._status, took)
+
+
+def count_answer(meter: Meter, method: str, route: str, status: int, took: float) -> None:
+    """``took``: seconds to the answer's first byte."""
+    meter.add(names.HTTP_REQUESTS, route=route, method=method if method in _KNOWN else "OTHER", code=str(status))
+    meter.observe(names.HTTP_SECONDS, took, route=route)
 
 
 def route_of(scope: Scope) -> str:

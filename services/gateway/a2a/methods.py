@@ -114,8 +114,13 @@ class A2aMethods:
         """GetTask: the task as it stands."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
         length = history_length(call.params, "historyLength", wording.dialect)
-        record = await self._whole(await self._parts.desk.read(task_id, caller))
-        return WrittenJson(self._written.write(record, wording, length))
+        return WrittenJson(await self.write_task(task_id, caller, wording, length))
+
+    async def write_task(self, task_id: str, caller: Caller, wording: Wording, length: int | None) -> bytes:
+        """A task as JSON."""
+        record = await self._parts.desk.read(task_id, caller)
+        known = self._written.find(record, wording, length)
+        return known or self._written.write(await self._whole(record), wording, length)
 
     async def tasks(self, call: MethodCall, wording: Wording) -> Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""

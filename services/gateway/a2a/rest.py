@@ -21,7 +21,7 @@ from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
 from services.gateway.edge.body import BadCall, check_content_type, read_object
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
-from services.gateway.edge.replies import check_0_3, check_1_0, media_type_for, version_of
+from services.gateway.edge.replies import check_0_3, check_1_0, media_type_of, version_of
 from services.gateway.features.identity.middleware import let_in
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 _TASK = "/tasks/{task_id}"
 _WEBHOOKS = _TASK + "/pushNotificationConfigs"
 _WEBHOOK = _WEBHOOKS + "/{config_id}"
-_PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is the caller's alone
+PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is the caller's alone
 
 
 class Path(NamedTuple):
@@ -156,16 +156,16 @@ def _wording(path: Path, body: JsonObject) -> Wording:
 
 
 def _response(answer: Answer, request: Request, wording: Wording) -> Response:
-    media_type = media_type_for(request) if wording is NEW else "application/json"
+    media_type = media_type_of(request.headers.get("accept", "")) if wording is NEW else "application/json"
     match answer:
         case StreamAnswer(stream, shape):
             return sse(stream, shape, BARE)
         case PendingAnswer():
             return KeptAlive(_await_answer(answer), media_type, JSON_BEAT)
         case WrittenJson(result):
-            return Response(result, media_type=media_type, headers=_PRIVATE)
+            return Response(result, media_type=media_type, headers=PRIVATE)
         case _:
-            return JSONResponse(answer, media_type=media_type, headers=_PRIVATE)
+            return JSONResponse(answer, media_type=media_type, headers=PRIVATE)
 
 
 async def _await_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:

@@ -33,6 +33,7 @@ class Backing(NamedTuple):
 class A2aBindings(NamedTuple):
     routes: APIRouter
     rpc: JsonRpcEndpoint
+    methods: A2aMethods
 
 
 def a2a_bindings(backing: Backing, face: GatewayProfile) -> A2aBindings:
@@ -52,4 +53,4 @@ def a2a_bindings(backing: Backing, face: GatewayProfile) -> A2aBindings:
     router.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for routes in (card_routes(card, datetime.now(UTC), face.card.usual, face.keys), rest.routes(), own.routes()):
         router.include_router(routes)
-    return A2aBindings(router, rpc)
+    return A2aBindings(router, rpc, methods)

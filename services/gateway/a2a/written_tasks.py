@@ -25,19 +25,27 @@ class WrittenTasks:
         self._notice = notice
         self._kept: OrderedDict[tuple[str, str, int | None, object], tuple[TaskRecord, bytes]] = OrderedDict()
 
-    def write(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes:
-        key = (record.tenant, record.task_id, history_length, wording.task)
+    def find(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes | None:
+        key = _key(record, wording, history_length)
         known = self._kept.get(key)
-        if known and known[0] is record:
-            self._kept.move_to_end(key)
-            return known[1]
+        if known is None or known[0] is not record:
+            return None
+        self._kept.move_to_end(key)
+        return known[1]
+
+    def write(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes:
         written = write_json(wording.task(task_view(record, self._notice, history_length))).encode()
         if len(written) <= _LARGEST and not _has_file_contents(record):
+            key = _key(record, wording, history_length)
             self._kept[key] = (record, written)
             self._kept.move_to_end(key)
             if len(self._kept) > _MOST:
                 self._kept.popitem(last=False)
         return written
+
+
+def _key(record: TaskRecord, wording: Wording, history_length: int | None) -> tuple[str, str, int | None, object]:
+    return record.tenant, record.task_id, history_length, wording.task
 
 
 def _has_file_contents(record: TaskRecord) -> bool:

@@ -1,6 +1,7 @@
 """From the bytes of a request to a JSON-RPC call, refusing what is not one."""
 
 import json
+from codecs import BOM_UTF8
 from decimal import Decimal
 from typing import NamedTuple, NoReturn, cast
 
@@ -98,20 +99,25 @@ def _call_id(value: JsonObject, method: str) -> str | int | None:
 
 def parse_value(body: bytes) -> Json:
     """The JSON value in a body, its numbers exact; raises ``BadCall``."""
+    value = decode_json(body)
+    _check_values(value)
+    return value
+
+
+def decode_json(body: bytes) -> Json:
+    """The same, for who looks at every value anyway: they may be too deep, too large, or half a character."""
     if body.count(b",") > _MOST_COMMAS:  # before so many values are made: a large message is large by its files
         raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
     try:
-        text = body.decode("utf-8-sig")
+        text = body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         raise BadCall(PARSE_ERROR, f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        value = cast(Json, _DECODER.decode(text))
+        return cast(Json, _DECODER.decode(text))
     except RecursionError:
         raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         raise BadCall(PARSE_ERROR, f"the body is not JSON: {error}") from None
-    _check_values(value)
-    return value
 
 
 def _check_values(root: Json) -> None:

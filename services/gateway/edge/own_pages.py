@@ -1,6 +1,7 @@
 """Where nobody is asked for a key, a browser's requests are taken from the gateway's own pages alone."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -80,16 +81,16 @@ class OwnPages:
         self._app, self._public = app, public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        why = self._why_refused(scope) if scope["type"] == "http" else None
+        why = self.why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
         if why is None:
             return await self._app(scope, receive, send)
         return await JSONResponse({"error": why}, 403)(scope, receive, send)
 
-    def _why_refused(self, scope: Scope) -> str | None:
-        headers = Headers(scope=scope)
+    def why_refused(self, path: str, headers: Mapping[str, str]) -> str | None:
+        """The sentence that a request is refused with; None if it is taken."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin is not None:
             return None if is_own_page(origin, host, self._public) else _WHOSE_PAGE.format(origin=origin[:200])
-        if scope["path"] in _PROBES or is_own_host(host, self._public):
+        if path in _PROBES or is_own_host(host, self._public):
             return None
         return _WHICH_HOST.format(host=host[:200] or "no host")

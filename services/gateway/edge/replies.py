@@ -60,9 +60,9 @@ def asks_for_1_0(request: Request) -> bool:
     return is_1_0(version_of(request)) or (MEDIA_TYPE in accepted and not version_of(request))
 
 
-def media_type_for(request: Request) -> str:
+def media_type_of(accept: str) -> str:
     """With which of the two types REST of 1.0 answers: plain JSON for a client that accepts that and not the other."""
-    accepted = request.headers.get("accept", "").lower()
+    accepted = accept.lower()
     return "application/json" if "application/json" in accepted and MEDIA_TYPE not in accepted else MEDIA_TYPE
 
 

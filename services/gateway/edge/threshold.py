@@ -1,10 +1,11 @@
 """The threshold, outside of the door: what is too large, too slow or one too many gets no further, on every route."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import coroutine
-from typing import TypeVar, cast
+from typing import NamedTuple, cast
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
@@ -14,7 +15,6 @@ from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
 from services.gateway.edge.limits import RequestLimits
 from services.gateway.edge.replies import RETRY_LATER
 
-T = TypeVar("T")
 _LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
 _OF_MESSAGES = ("/message:send", "/message:stream")
@@ -24,22 +24,29 @@ class RequestLimiter:
     """Middleware. A body's faults reach whoever reads it as ``BadCall``, and the client in any case."""
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
-        self._app, self._limits, self._open, self._large = app, limits, 0, _LargeBodies(limits.large_bodies)
+        self._app, self.limits, self._open, self._large = app, limits, 0, _LargeBodies(limits.large_bodies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        refusal = self._refusal(scope)
+        refusal = self.refusal(scope)
         if refusal is not None:
             return await refusal(scope, receive, send)
+        with self.open_request():
+            return await self._pass_on(scope, receive, send)
+
+    @contextmanager
+    def open_request(self) -> Iterator[None]:
+        """One of the requests that this process answers at once."""
         self._open += 1
         try:
-            await self._pass_on(scope, receive, send)
+            yield
         finally:
             self._open -= 1
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
-        limits = self._limits
+    def refusal(self, scope: Scope) -> JSONResponse | None:
+        """Why the request gets no further, as far as its head tells; None if it does."""
+        limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
             return _error(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.header_bytes:
@@ -52,7 +59,7 @@ class RequestLimiter:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
-        body = _LimitedBody(receive, scope, self._limits, self._large)
+        body = _LimitedBody(receive, scope, self.limits, self._large)
 
         async def sending(message: Message) -> None:
             nonlocal started
@@ -104,20 +111,16 @@ class _LimitedBody:
         if self._whole:
             return await self._receive()
         self._check(self._said)
-        receiving = self._receive().__await__()
-        try:
-            waits_for = next(receiving)  # most bodies have come by now: they need no timer
-        except StopIteration as received:
-            message = cast(Message, received.value)
-        else:
-            message = await self._receive_in_time(receiving, waits_for)
+        message = receive_at_once(self._receive)  # most bodies have come by now: they need no timer
+        if isinstance(message, Arriving):
+            message = await self._receive_in_time(message)
         self._count(message)
         return message
 
-    async def _receive_in_time(self, receiving: "Generator[object, object, Message]", waits_for: object) -> Message:
+    async def _receive_in_time(self, arriving: "Arriving") -> Message:
         try:
             async with asyncio.timeout_at(self._until):
-                return await _resume(receiving, waits_for)
+                return await resume(arriving)
         except TimeoutError:
             seconds = self._limits.body_seconds
             raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
@@ -139,9 +142,40 @@ class _LimitedBody:
             self._is_large = False
 
 
+class Arriving(NamedTuple):
+    """A message that was asked for and has not come yet."""
+
+    step: "Generator[object, object, Message]"
+    waits_for: object
+
+
+def receive_at_once(receive: Receive) -> Message | Arriving:
+    """The next message if it is there, without waiting for it."""
+    step = cast("Generator[object, object, Message]", receive().__await__())
+    try:
+        waits_for = next(step)
+    except StopIteration as received:
+        return cast(Message, received.value)
+    return Arriving(step, waits_for)
+
+
+def receive_again(first: Message | Arriving, receive: Receive) -> Receive:
+    """What gives a request's messages from the first one, which was taken, or asked for, already."""
+    taken = [first]
+
+    async def receiving() -> Message:
+        if not taken:
+            return await receive()
+        message = taken.pop()
+        return await resume(message) if isinstance(message, Arriving) else message
+
+    return receiving
+
+
 @coroutine
-def _resume(step: "Generator[object, object, T]", waits_for: object) -> "Generator[object, object, T]":
+def resume(arriving: Arriving) -> "Generator[object, object, Message]":
     """Go on with what was begun and waits: what it waits for is awaited in its place."""
+    step, waits_for = arriving
     while True:
         try:
             sent = yield waits_for
@@ -152,7 +186,7 @@ def _resume(step: "Generator[object, object, T]", waits_for: object) -> "Generat
         try:
             waits_for = make()
         except StopIteration as done:
-            return cast(T, done.value)
+            return cast(Message, done.value)
 
 
 def _said_length(scope: Scope) -> int:

@@ -104,16 +104,27 @@ class CallerMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or _is_open(str(scope["path"])):
             return await self._app(scope, receive, send)
-        try:
-            entry = scope[_ENTRY] = await self._entry(scope)
-        except (Unauthenticated, NotEntitled, TooManyRequests, StoreUnavailable, IssuerUnavailable) as fault:
-            return await _reply_to_unadmitted(scope, fault)(scope, receive, send)
+        entry = scope.get(_ENTRY)
+        if entry is None:
+            headers = Headers(scope=scope)
+            entry = await self.admit(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
+        if isinstance(entry, Response):
+            return await entry(scope, receive, send)
         return await self._app(scope, receive, _with_standing(send, entry))
 
-    async def _entry(self, scope: Scope) -> AdmittedRequest:
-        headers = Headers(scope=scope)
-        credential = hash(tuple(headers.get(name) for name in _CREDENTIALS))
-        source = self._source(scope, headers)
+    async def admit(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest | Response:
+        """Ask once who comes with the request, and note it in its scope; the reply to whoever is turned away."""
+        entry: AdmittedRequest | Response
+        try:
+            entry = await self._entry(scope, headers, forwarded)
+        except (Unauthenticated, NotEntitled, TooManyRequests, StoreUnavailable, IssuerUnavailable) as fault:
+            entry = _reply_to_unadmitted(scope, fault)
+        scope[_ENTRY] = entry
+        return entry
+
+    async def _entry(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest:
+        credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
+        source = self._source(scope, forwarded)
         if wait := self._brake.wait(source, credential):
             raise TooManyRequests("too many were turned away who came from this address", wait)
         try:
@@ -125,9 +136,8 @@ class CallerMiddleware:
         self._brake.count_pass(credential)
         return AdmittedRequest(admitted)
 
-    def _source(self, scope: Scope, headers: Headers) -> str:
+    def _source(self, scope: Scope, forwarded: str) -> str:
         peer = scope.get("client")
-        forwarded = ",".join(headers.getlist("x-forwarded-for"))
         return source_of(str(peer[0]) if peer else "", forwarded, self._watch.trusted)
 
 

@@ -1,0 +1,176 @@
+"""``GetTask`` of protocol 1.0, the call that clients repeat most, answered in one step over either binding.
+
+What a request passes one after the other (limits, own pages, identity, counters, routes, the schema) is asked here by
+the same functions, without a wrapper around each message. A request whose form is in any way unusual goes the common
+way, where it would be answered byte for byte alike.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import NamedTuple, TypeGuard
+
+import structlog
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.gateway.a2a.faults import rest_fault
+from services.gateway.a2a.methods import A2aMethods
+from services.gateway.a2a.rest import PRIVATE
+from services.gateway.a2a.views import NEW
+from services.gateway.edge.body import BadCall, decode_json
+from services.gateway.edge.errors import GatewayRefusal
+from services.gateway.edge.fields import MAX_ID
+from services.gateway.edge.own_pages import OwnPages
+from services.gateway.edge.replies import (
+    FAILED,
+    HEADER,
+    INTERNAL_ERROR,
+    error_reply,
+    fault_reply,
+    media_type_of,
+    rpc_result,
+)
+from services.gateway.edge.threshold import Arriving, RequestLimiter, receive_again, receive_at_once
+from services.gateway.features.identity.middleware import AdmittedRequest, CallerMiddleware, limit_headers
+from services.gateway.features.identity.model import Identity
+from shared.domain import metric_names as names
+from shared.domain.exact_json import Json
+from shared.infra.counted_app import count_answer
+from shared.ports.meter import Meter
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+_JSON = "application/json"
+_VERSION = HEADER.lower()
+_MOST = 2048  # bytes of a call
+_LARGEST = 2**53  # of ids that are numbers
+_TASK = "/tasks/{task_id}"
+_REST_PATH = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
+_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
+
+
+class Gate(NamedTuple):
+    """What stands before every request. ``own_pages``: None where keys are asked for."""
+
+    limiter: RequestLimiter
+    own_pages: OwnPages | None
+    callers: CallerMiddleware
+    identity: Identity
+    meter: Meter
+
+
+class _Read(NamedTuple):
+    """A task that is asked for, and how the answer, and what is refused, are worded."""
+
+    task_id: str
+    answer: Callable[[bytes], Response]
+    refuse: Callable[[Exception], Response]
+
+
+class HotReads:
+    """ASGI, the outermost. ``app`` answers whatever is not answered here."""
+
+    def __init__(self, app: ASGIApp, gate: Gate, methods: A2aMethods) -> None:
+        self._app, self._gate, self._methods = app, gate, methods
+        self._most = min(_MOST, gate.limiter.limits.body_bytes)
+        self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK))}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = perf_counter()
+        head = _usual_head(scope, self._most) if scope["type"] == "http" else None
+        if head is None or not self._may_pass(scope, head):
+            return await self._app(scope, receive, send)
+        admitted = await self._gate.callers.admit(scope, head, head.get("x-forwarded-for", ""))
+        if isinstance(admitted, Response):
+            return await self._app(scope, receive, send)
+        if scope["method"] == "GET":
+            return await self._answer(scope, send, _rest_read(scope["path"], head), admitted, began)
+        first = receive_at_once(receive)  # who sends it is known before anything of it is read
+        read = None if isinstance(first, Arriving) or first.get("more_body") else _rpc_read(first.get("body", b""))
+        if read is None:
+            return await self._app(scope, receive_again(first, receive), send)
+        return await self._answer(scope, send, read, admitted, began)
+
+    def _may_pass(self, scope: Scope, head: Mapping[str, str]) -> bool:
+        """A request that may not is told so on the common way."""
+        gate = self._gate
+        if gate.limiter.refusal(scope) is not None:
+            return False
+        return gate.own_pages is None or gate.own_pages.why_refused(scope["path"], head) is None
+
+    async def _answer(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedRequest, began: float) -> None:
+        meter, path = self._gate.meter, "/" if scope["method"] == "POST" else _TASK
+        scope["route"], status = self._routes[path], 500
+        meter.add(names.HTTP_OPEN, 1)
+        try:
+            with self._gate.limiter.open_request():
+                response = await self._response(read, admitted)
+                response.headers.update(limit_headers(admitted.standing))
+                status = response.status_code
+                await send({"type": "http.response.start", "status": status, "headers": response.raw_headers})
+                await send({"type": "http.response.body", "body": response.body})
+        finally:
+            meter.add(names.HTTP_OPEN, -1)
+            count_answer(meter, scope["method"], path, status, perf_counter() - began)
+
+    async def _response(self, read: _Read, admitted: AdmittedRequest) -> Response:
+        try:
+            caller = self._gate.identity.caller_of(admitted.caller, {})
+            return read.answer(await self._methods.write_task(read.task_id, caller, NEW, None))
+        except Exception as fault:  # the outermost edge of a request: the client is owed an answer
+            if not isinstance(fault, GatewayRefusal | StoreUnavailable):
+                log.exception("request_failed", method="GetTask")
+            return read.refuse(fault)
+
+
+def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
+    """The headers of what may be a read of 1.0, each of which comes once; None of anything else."""
+    path, raw = scope["path"], scope["headers"]
+    is_call = path == "/" and scope["method"] == "POST"
+    if scope["query_string"] or not (is_call or (scope["method"] == "GET" and _REST_PATH.fullmatch(path))):
+        return None
+    head = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+    if len(head) < len(raw) or head.get(_VERSION) != "1.0" or "transfer-encoding" in head:
+        return None
+    length = head.get("content-length", "")
+    if not is_call:
+        return None if length else head
+    is_short = length.isdigit() and len(length) < 5 and int(length) <= most
+    return head if is_short and head.get("content-type", _JSON) == _JSON else None
+
+
+def _rpc_read(body: bytes) -> _Read | None:
+    """A call that has what every call has, and a task's id for its only parameter."""
+    try:
+        call = decode_json(body)
+    except BadCall:
+        return None
+    if not isinstance(call, dict) or call.keys() != _MEMBERS or call["method"] != "GetTask" or call["jsonrpc"] != "2.0":
+        return None
+    call_id, params = call["id"], call["params"]
+    task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
+    if not _is_name(task_id) or not (_is_name(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST)):
+        return None
+
+    def answer(task: bytes) -> Response:
+        return Response(rpc_result(call_id, task), media_type=_JSON)
+
+    def refuse(fault: Exception) -> Response:
+        if isinstance(fault, GatewayRefusal | StoreUnavailable):
+            return fault_reply(call_id, fault, detailed=True)
+        return error_reply(call_id, INTERNAL_ERROR, FAILED)
+
+    return _Read(task_id, answer, refuse)
+
+
+def _is_name(value: Json) -> TypeGuard[str]:
+    return type(value) is str and 0 < len(value) <= MAX_ID and value.isprintable()
+
+
+def _rest_read(path: str, head: Mapping[str, str]) -> _Read:
+    def answer(task: bytes) -> Response:
+        return Response(task, media_type=media_type_of(head.get("accept", "")), headers=PRIVATE)
+
+    return _Read(path.removeprefix("/tasks/"), answer, rest_fault)
