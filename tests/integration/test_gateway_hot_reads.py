@@ -14,7 +14,7 @@ from tests.integration.gateway_stage import Stage, stage
 from tests.integration.test_gateway_keys import LOCKED, locked
 
 _NEW = [("A2A-Version", "1.0"), ("Content-Type", "application/json")]
-_WAYS = ([], [("X-Note", "a"), ("X-Note", "b")])
+_WAYS: tuple[list[tuple[str, str]], ...] = ([], [("X-Note", "a"), ("X-Note", "b")])
 
 
 async def _task(play: Stage) -> str:
