@@ -13,7 +13,7 @@ from starlette.types import Lifespan
 
 from services.gateway.a2a.card import TenantBook
 from services.gateway.a2a.faults import speak_plainly
-from services.gateway.a2a.hot_reads import Gate, HotReads
+from services.gateway.a2a.hot_reads import HotReads, ReadChecks
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
@@ -175,7 +175,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     own_pages = None if settings.ways else OwnPages(callers, settings.card_url)
     limiter = RequestLimiter(own_pages or callers, settings.request_limits)
     common = CountedApp(Drain(limiter, leaving), meter)
-    app.entry = HotReads(common, Gate(limiter, own_pages, callers, identity, meter), methods)
+    app.entry = HotReads(common, ReadChecks(limiter, own_pages, callers, identity, meter), methods)
     clerk = DeadLetterService(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyService(keyring, fresh), identity, face.max_body).routes())

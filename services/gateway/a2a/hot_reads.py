@@ -51,7 +51,7 @@ _REST_PATH = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
-class Gate(NamedTuple):
+class ReadChecks(NamedTuple):
     """What stands before every request. ``own_pages``: None where keys are asked for."""
 
     limiter: RequestLimiter
@@ -72,9 +72,9 @@ class _Read(NamedTuple):
 class HotReads:
     """ASGI, the outermost. ``app`` answers whatever is not answered here."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, methods: A2aMethods) -> None:
-        self._app, self._gate, self._methods = app, gate, methods
-        self._most = min(_MOST, gate.limiter.limits.body_bytes)
+    def __init__(self, app: ASGIApp, checks: ReadChecks, methods: A2aMethods) -> None:
+        self._app, self._checks, self._methods = app, checks, methods
+        self._most = min(_MOST, checks.limiter.limits.body_bytes)
         self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +82,7 @@ class HotReads:
         head = _usual_head(scope, self._most) if scope["type"] == "http" else None
         if head is None or not self._may_pass(scope, head):
             return await self._app(scope, receive, send)
-        admitted = await self._gate.callers.admit(scope, head, head.get("x-forwarded-for", ""))
+        admitted = await self._checks.callers.admit(scope, head, head.get("x-forwarded-for", ""))
         if isinstance(admitted, Response):
             return await self._app(scope, receive, send)
         if scope["method"] == "GET":
@@ -95,17 +95,17 @@ class HotReads:
 
     def _may_pass(self, scope: Scope, head: Mapping[str, str]) -> bool:
         """A request that may not is told so on the common way."""
-        gate = self._gate
-        if gate.limiter.refusal(scope) is not None:
+        checks = self._checks
+        if checks.limiter.refusal(scope) is not None:
             return False
-        return gate.own_pages is None or gate.own_pages.why_refused(scope["path"], head) is None
+        return checks.own_pages is None or checks.own_pages.why_refused(scope["path"], head) is None
 
     async def _answer(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedRequest, began: float) -> None:
-        meter, path = self._gate.meter, "/" if scope["method"] == "POST" else _TASK
+        meter, path = self._checks.meter, "/" if scope["method"] == "POST" else _TASK
         scope["route"], status = self._routes[path], 500
         meter.add(names.HTTP_OPEN, 1)
         try:
-            with self._gate.limiter.open_request():
+            with self._checks.limiter.open_request():
                 response = await self._response(read, admitted)
                 response.headers.update(limit_headers(admitted.standing))
                 status = response.status_code
@@ -117,7 +117,7 @@ class HotReads:
 
     async def _response(self, read: _Read, admitted: AdmittedRequest) -> Response:
         try:
-            caller = self._gate.identity.caller_of(admitted.caller, {})
+            caller = self._checks.identity.caller_of(admitted.caller, {})
             return read.answer(await self._methods.write_task(read.task_id, caller, NEW, None))
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, GatewayRefusal | StoreUnavailable):
