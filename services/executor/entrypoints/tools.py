@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import ListPage, PagingWord
-from services.executor.core.tools.paginate_next import paging_of
+from services.executor.core.tools.paginate import ListPage, PagingWord, paging_of
 from services.executor.core.tools.validate import key_field
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import Connection

@@ -11,10 +11,9 @@ from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.figures.made_formulas import Made, readable
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS, OPERATIONS
-from services.executor.core.made_tools.agreement import agrees
-from services.executor.core.made_tools.code import BadCode, admit_code, program
+from services.executor.core.made_tools.asked import agrees
+from services.executor.core.made_tools.code import BadCode, BadSpec, Spec, admit_code, check_spec, program
 from services.executor.core.made_tools.gaps import named_gaps
-from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
 from shared.contracts.made_tool import MadeTool
 
 SPEC = Spec("worked_out", "purpose", ("a", "b"))

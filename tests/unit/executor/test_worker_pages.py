@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.dossier.values import Fact
 from services.executor.core.session.journal import latest
 from services.executor.core.tools.paginate import ListBounds
-from services.executor.core.tools.paginate_shown import MOST
+from services.executor.core.tools.shorten import MOST
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads

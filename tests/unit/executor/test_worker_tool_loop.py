@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from services.executor.core.figures.calculate.shorten import MOST
 from services.executor.core.session.journal import latest
+from services.executor.core.tools.shorten import MOST_OF_A_RESULT
 from services.executor.ports.models import ToolResult
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import TaskState
@@ -146,8 +146,8 @@ async def test_a_long_result_is_cut_to_fit_and_says_so(content: Json) -> None:
     stage.servers.add("get_claim", lambda given: content if given == C1 else {})
     await stage.run()
     seen = told(stage)[0].content
-    assert len(dumps(content)) > MOST
-    assert len(seen) < MOST + 500
+    assert len(dumps(content)) > MOST_OF_A_RESULT
+    assert len(seen) < MOST_OF_A_RESULT + 500
     assert "look shows the rest" in seen
     assert loads(seen.rpartition("\n")[0])
     progress = latest(stage.turns.steps.values())

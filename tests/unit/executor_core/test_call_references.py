@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
-from services.executor.core.tools.corrections import Corrections
+from services.executor.core.tools.schema_drift import Corrections
 from services.executor.ports.models import ToolUse
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

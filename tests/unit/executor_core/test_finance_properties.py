@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.finance.calculator import split
 from services.executor.core.finance.catalogue import calculate
-from services.executor.core.finance.schedules import amortize_loan
+from services.executor.core.finance.contracts import amortize_loan
 from services.executor.core.finance.valuation import cumulative, quantile
 
 PLACES = st.sampled_from([0, 2, 3])

@@ -10,7 +10,7 @@ from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.tools.corrections import Corrections
+from services.executor.core.tools.schema_drift import Corrections
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculate.look import LOOK, MOST, look
-from services.executor.core.figures.calculate.shorten import shorten_result
 from services.executor.core.finance.calculator import CannotCalculate
+from services.executor.core.tools.shorten import shorten_result
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.executor_core.makers import fact
 

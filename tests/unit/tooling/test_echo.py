@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.tools.echo import is_echo
+from services.executor.core.tools.failures import is_echo
 from shared.domain.exact_json import Json
 
 

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.reads.one_call import inquiries
-from services.executor.core.tools.corrections import MOST_KEPT, Corrections
-from services.executor.core.tools.drift_errors import UnknownName, missing_column, table_in, unknown_name
+from services.executor.core.tools.call_errors import UnknownName, missing_column, table_in, unknown_name
 from services.executor.core.tools.schema_drift import (
     ALIASES,
+    MOST_KEPT,
+    Corrections,
     columns_declared,
     columns_in,
     descriptions_in,

@@ -3,8 +3,7 @@
 import pytest
 
 from services.executor.core.figures.calculate.conditions import NoSuchPath
-from services.executor.core.records.made_id import find_made_id
-from services.executor.core.records.refs import resolve
+from services.executor.core.records.references import find_made_id, resolve
 from shared.domain.exact_json import Json
 
 

@@ -9,8 +9,8 @@ from services.executor.core.figures.calculate.conditions import NoSuchPath, sele
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known
-from services.executor.core.records.made_id import references
-from services.executor.core.tools.paginate_shown import beginning
+from services.executor.core.records.references import references
+from services.executor.core.tools.shorten import beginning
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound, RuleFound
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.policy import TriggeredRule, Verdict

@@ -35,9 +35,8 @@ from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, Setting
 from services.executor.core.plan.sources import KnownSources, known_sources
-from services.executor.core.process.section import figures_told, section, with_process_figures
-from services.executor.core.reads.read_rules import read_rules
-from services.executor.core.reads.reader import TaskReader
+from services.executor.core.process.figures import figures_told, section, with_process_figures
+from services.executor.core.reads.reader import TaskReader, read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.context import TurnContext, enter_state, in_state
 from services.executor.core.states.machine import RULES, after_planning, is_complex

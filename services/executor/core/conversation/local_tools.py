@@ -26,7 +26,7 @@ from services.executor.core.figures.calculate.look import LOOK, look
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.made_tools.running import compute_with_tools
+from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.model.opening import local_now
 from services.executor.core.plan.closing import problems_of, sentences_not_taken_up
 from services.executor.core.plan.sources import known_figures, user_texts

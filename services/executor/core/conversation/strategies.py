@@ -7,13 +7,13 @@ from services.executor.core.budget.budget import BudgetShare, BudgetSpent
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import Fact
-from services.executor.core.figures.calculate.shorten import shorten_result
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.model.model_calls import affords_all, ask, user
 from services.executor.core.model.talk import Talk
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
+from services.executor.core.tools.shorten import shorten_result
 from services.executor.ports.models import ModelReply, ModelRequest, Tier
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.exact_json import Json, dumps, loads_object

@@ -54,7 +54,6 @@ class _Word(NamedTuple):
 _SOFT_GAP = re.compile(r"[\s.,'’ºª]*")
 _RANGE_GAP = re.compile(r"\s*[-–—]\s*")
 _SENTENCE_END = re.compile(r"[.\n]\s|\n")
-
 _QUARTERS = frozenset("quarter quartal trimestre".split())
 _NUMERIC = re.compile(
     r"(?<![\w.,/-])(?:"

@@ -104,23 +104,11 @@ def whole_form(text: str) -> IdentifierForm | None:
 
 
 LEFT_OUT = "(address left out)"
-
-
 _OPENED = frozenset("url urls uri uris link links href endpoint webhook callback host domain site website".split())
-
-
 _LABEL, _TARGET = r"\[(?P<label>[^\]\n]*)\]", r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)"
-
-
 _LINK = re.compile(rf"(?P<image>!?){_LABEL}{_TARGET}")
-
-
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
-
-
 _HTML = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
-
-
 _AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
 
 

@@ -121,7 +121,6 @@ _DIGITS = re.compile(
     rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_SIGN})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
     rf"(?P<later>[-\N{{MINUS SIGN}}])?(?P<body>{_BODY})(?P<dash>,-+)?(?P<part>[½¼¾⅓⅔⅛])?"
 )
-
 # A sign, currency signs and codes before or after, thousands commas, an optional fraction, an optional K or M.
 # A leading zero makes a number of several digits an identifier: "007" is not 7.
 _FIGURE = re.compile(

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
-
-
 _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
 
 

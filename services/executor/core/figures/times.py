@@ -45,8 +45,6 @@ _FRENCH_PARTS: Mapping[tuple[str, ...], int] = {
     ("et", "quart"): 15,
     ("moins", "le", "quart"): -15,
 }
-
-
 _ISO = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
 _DAY_LENGTH = len("2026-03-04")
 _HOURS = re.compile(

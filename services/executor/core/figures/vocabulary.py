@@ -254,8 +254,6 @@ UNITS: Mapping[str, Unit] = {
     for word in words.split()
 }
 PERCENT = UNITS["%"]
-
-
 # Active codes and the places that differ from two: ISO 4217 list one (six-group.com, "List one: current currency").
 CURRENCIES = frozenset(
     "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLF "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 
-from services.executor.core.finance import contracts, schedules, valuation
+from services.executor.core.finance import contracts, valuation
 from services.executor.core.finance.calculator import (
     MOST_DIGITS,
     Calculator,
@@ -17,12 +17,8 @@ from services.executor.core.finance.calculator import (
 PLAIN_OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
 RATIO_PLACES = 6
 _ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
-
 CALCULATORS: Mapping[str, Calculator] = {
-    name: one
-    for module in (contracts, schedules, valuation)
-    for name, one in vars(module).items()
-    if isinstance(one, Calculator)
+    name: one for module in (contracts, valuation) for name, one in vars(module).items() if isinstance(one, Calculator)
 }
 OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from services.executor.core.made_tools.spec import Spec
+from services.executor.core.made_tools.code import Spec
 
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "\N{MINUS SIGN}": "-", "–": "-"})
 # A hyphen of an identifier (AB-12) is no minus, and a stroke between two words (yes/no) divides nothing.

@@ -1,29 +1,62 @@
-"""Tools for what a task needs and no calculator does: found, written, judged by independent cases, kept.
+"""Having made tools run: each result is a step of the journal, so that a resumed turn and a replay have the same."""
 
-Off unless the tenant switches it on. A tool is an operation of `calculate` and of nothing else.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.figures.made_formulas import NOTHING, Call, Made, Outcome
+from services.executor.core.figures.made_formulas import NOTHING, Call, Made, NotRun, Outcome, readable
 from services.executor.core.finance.catalogue import OPERATIONS, describe_calculators
-from services.executor.core.made_tools.agreement import agrees
-from services.executor.core.made_tools.asked import NotMade, asked_cases, asked_function, asked_gaps
-from services.executor.core.made_tools.code import code_hash
+from services.executor.core.made_tools.asked import NotMade, agrees, asked_cases, asked_function, asked_gaps
+from services.executor.core.made_tools.code import BadSpec, Spec, check_spec, code_hash, program
 from services.executor.core.made_tools.gaps import named_gaps
-from services.executor.core.made_tools.running import run
-from services.executor.core.made_tools.spec import BadSpec, Spec, check_spec
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import run_together
-from services.executor.ports.sandbox import SandboxUnavailable
+from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, digest, dumps, loads_object
 from shared.ports.store import StoreUnavailable
+
+T = TypeVar("T")
+
+
+async def compute_with_tools(ctx: TurnContext, key: str, made: Made, act: Callable[[], T]) -> T:
+    """What ``act`` gives once everything is run that it needs of made tools. ``key`` names the steps in the journal."""
+    while True:
+        try:
+            return act()
+        except NotRun as missing:
+            made.learn(missing.call, await _run_journaled(ctx, key, missing.call))
+
+
+async def run(sandbox: Sandbox, call: Call) -> Outcome:
+    """Its outcome in a fresh sandbox; raises ``SandboxUnavailable``."""
+    text = program(call.tool.code, call.tool.name, call.tool.arguments)
+    try:
+        return readable(await sandbox.run(text, call.figures))
+    except CodeFailed as error:
+        return Outcome(error=str(error))
+
+
+async def _run_journaled(ctx: TurnContext, key: str, call: Call) -> Outcome:
+    figures: list[Json] = list(call.figures)
+    asked = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
+
+    async def step() -> str:
+        try:
+            outcome = await run(ctx.ports.sandbox, call)
+        except SandboxUnavailable as error:
+            outcome = Outcome(error=f"the sandbox cannot be had: {error}")
+        return dumps(
+            {"tool": call.tool.by.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
+        )
+
+    known = loads_object(await ctx.journal.run_step(f"{key}:made:{asked}", "note", step, asked))
+    return Outcome(str(known["value"]), str(known["error"]))
+
 
 _SHORTEST = 100  # characters of a task that a model is asked about (seed 000)
 _LOCAL = frozenset({*OPERATIONS, "calculate", "look"})

@@ -10,7 +10,7 @@ from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import recompute
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.made_tools.running import compute_with_tools
+from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures

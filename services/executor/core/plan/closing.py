@@ -18,16 +18,16 @@ from services.executor.core.dossier.values import PartOfTask, fold_words
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.identifiers import find_codes, identifier_key
 from services.executor.core.figures.made_formulas import Made
-from services.executor.core.made_tools.running import compute_with_tools
+from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, freeze
 from services.executor.core.plan.sources import known_figures
-from services.executor.core.process.section import with_process_figures
+from services.executor.core.process.figures import with_process_figures
 from services.executor.core.prompts import schemas
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.records.made_id import reference_to_made, references
 from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.read_backs import choose_read_back
+from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.records.tool_words import identifies, properties_of, required_arguments, words_of_tool
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools import classes

@@ -12,11 +12,10 @@ from services.executor.core.dossier.values import PartOfTask, parts_to_do
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
 from services.executor.core.prompts.sections import render
-from services.executor.core.records.made_id import references
+from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
-from services.executor.core.tools.corrections import Corrections
-from services.executor.core.tools.schema_drift import rename_arguments
+from services.executor.core.tools.schema_drift import Corrections, rename_arguments
 from services.executor.core.tools.tools_offered import CALL
 from services.executor.core.tools.validate import key_field, problems_with
 from services.executor.ports.models import ToolUse

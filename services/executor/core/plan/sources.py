@@ -20,7 +20,7 @@ from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
 from services.executor.core.model.opening import local_now
 from services.executor.core.records.called_records import noun_of_tool, words
-from services.executor.core.records.made_id import references
+from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import FILE, files_as_facts
 from services.executor.ports.tools import Tool

@@ -10,7 +10,16 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.dossier.values import Fact, Figured, MissingFigure, NamedValue, Operand, Shared
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.values import (
+    Fact,
+    Figured,
+    MissingFigure,
+    NamedValue,
+    Operand,
+    Shared,
+    with_figures,
+)
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import evaluate
 from services.executor.core.figures.calculate.operands import KnownFigures
@@ -30,9 +39,12 @@ from services.executor.core.process.rows import (
     row_operands,
     rows_of,
 )
+from services.executor.core.prompts.sections import render
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
-from services.executor.core.states.template import Figure, Pattern, Template, is_figure, kinds, pattern
-from shared.domain.exact_json import Json
+from services.executor.core.session.context import TurnContext
+from services.executor.core.states.template import Figure, Pattern, Route, Template, is_figure, kinds, pattern
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import FsmState
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
@@ -197,3 +209,45 @@ def _earlier(text: str, known: Mapping[str, NamedValue], about: str) -> Operand 
 
 def _slug(text: str) -> str:
     return _NO_WORD.sub("_", text.lower()).strip("_")
+
+
+def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with the process's figures as the facts are now, before the values of the model's own."""
+    own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
+    return progress.update_dossier(values=with_figures(progress.dossier.values, own))
+
+
+def figures_told(ctx: TurnContext, progress: Progress) -> str:
+    """The process's figures for the model, and which of them could not be computed; empty where it has none."""
+    own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
+    values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
+    missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
+    told = [*values, *missing]
+    return render({"values": told}) if told else ""
+
+
+def section(template: Template, states: Sequence[FsmState], found: Figured = Figured()) -> Json:  # noqa: B008  # a frozen value
+    """Only what there is to say."""
+    figures: JsonObject = {value.name: value.value for value in found.values}
+    said: dict[str, Json] = {
+        "suggested" if template.synthesized else "instruction": _instruction(template, states),
+        "figures": figures,
+        "missing": [one.text for one in found.missing],
+        "outputs": list(template.outputs),
+        "notice_to": template.notice_to,
+        "routes": [_route(route) for route in template.routes],
+    }
+    return {"type": template.process_type, **{name: value for name, value in said.items() if value}}
+
+
+def _instruction(template: Template, states: Sequence[FsmState]) -> str:
+    return " ".join(filter(None, (_one_line(template.instructions.get(state, "")) for state in states)))
+
+
+def _route(route: Route) -> Json:
+    most: JsonObject = {} if route.up_to is None else {"up_to": route.up_to}
+    return {"name": route.name, "over": route.over, **most, "way": route.way}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -16,8 +16,6 @@ _SAYS_LITTLE = frozenset(
     """status state type kind category currency unit priority severity description note notes reason year level role
     risk region title subject message""".split()
 )
-
-
 _Says: TypeAlias = Callable[[Seen], set[str]]
 
 

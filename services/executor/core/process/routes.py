@@ -11,7 +11,7 @@ from services.executor.core.figures.record_tree import names_a_record
 from services.executor.core.process.links import Links
 from services.executor.core.process.rows import Ambiguous, Around, ChosenRows, NotThere, rows_of
 from services.executor.core.records.called_records import Seen, find_records, is_named, stands_in
-from services.executor.core.records.made_id import literal_parts
+from services.executor.core.records.references import literal_parts
 from services.executor.core.states.template import Route, Template, pattern
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import is_exact_match

@@ -13,7 +13,7 @@ from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.finance.calculator import decimal_text
 from services.executor.core.records.binding import bind, figures_seen, view_of
 from services.executor.core.records.called_records import Seen, aliases, find_records, words
-from services.executor.core.records.made_id import literal_parts
+from services.executor.core.records.references import literal_parts
 from services.executor.core.states.template import POLICY_MARK, Figure, Governed, Template, kinds, parse_governed
 from services.executor.core.tools.classes import verb_of
 from services.executor.core.tools.paginate import PARTIAL

@@ -17,11 +17,10 @@ from services.executor.core.records.called_records import ReadOnce, Seen, find_r
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.template import Template, is_figure, kinds, pattern
 from services.executor.core.tools import schema_drift
-from services.executor.core.tools.corrections import table_of
-from services.executor.core.tools.drift_errors import UnknownName, table_in, unknown_name
+from services.executor.core.tools.call_errors import UnknownName, table_in, unknown_name
 from services.executor.core.tools.failures import Failure, failure_of, has_failed
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.schema_drift import ALIASES, PARAMETER, TABLES, ColumnMatch, match
+from services.executor.core.tools.schema_drift import ALIASES, PARAMETER, TABLES, ColumnMatch, match, table_of
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names

@@ -15,13 +15,12 @@ from services.executor.core.prompts import schemas
 from services.executor.core.reads.one_call import AnsweredCall, ShownContent, as_expected, correct_names, send_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools import schema_drift
-from services.executor.core.tools.argument_types import with_wanted_types
-from services.executor.core.tools.corrections import Corrections
-from services.executor.core.tools.echo import is_echo
-from services.executor.core.tools.failures import Failure, failure_of, has_failed
+from services.executor.core.tools.call_errors import with_wanted_types
+from services.executor.core.tools.failures import Failure, failure_of, has_failed, is_echo
 from services.executor.core.tools.paginate import PARTIAL
 from services.executor.core.tools.paginate_walk import listing, report
 from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
+from services.executor.core.tools.schema_drift import Corrections
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.models import Tier
 from services.executor.ports.tools import Tool, ToolAnswer

@@ -261,7 +261,6 @@ def _plain(text: str) -> str:
 
 
 Noun = tuple[str, ...]
-
 # Words for one kind of thing: a claim that a server calls an expense is still the claim.
 _SAME_KIND = tuple(
     frozenset(group.split())

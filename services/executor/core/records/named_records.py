@@ -13,9 +13,9 @@ from services.executor.core.records.called_records import (
     reference_of,
     words,
 )
-from services.executor.core.records.made_id import references
 from services.executor.core.records.read_backs import read_back_by_operator
 from services.executor.core.records.record_graph import says_not_found
+from services.executor.core.records.references import references
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import Tool, ToolAnswer

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.record_tree import names_a_record, nodes_of
-from services.executor.core.records.made_id import reference_to_made, references
-from services.executor.core.records.subject import looks_like_a_name
+from services.executor.core.records.record_match import looks_like_a_name
+from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.records.tool_words import (
     ToolWords,
     identifies,
@@ -61,7 +61,6 @@ def _ids_within(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
 
 
 _PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
-
 _OWN = ""  # stands for a record's own id among the names of fields
 
 

@@ -26,7 +26,7 @@ from services.executor.core.records.called_records import (
     speaks_of,
     words,
 )
-from services.executor.core.records.made_id import references
+from services.executor.core.records.references import references
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 

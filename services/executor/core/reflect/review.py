@@ -25,7 +25,7 @@ from services.executor.core.reflect.document_templates import Section, asked_doc
 from services.executor.core.reflect.documents import DocumentAbout, Material, document, mark_unverified, open_sections
 from services.executor.core.reflect.quality import ReflectedRun, evidence, sayable, says_failure, untraced_tokens
 from services.executor.core.session.context import TurnContext
-from services.executor.core.tools.paginate_shown import beginning
+from services.executor.core.tools.shorten import beginning
 from services.executor.core.write.notices import remarks_below
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact

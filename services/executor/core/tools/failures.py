@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
-from services.executor.core.tools.argument_types import names_a_type
-from services.executor.core.tools.drift_errors import texts, unknown_name
+from services.executor.core.tools.call_errors import names_a_type, texts, unknown_name
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json
 
@@ -114,8 +113,6 @@ _TABLE: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
         ),
     ),
 )
-
-
 _REFUSED_BY_KIND = _any_of(
     r"\bnot[ _]found\b",
     r"\bno such\b",
@@ -123,8 +120,6 @@ _REFUSED_BY_KIND = _any_of(
     rf"\b{_STATUS}404\b",
     r"\bno \w+ with (?:the )?id\b",
 )
-
-
 _OF_TOOL = _any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
 
 
@@ -199,3 +194,10 @@ def _is_a_record(answer: ToolAnswer) -> bool:
 def _error_content(content: Json) -> Json:
     """An answer that has data beside its error is judged by its error alone."""
     return content if not isinstance(content, dict) or "error" not in content else {"error": content["error"]}
+
+
+def is_echo(tool: str, content: Json) -> bool:
+    """Whether an answer is ``{"status": ..., "tool": the tool, "params": what it was called with}``."""
+    if not isinstance(content, dict) or content.get("tool") != tool:
+        return False
+    return isinstance(content.get("params"), dict) and set(content) <= {"status", "tool", "params", "session_id"}

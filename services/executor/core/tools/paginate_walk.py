@@ -3,8 +3,19 @@
 from collections.abc import Sequence
 
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import PARTIAL, ListBounds, ListPage, PageMark, PagingWord, page_in, put
-from services.executor.core.tools.paginate_next import Paging, asks_for_a_part, by_mark, paging_of
+from services.executor.core.tools.paginate import (
+    PARTIAL,
+    ListBounds,
+    ListPage,
+    PageMark,
+    Paging,
+    PagingWord,
+    asks_for_a_part,
+    by_mark,
+    page_in,
+    paging_of,
+    put,
+)
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 

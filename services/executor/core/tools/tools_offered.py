@@ -20,7 +20,6 @@ WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 _MOST_SHOWN = 150_000  # characters of all definitions; beyond that they are searched
 _DESCRIPTION_MOST = 2_000
 _FOUND_MOST = 8
-
 _CALL_SCHEMA: dict[str, JsonValue] = {
     "type": "object",
     "description": "which part of the task this carries out, and which arguments come from answers of earlier writes",
@@ -29,7 +28,6 @@ _CALL_SCHEMA: dict[str, JsonValue] = {
         "from": {"type": "object", "additionalProperties": {"type": "string"}},
     },
 }
-
 WHAT_WOULD_POLICY_SAY = ToolDefinition(
     "what_would_policy_say",
     "What the rules would say of a call that is not made: would it pass, be blocked, or wait for a person, and why.",

@@ -74,8 +74,6 @@ def _is_integer(_checker: TypeChecker, value: object) -> bool:
 
 
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-
-
 _Exact = extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]  # the library types it not
 
 

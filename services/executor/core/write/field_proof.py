@@ -6,10 +6,18 @@ from typing import NamedTuple
 from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
-from services.executor.core.records.field_match import is_listed_under, is_near, leaf_for, says_the_same
-from services.executor.core.records.subject import Subjects, find_subjects, identifiers_in, looks_like_a_name
+from services.executor.core.records.record_match import (
+    Subjects,
+    find_subjects,
+    identifiers_in,
+    is_listed_under,
+    is_near,
+    leaf_for,
+    looks_like_a_name,
+    says_the_same,
+)
 from services.executor.core.records.tool_words import words_of_tool
-from services.executor.core.tools.echo import is_echo
+from services.executor.core.tools.failures import is_echo
 from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 

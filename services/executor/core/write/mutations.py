@@ -10,7 +10,7 @@ from services.executor.core.authorize.policy import binding_hash, refuse_if_bloc
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Doubtful, Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.dossier.past_calls import outcome_of
-from services.executor.core.records.made_id import references
+from services.executor.core.records.references import references
 from services.executor.core.records.tool_words import identifies
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, has_begun, write_key

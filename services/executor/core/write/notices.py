@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from services.executor.core.dossier.dossier import Dossier, Progress, Rest
 from services.executor.core.dossier.values import Fact
 from services.executor.core.records.called_records import says
-from services.executor.core.records.made_id import literal_parts, references
+from services.executor.core.records.references import literal_parts, references
 from services.executor.core.records.tool_words import properties_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import files_not_read

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.executor.core.dossier.endings import NotSent
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads import gate
-from services.executor.core.records.refs import resolve
+from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with

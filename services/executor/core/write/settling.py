@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.dossier.endings import with_attempt
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads.one_call import dispatch_call
-from services.executor.core.records.refs import resolve
+from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import results

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from services.executor.core.figures.calculate.cell import is_empty
+from services.executor.core.figures.calculate.columns import is_empty
 from services.executor.core.figures.dates import DateOrder, has_time, name_the_same_day, read_date, read_moment
 from services.executor.core.figures.numbers import figure, read_amount
 from shared.domain.exact_json import Json, dumps
@@ -45,7 +45,6 @@ def _unit(value: Json) -> tuple[str, ...]:
 
 
 Holds: TypeAlias = Callable[[Json], bool]
-
 _SIGNS = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION = rf"[^\[\]'=!<>]+?\s*(?:{_SIGNS})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
 _PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGNS})\s*(.*)", re.DOTALL)

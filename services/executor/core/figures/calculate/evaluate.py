@@ -5,8 +5,14 @@ from datetime import date
 from decimal import Context, Decimal
 
 from services.executor.core.dossier.values import NamedValue, Operand, RowCondition
-from services.executor.core.figures.calculate.cell import Cell, find_field_around, is_empty
-from services.executor.core.figures.calculate.columns import ListColumn, drop_empty_cells, take_single_cell
+from services.executor.core.figures.calculate.columns import (
+    Cell,
+    ListColumn,
+    drop_empty_cells,
+    find_field_around,
+    is_empty,
+    take_single_cell,
+)
 from services.executor.core.figures.calculate.conditions import (
     IS_EMPTY,
     IS_NOT_EMPTY,

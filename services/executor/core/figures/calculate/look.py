@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.dossier.values import Fact
-from services.executor.core.figures.calculate.cell import Cell, is_empty
+from services.executor.core.figures.calculate.columns import Cell, is_empty
 from services.executor.core.figures.calculate.conditions import SIGNS, NoSuchPath
 from services.executor.core.figures.calculate.operands import read_field_of_rows, select_cells, select_rows
 from services.executor.core.figures.calculate.tool import read_conditions
@@ -16,21 +16,19 @@ from services.executor.core.figures.dates import find_date_order, read_moment, r
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in
-from services.executor.core.tools.paginate_shown import shorten_content
+from services.executor.core.tools.shorten import shorten_content
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 MOST = 6_000  # characters of an answer
 _MOST_OF_A_ROW = 3_000
 _TEXT: Mapping[str, JsonValue] = {"type": "string"}
-
 _DESCRIPTION = """\
 Rows and fields of an earlier result that was shown short, by its ref. All rows are searched. Use where to filter, \
 fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
 values of one field, count for the number of rows only. A long text is a list of lines {line, text}. \
 For totals use calculate.
 {"ref":"r2","where":[{"field":"status","is":"=","value":"open"}],"fields":["id","amount"],"sort_by":"amount","first":5}"""
-
 LOOK = ToolDefinition(
     "look",
     _DESCRIPTION,

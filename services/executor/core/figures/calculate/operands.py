@@ -7,16 +7,15 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from services.executor.core.dossier.values import Fact, NamedValue, Operand
-from services.executor.core.figures.calculate.cell import (
+from services.executor.core.figures.calculate.columns import (
     Cell,
     find_field,
     find_field_around,
     is_empty,
-    list_names,
+    is_paid,
     plain_name,
     rank_naming_field,
 )
-from services.executor.core.figures.calculate.columns import is_paid
 from services.executor.core.figures.calculate.conditions import (
     CONDITION,
     OVERDUE,
@@ -31,6 +30,7 @@ from services.executor.core.figures.record_tree import is_keyed, written
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in
+from services.executor.core.tools.shorten import list_names
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")

@@ -7,22 +7,20 @@ from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import NamedTuple
 
-from services.executor.core.figures.calculate.cell import (
-    Cell,
-    find_field_around,
-    is_empty,
-    plain_name,
-    rank_naming_field,
-)
 from services.executor.core.figures.calculate.columns import (
+    Cell,
     ListColumn,
     are_dates,
     find_currency,
+    find_field_around,
     find_figure_columns,
     find_unit,
     flatten_columns,
+    is_empty,
     is_of_rate,
     is_paid,
+    plain_name,
+    rank_naming_field,
     read_cell_amount,
     read_cell_date,
     read_cell_moment,

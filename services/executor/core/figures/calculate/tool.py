@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from services.executor.core.dossier.values import NamedValue, Operand, RowCondition
-from services.executor.core.figures.calculate.cell import find_field_around, plain_name
+from services.executor.core.figures.calculate.columns import find_field_around, plain_name
 from services.executor.core.figures.calculate.conditions import (
     IS_EMPTY,
     IS_NOT_EMPTY,
@@ -53,7 +53,6 @@ _OTHER_NAMES = {
     "equals": "is_equal", "and": "all_of", "or": "any_of", "not": "none_of", "net_present_value": "npv",
 }  # fmt: skip
 _LONGEST_NAME = 60
-
 _DESCRIPTION = """\
 Exact calculation: arithmetic, totals over ALL rows of a result (also rows that were not shown), dates, units, finance \
 and conditions. You name the operands, never the result. An operand is one of:
@@ -68,7 +67,6 @@ Examples:
 {"name":"enough","operation":"is_more","operands":["r1.remaining","50,000"]}
 {"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}
 {"name":"deadline","operation":"add_working_days","operands":["today","10"]}"""
-
 _TEXT: Mapping[str, JsonValue] = {"type": "string"}
 
 

@@ -1,4 +1,6 @@
-"""What a model sees of a long list: its beginning, and in words what was left out; the fact holds all of it."""
+"""What a model sees of a long result: its beginning, and in words what was left out; the fact holds all of it."""
+
+from collections.abc import Iterator, Sequence
 
 from services.executor.core.tools.paginate import ListPage, page_in, put
 from shared.domain.exact_json import Json, dumps
@@ -6,6 +8,8 @@ from shared.domain.exact_json import Json, dumps
 # Tried in turn until the whole fits: the longest text, and the most items of a list within.
 _STEPS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
 MOST = 16_000  # characters of one result that a prompt holds
+MOST_OF_A_RESULT = 6_000  # in a conversation
+_MOST_NAMES = 12
 
 
 def shorten_content(content: Json, most: int) -> tuple[Json, str]:
@@ -71,3 +75,24 @@ def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
         return content, ""
     cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; what is computed over them takes all."
     return put(content, page.place, page.rows[:kept]), cut
+
+
+def shorten_result(content: Json, most: int = MOST_OF_A_RESULT) -> tuple[Json, str]:
+    """The content within so many characters, and what a note says of the rest; empty where all of it is shown."""
+    if len(dumps(content)) <= most:
+        return content, ""
+    shown, cut = beginning(content, most)
+    page, part = page_in(content), page_in(shown)
+    if page is None or part is None or len(page.rows) < 2:
+        return shown, f"{cut} look shows the rest"
+    fields = list_names(page.rows[:50])
+    place = f" in {'.'.join(page.place)}" if page.place else ""
+    rows = f"{len(page.rows)} rows{place}, the first {min(len(part.rows), len(page.rows))} are shown"
+    inside = "; long texts and lists in them are cut" if "within" in cut else ""
+    return shown, f"{rows}{inside}{f'; fields {fields}' if fields else ''}; look shows the rest"
+
+
+def list_names(records: Iterator[Json] | Sequence[Json]) -> str:
+    """The fields that records have, for a message."""
+    names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
+    return ", ".join([*list(names)[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
