@@ -144,11 +144,10 @@ def _opposite(decide: Decide) -> Decide:
 
 def _flag(name: str, wanted: bool, general: Decide) -> Decide:
     def is_as_wanted(context: Context) -> Truth:
-        try:
-            value = context[name]
-        except KeyError:
-            return general(context)
-        return value is wanted if value is True or value is False else general(context)
+        value = context.get(name, UNKNOWN)
+        if value is True or value is False:
+            return value is wanted
+        return UNKNOWN if value is UNKNOWN else general(context)
 
     return is_as_wanted
 
@@ -160,8 +159,10 @@ def _take_short_way(name: str, literal: Decimal | str, way: str, general: Decide
     holds, kind = cast(Callable[[object], bool], getattr(wanted, way)), type(wanted)
 
     def decide_plainly(context: Context) -> Truth:
-        value = context.get(name)
-        return holds(value) if type(value) is kind else general(context)  # not isinstance: a boolean is no number
+        value = context.get(name, UNKNOWN)
+        if type(value) is kind:  # not isinstance: a boolean is no number
+            return holds(value)
+        return UNKNOWN if value is UNKNOWN else general(context)
 
     return decide_plainly
 

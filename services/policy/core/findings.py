@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import Condition, value_at
-from services.policy.core.rules import ReadyRule, RuleIndex, SharedRest, problem
+from services.policy.core.rule_index import RuleIndex
+from services.policy.core.rules import ReadyRule, problem
 from services.policy.core.scenes import (
     RESTS_ON_THE_REQUEST,
     SAID_BY_THE_RECORD,
@@ -40,7 +41,7 @@ Finding: TypeAlias = TriggeredRule | CallRefusal | CallNeed | ReportedFinding | 
 
 def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
     """Everything that is not a plain "does not apply"."""
-    for ready in _candidates(rules, scene):
+    for ready in rules.find_open(_contexts(scene)):
         if _has_none_of_its_fields(ready, scene):
             if ready.without_fields is UNKNOWN:
                 yield Undecided(ready.rule.id)
@@ -57,11 +58,9 @@ def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
 
 def rules_call(rules: RuleIndex, scene: CallScene) -> bool:
     """Whether a rule that has an effect applies to the scene's call, whatever it finds."""
-    told = scene.unknown is not None and scene.has_certain_tool
-    return any(
-        _is_in_force(ready, scene) and _applies(ready, scene)
-        for ready in (rules.of_tool(scene.tool) if told else rules.all)
-    )
+    told = scene.fields if scene.unknown is not None and scene.has_certain_tool else None
+    may_apply = rules.all if told is None else rules.find_applicable(scene.tool, told)
+    return any(_is_in_force(ready, scene) and _applies(ready, scene) for ready in may_apply)
 
 
 def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
@@ -72,22 +71,10 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
         return False
 
 
-def _candidates(rules: RuleIndex, scene: CallScene) -> Sequence[ReadyRule]:
-    """All rules but those that are false, whatever is proven and whatever the records say."""
-    if not scene.has_certain_tool:
-        return rules.all
+def _contexts(scene: CallScene) -> Sequence[Context]:
+    """All that is looked at: the facts, what of them is proven, and what records say instead."""
     proven = () if scene.proven is None else (scene.proven,)
-    contexts = (scene.context, *proven, *scene.recorded, *scene.proven_by_record)
-
-    def may_be_true(rest: SharedRest) -> bool:
-        if scene.fields is not None and rest.reads.isdisjoint(scene.fields):
-            return True  # as unknown as each of its rules, which are passed over one by one
-        try:
-            return any(rest.decide(context) is not False for context in contexts)
-        except ConditionError:
-            return True
-
-    return rules.of_tool(scene.tool, may_be_true)
+    return (scene.context, *proven, *scene.recorded, *scene.proven_by_record)
 
 
 def _has_none_of_its_fields(ready: ReadyRule, scene: CallScene) -> bool:

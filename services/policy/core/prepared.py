@@ -5,7 +5,8 @@ from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.memory import BoundedMemory
-from services.policy.core.rules import RuleIndex, problem, ready_rule, word_of
+from services.policy.core.rule_index import RuleIndex
+from services.policy.core.rules import problem, ready_rule, word_of
 from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_tool_rule
 from services.policy.core.values import ConditionError

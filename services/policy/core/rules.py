@@ -1,21 +1,10 @@
-"""Rules with conditions made ready: words understood, condition parsed, and found by tool and field."""
+"""Rules with conditions made ready: words understood and condition parsed."""
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import Condition, ConditionCache, Decide, decider
-from services.policy.core.grammar import (
-    ComparisonNode,
-    Conjunction,
-    Constant,
-    Disjunction,
-    FieldReference,
-    Membership,
-    Node,
-    parts,
-)
+from services.policy.core.conditions import Condition, ConditionCache
+from services.policy.core.grammar import FieldReference, Node, parts
 from services.policy.core.values import ConditionError, Truth
 from shared.contracts.policy import Policy, PolicyProblem, Rule
 from shared.domain.words import Level, RuleAction
@@ -50,79 +39,10 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
-class SharedRest(NamedTuple):
-    """What conditions have beside their terms about tools, the same for all these rules; ``reads`` as in a rule."""
-
-    decide: Decide
-    reads: frozenset[str]
-    rules: dict[int, ReadyRule]
-
-
-class RuleIndex:
-    """The rules of a policy in their order, found by what may make each of them true for a call.
-
-    A condition is true through one of the terms that ``||`` joins. Those that begin with a tool are found by its name.
-    The rest of the condition is decided once for all rules that have the same, such as ``requires_board``.
-    """
-
-    def __init__(self, rules: Sequence[ReadyRule]) -> None:
-        self.all = tuple(rules)
-        self._by_tool = defaultdict[str, dict[int, ReadyRule]](dict)
-        by_rest: dict[Hashable, SharedRest] = {}
-        for place, rule in enumerate(rules):
-            tree = rule.condition.tree
-            rest = []
-            for term in tree.terms if isinstance(tree, Disjunction) else (tree,):
-                tools = _tools_named(term)
-                if tools is None or "" in tools:
-                    rest.append(term)
-                for tool in tools or ():
-                    self._by_tool[tool][place] = rule
-            if rest:
-                whole = Disjunction(tuple(rest))
-                shared = SharedRest(decider(whole), _names_read(whole), {})
-                by_rest.setdefault(_identity(whole), shared).rules[place] = rule
-        self._by_rest = tuple(by_rest.values())
-
-    def of_tool(self, tool: str, may_be_true: Callable[[SharedRest], bool] = bool) -> Sequence[ReadyRule]:
-        """The rules but those that are false for every call of the tool, or of which the rest cannot be true."""
-        placed = dict(self._by_tool.get(tool, {}))
-        for rest in self._by_rest:
-            if may_be_true(rest):
-                placed |= rest.rules
-        return [placed[place] for place in sorted(placed)]
-
-
 def _names_read(tree: Node) -> frozenset[str]:
     """The fields of a condition, and where their paths begin."""
     fields = [part for part in parts(tree) if isinstance(part, FieldReference)]
     return frozenset(name for field in fields for name in (field.name, field.path[0]))
-
-
-def _identity(tree: Node) -> Hashable:
-    """Trees of one identity decide alike; ``True`` and 1 are equal in Python, and not here."""
-    return tree, tuple(type(part.value) for part in parts(tree) if isinstance(part, Constant))
-
-
-def _tools_named(node: Node) -> frozenset[str] | None:
-    """The tools of which the condition's beginning leaves it open; for any other it is false, and no field is read.
-
-    None where it does not begin with a tool.
-    """
-    match node:
-        case ComparisonNode("==" | "===", FieldReference(("tool",)), Constant(str(name))):
-            return frozenset({name})
-        case Membership(FieldReference(("tool",)), tuple(choices)):
-            names = [one.value for one in choices if isinstance(one.value, str)]
-            return frozenset(names) if len(names) == len(choices) else None
-        case Conjunction(terms):
-            return _tools_named(terms[0])
-        case Disjunction(terms):
-            named = [_tools_named(term) for term in terms]
-            known = [tools for tools in named if tools is not None]
-            return frozenset().union(*known) if len(known) == len(named) else None
-        case _:
-            return None
 
 
 def ready_rule(policy: Policy, rule: Rule, conditions: ConditionCache) -> ReadyRule:

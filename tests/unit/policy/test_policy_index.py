@@ -1,13 +1,17 @@
 """Rules are found by tool and field, and policies by their hash; neither changes what is decided."""
 
+from collections.abc import Iterable
+from decimal import Decimal
+
 import pytest
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import PreparedPolicies, prepare
-from services.policy.core.rules import SharedRest
+from services.policy.core.values import Context
 from shared.contracts.policy import (
     CallContext,
+    ContextValue,
     EvaluateRequest,
     Policy,
     PolicyContract,
@@ -73,31 +77,63 @@ def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
     """Those that begin with another tool are not looked at; those that name none are, in their place."""
     conditions = [f'tool == "tool_{number}" && amount > 5' for number in range(1_000)]
     conditions[500:500] = ["amount > 7", 'tool in ["tool_3", "tool_9"]', 'tool == "tool_3" || tool == "x" && a > 1']
-    rules = tuple(
-        Rule(id=f"R{place}", condition=condition, action="block") for place, condition in enumerate(conditions)
-    )
-    [ready] = prepare((Policy(id="P", rules=rules),), ConditionCache()).ready
+    rules = _rules(conditions)
 
-    assert [rule.rule.id for rule in ready.rules.of_tool("tool_3")] == ["R3", "R500", "R501", "R502"]
-    assert [rule.rule.id for rule in ready.rules.of_tool("another")] == ["R500"]
+    assert _open(rules, {"tool": "tool_3"}) == ["R3", "R500", "R501", "R502"]
+    assert _open(rules, {"tool": "another"}) == ["R500"]
 
 
 @pytest.mark.promise("policy.index")
-def test_what_rules_have_beside_their_tools_is_decided_once() -> None:
-    """A thousand rules with two rests: two decisions for a call, and the rules of the open one in their order."""
-    conditions = [f'tool == "tool_{number}" || {"urgent" if number % 2 else "a == 1"}' for number in range(1_000)]
-    rules = tuple(Rule(id=f"R{place}", condition=text, action="block") for place, text in enumerate(conditions))
+@pytest.mark.parametrize(
+    ("form", "value", "found"),
+    [
+        ('region == "north-{}"', "north-7", ["R7"]),
+        ('region in ["north-{}", "south-{}"]', "south-7", ["R7"]),
+        ('(region == "north-{}" || region == "x") && b > 1 || region === "south-{}"', "south-7", ["R7"]),
+        ("amount > {}", 2, ["R0", "R1"]),
+        ("amount >= {}", Decimal("1.5"), ["R0", "R1"]),
+        ("amount < {} && region == null", 997, ["R998", "R999"]),
+        ("amount === {} || urgent", 7, ["R7"]),
+    ],
+)
+def test_a_call_meets_only_the_rules_that_its_fields_leave_open(
+    form: str, value: ContextValue, found: list[str]
+) -> None:
+    rules = _rules(form.replace("{}", str(number)) for number in range(1_000))
+    context = {"urgent": False, form.strip("(").split()[0]: value}
+
+    assert _open(rules, context) == found
+
+
+@pytest.mark.promise("policy.index")
+@pytest.mark.parametrize("value", [None, "7", True, [7], {"a": 7}])
+def test_a_value_of_another_kind_leaves_every_rule_to_be_decided(value: ContextValue) -> None:
+    """A text may spell the number, and what cannot be compared is a problem of the rule."""
+    request = EvaluateRequest(
+        policies=(Policy(id="P", rules=_rules(f"amount > {number}" for number in range(9))),),
+        calls=(CallContext(call_id="c", tool="pay", fields={"amount": value}, unknown_fields=()),),
+        binding=True,
+    )
+
+    assert _found(evaluate(request, ConditionCache())) == _found(evaluate(_hidden(request), ConditionCache()))
+
+
+@pytest.mark.promise("policy.index")
+def test_what_one_context_leaves_open_is_found() -> None:
+    """What the call says may keep a rule from acting, and what a record says not."""
+    rules = _rules(["amount > 5", "amount > 50"])
+
+    assert _open(rules, {"amount": 1}, {"amount": 7}) == ["R0"]
+    assert _open(rules, {"amount": 1}, {}) == ["R0", "R1"]
+
+
+def _rules(conditions: Iterable[str]) -> tuple[Rule, ...]:
+    return tuple(Rule(id=f"R{place}", condition=text, action="block") for place, text in enumerate(conditions))
+
+
+def _open(rules: tuple[Rule, ...], *contexts: Context) -> list[str]:
     [ready] = prepare((Policy(id="P", rules=rules),), ConditionCache()).ready
-    decided = list[object]()
-
-    def is_urgent(rest: SharedRest) -> bool:
-        decided.append(rest.decide({"urgent": True, "a": 2}))
-        return decided[-1] is not False
-
-    found = [rule.rule.id for rule in ready.rules.of_tool("tool_4", is_urgent)]
-
-    assert sorted(map(str, decided)) == ["False", "True"]
-    assert found == ["R1", "R3", "R4", *(f"R{number}" for number in range(5, 1_000, 2))]
+    return [rule.rule.id for rule in ready.rules.find_open(contexts)]
 
 
 @pytest.mark.promise("policy.index")

@@ -88,6 +88,6 @@ def test_data_is_redacted_by_its_fields_too() -> None:
              "-----BEGIN PRIVATE KEY-----" * 2_000, "api key for a b " * 4_000]
 )  # fmt: skip
 def test_no_text_takes_long(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     marks(text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

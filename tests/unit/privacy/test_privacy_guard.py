@@ -108,9 +108,9 @@ def test_any_text_can_be_read(text: str) -> None:
 @pytest.mark.promise("privacy.refuses")
 @pytest.mark.parametrize("text", ["\n", "password ", "(", "a. ", "send credit card ", ": \n", "- ", "no. "])
 def test_no_text_takes_long_to_read(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     find_asked(text * (60_000 // len(text)))
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.promise("privacy.no_cost")

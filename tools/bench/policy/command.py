@@ -2,19 +2,27 @@
 
 import argparse
 import asyncio
+import statistics
 import sys
 from collections.abc import Sequence
+from time import process_time
 from typing import NamedTuple
 
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.evaluate import decide
+from services.policy.core.prepared import prepare
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from tools.bench.policy.engines import Engines, NotInstalled, engines
 from tools.bench.policy.rates import EngineRates, rates
+from tools.bench.policy.requests import different_rules
 from tools.bench.policy.service import Answers, measure
 
 FASTER_THAN_LIBRARIES = 3.0
 SLOWER_THAN_BY_HAND = 2.0
 P99_TARGET_MS = 5.0
 _P99_RULES = 100
+DIFFERENT_TARGET_MS = 2.0
+_DIFFERENT_RULES, _DIFFERENT_ROUNDS = 1_000, 51
 
 
 class PolicyFigures(NamedTuple):
@@ -24,6 +32,7 @@ class PolicyFigures(NamedTuple):
     names: tuple[str, ...]
     libraries: tuple[str, ...]
     answers: tuple[Answers, ...]
+    different_ms: float  # of CPU, for a verdict over 1,000 rules of which no two are alike
 
     @property
     def against_library(self) -> float:
@@ -47,6 +56,8 @@ class PolicyFigures(NamedTuple):
             )
         late = [one for one in self.answers if one.rules == _P99_RULES and one.p99_ms >= P99_TARGET_MS]
         found += [f"{one.rules} rules: p99 {one.p99_ms} ms, target under {P99_TARGET_MS} ms" for one in late]
+        if self.different_ms > DIFFERENT_TARGET_MS:
+            found.append(f"1,000 different rules: {self.different_ms} ms, target at most {DIFFERENT_TARGET_MS} ms")
         return found
 
     def as_json(self) -> JsonObject:
@@ -56,6 +67,7 @@ class PolicyFigures(NamedTuple):
             "times_faster_than_the_fastest_library": plain(self.against_library),
             "times_slower_than_by_hand_with_checks": plain(self.against_by_hand),
             "service": rows,
+            "different_rules_cpu_ms": plain(self.different_ms),
             "missed": list(self.missed),
         }
 
@@ -81,7 +93,17 @@ def bench(arguments: Sequence[str]) -> int:
 
 def _figures(found: Engines) -> PolicyFigures:
     named = found.by_name()
-    return PolicyFigures(rates(named), tuple(named), tuple(found.libraries), asyncio.run(measure()))
+    return PolicyFigures(rates(named), tuple(named), tuple(found.libraries), asyncio.run(measure()), _different_ms())
+
+
+def _different_ms() -> float:
+    request = different_rules(_DIFFERENT_RULES)
+    prepared, spent = prepare(request.policies, ConditionCache()), list[float]()
+    for _ in range(_DIFFERENT_ROUNDS):
+        began = process_time()
+        decide(request, prepared)
+        spent.append(process_time() - began)
+    return round(statistics.median(spent) * 1_000, 3)
 
 
 def _show_figures(figures: PolicyFigures) -> str:
@@ -91,4 +113,5 @@ def _show_figures(figures: PolicyFigures) -> str:
         f"{one.requests_per_second} requests/s"
         for one in figures.answers
     ]
+    lines.append(f" 1000 different rules: {figures.different_ms} ms of CPU a verdict")
     return "\n".join(lines) + "\n"

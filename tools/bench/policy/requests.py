@@ -41,3 +41,18 @@ def _rule(number: int) -> Rule:
         level="finance",
         reason="More than this tool may move without a second pair of eyes",
     )
+
+
+def different_rules(rules: int) -> EvaluateRequest:
+    """A binding request whose rules are all different, of which two act; nobody tells which fields the call has."""
+    made = tuple(
+        Rule(
+            id=f"RULE_{number}",
+            condition=f'country in ["c{number}", "d{number}"] && amount > {5_000 + number} || reference == "r{number}"',
+            action="escalate",
+            level="finance",
+        )
+        for number in range(rules)
+    )
+    call = CallContext(call_id="c1", tool="pay", fields={"amount": 7_000, "country": "d3", "reference": "r5"})
+    return EvaluateRequest(policies=(Policy(id="different", rules=made),), calls=(call,), binding=True)
