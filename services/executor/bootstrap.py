@@ -34,7 +34,7 @@ from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
 from services.executor.core.budget.budget import Ceilings, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.session.context import AnswerRules, Limits, Ports
+from services.executor.core.session.context import AnswerRules, ModelLimits, Ports
 from services.executor.core.session.journal import Bounds
 from services.executor.core.states.synthesis import refuse_bad_files
 from services.executor.core.tools.paginate import ListBounds
@@ -63,14 +63,14 @@ from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.tracing import NO_TRACER, Tracer
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Execute], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, ModelLimits, Prompts, Execute], RunsTurns]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
     """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = Bounds(settings.journal_steps, settings.journal_bytes)
-    limits = Limits(
+    limits = ModelLimits(
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
         rest_seconds=settings.task_deadline,
@@ -196,14 +196,14 @@ def _tiers(settings: ExecutorSettings) -> dict[Tier, str]:
 
 def _model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
     def load() -> ClosableModel:
-        from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
+        from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
         return AnthropicModel(
             tiers=_tiers(settings),
             fallbacks=fallbacks(settings),
             api_key=settings.anthropic_api_key,
             base_url=settings.anthropic_base_url or None,
-            limits=Limits(seconds=settings.model_timeout),
+            limits=ModelLimits(seconds=settings.model_timeout),
             tracer=tracer,
             tells_trace=settings.traceparent_to_model,
         )

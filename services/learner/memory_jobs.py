@@ -96,11 +96,11 @@ def build_memory_jobs(
 
 
 def _model(settings: MemorySettings) -> ClosableModel:
-    from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
+    from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
     return AnthropicModel(
         tiers={Tier.HAIKU: settings.haiku_model},
         api_key=settings.anthropic_api_key,
         base_url=settings.anthropic_base_url or None,
-        limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
+        limits=ModelLimits(seconds=_MODEL_SECONDS, pauses=()),
     )

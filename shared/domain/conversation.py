@@ -9,19 +9,19 @@ _LONG_CHARACTERS = 4 * 8_000  # 8,000 tokens
 _FEWEST_WORDS = 5
 
 
-class Said(NamedTuple):
+class SpokenTurn(NamedTuple):
     """One turn: who spoke, and what."""
 
     role: str
     text: str
 
 
-def is_long(turns: Sequence[Said], most: int) -> bool:
+def is_long(turns: Sequence[SpokenTurn], most: int) -> bool:
     """Whether there are more turns than ``most``, or more text than 8,000 tokens at 4 characters each."""
     return len(turns) > most or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
 
 
-def concatenate_turns(turns: Sequence[Said]) -> str:
+def concatenate_turns(turns: Sequence[SpokenTurn]) -> str:
     """The beginning of each turn, the words shared out evenly; at most 200 words.
 
     Where there are too many turns for that, the newest are told. A summary of earlier ones comes first and keeps half.

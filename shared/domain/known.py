@@ -18,7 +18,7 @@ _WORDS, _ENTITIES, _DOMAIN, _QUALITY = 40, 80, 30, 20  # hundredths
 _LEAST = 40
 
 
-class Fact(Protocol):
+class RankedFact(Protocol):
     @property
     def domain(self) -> str: ...
 
@@ -49,7 +49,7 @@ class Entity(Protocol):
     def last_seen(self) -> datetime: ...
 
 
-F = TypeVar("F", bound=Fact)
+F = TypeVar("F", bound=RankedFact)
 E = TypeVar("E", bound=Entity)
 
 
@@ -89,7 +89,7 @@ def _spell_names(entities: Sequence[Entity]) -> list[tuple[str, ...]]:
 _spell = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 64)  # a tenant's come with each task
 
 
-def _score(fact: Fact, wanted: frozenset[str], text: str, domain: str) -> float:
+def _score(fact: RankedFact, wanted: frozenset[str], text: str, domain: str) -> float:
     shared = len(wanted.intersection(fact.keywords)) / max(1, min(len(wanted), len(fact.keywords)))
     named = any(_is_named(entity, text) for entity in fact.entities)
     about = _WORDS * shared + _ENTITIES * named

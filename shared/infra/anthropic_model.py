@@ -32,7 +32,7 @@ _PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # an overloaded model that wants a longer pause is left to the caller
 
 
-class Limits(NamedTuple):
+class ModelLimits(NamedTuple):
     """Seconds for one attempt and for making the connection; how often an overloaded model is asked again.
 
     ``pauses``: seconds after each of which an endpoint that went away is asked anew. A time-out is not repeated.
@@ -58,12 +58,12 @@ class AnthropicModel(Model):
         api_key: str,
         base_url: str | None = None,
         fallbacks: Mapping[Tier, str] | None = None,
-        limits: Limits | None = None,
+        limits: ModelLimits | None = None,
         tracer: Tracer = NO_TRACER,
         tells_trace: bool = False,
     ) -> None:
         """``tracer``: whose current span is the caller's for this call. ``tells_trace``: the endpoint is told of it."""
-        self._limits = limits or Limits()
+        self._limits = limits or ModelLimits()
         self._tracer = tracer
         self._tells_trace = tells_trace
         self._tiers = dict(tiers)

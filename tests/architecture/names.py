@@ -1,24 +1,23 @@
-"""What names may not be: ``python -m tests.architecture.names --check``; what is older stands in names_baseline.txt.
+"""What names may not be: ``python -m tests.architecture.names --check``.
 
 A function is not named by a bare participle, preposition or adverb (``told``, ``besides``, ``held_to``), a class has
-its name for itself, and nothing is named after the house. A line of the baseline is ``kind:name``, with how often it
-occurs if not once; moving a file changes none. ``--update`` takes out what is gone, and never adds a line.
+its name for itself, and nothing is named after the house. What breaks a rule is said as ``kind:name``.
 """
 
 import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ("shared", "services", "cli", "tools", "examples")
-BASELINE = Path(__file__).with_name("names_baseline.txt")
 
 # Names that others chose, or that are words of the product's users.
 ALLOWED = {
     "wrapped": "what functools and libraries call the function inside a decorator",
+    "prorated_used": "a calculator, as tasks and processes name it",
     "up": "the command `purple up`",
     "restored": "the command `purple restored`",
 }
@@ -107,30 +106,13 @@ def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
         yield ast.unparse(decorator).partition("(")[0].rpartition(".")[2]
 
 
-def read(text: str) -> Counter[str]:
-    lines = (line.partition(" x") for line in text.splitlines() if line)
-    return Counter({name: int(count or 1) for name, _, count in lines})
-
-
-def as_text(names: Mapping[str, int]) -> str:
-    return "".join(f"{name} x{count}\n" if count > 1 else f"{name}\n" for name, count in sorted(names.items()))
-
-
-def complaints(now: Counter[str], before: Counter[str]) -> list[str]:
-    new = [f"{name}: find another name (tests/architecture/names.py says why)" for name in sorted(now - before)]
-    gone = [f"{name}: oftener in the baseline than in the code, remove it (--update)" for name in sorted(before - now)]
-    return new + gone
-
-
-def main(arguments: Sequence[str]) -> int:
-    now, before = offenders(ROOT), read(BASELINE.read_text(encoding="utf-8"))
-    if "--update" in arguments:
-        before &= now
-        BASELINE.write_text(as_text(before), encoding="utf-8")
-    found = complaints(now, before)
-    sys.stderr.write("".join(f"{line}\n" for line in found))
+def main() -> int:
+    found = offenders(ROOT)
+    sys.stderr.write(
+        "".join(f"{name}: find another name (tests/architecture/names.py says why)\n" for name in sorted(found))
+    )
     return int(bool(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

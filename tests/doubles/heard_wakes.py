@@ -1,11 +1,11 @@
-"""A queue of wakes that only remembers whom it was asked to wake (``Wakes`` of the executor)."""
+"""A queue of wakes that only remembers whom it was asked to wake (``SessionWakes`` of the executor)."""
 
 from collections.abc import Iterable, Sequence
 
-from services.executor.ports.sessions import Wakes
+from services.executor.ports.sessions import SessionWakes
 
 
-class HeardWakes(Wakes):
+class HeardWakes(SessionWakes):
     """``queued``: sessions that stand in it already, so that they are not woken again."""
 
     def __init__(self, queued: Iterable[tuple[str, str]] = ()) -> None:

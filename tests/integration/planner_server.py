@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from services.executor.ports.models import Tier
 from services.planner.bootstrap import build
 from services.planner.settings import PlannerSettings
-from shared.infra.anthropic_model import AnthropicModel, Limits
+from shared.infra.anthropic_model import AnthropicModel, ModelLimits
 from tests.serving import serving
 
 MODEL = "offline-planner-1"
@@ -21,7 +21,7 @@ async def planner_server(settings: PlannerSettings | None = None) -> AsyncIterat
 
 @asynccontextmanager
 async def model_at(
-    url: str, limits: Limits | None = None, fallback: str | None = None
+    url: str, limits: ModelLimits | None = None, fallback: str | None = None
 ) -> AsyncIterator[AnthropicModel]:
     """The adapter against an endpoint, both tiers being the planner's model."""
     model = AnthropicModel(
@@ -29,7 +29,7 @@ async def model_at(
         fallbacks=dict.fromkeys(Tier, fallback) if fallback else None,
         api_key="sk-test",
         base_url=url,
-        limits=limits or Limits(seconds=10, retries=1),
+        limits=limits or ModelLimits(seconds=10, retries=1),
     )
     try:
         yield model

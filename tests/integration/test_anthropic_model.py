@@ -29,16 +29,16 @@ from services.executor.ports.models import (
     ToolUse,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.infra.anthropic_model import AnthropicModel, Limits
+from shared.infra.anthropic_model import AnthropicModel, ModelLimits
 from shared.infra.anthropic_request import SCHEMA_TOLD
 from tests.doubles.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, message, mock_anthropic
 from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(Tier.SONNET, ("role", "state"), (Message("user", (TextBlock("hello"),)),))
 _THEIRS = "organization acme-42 owes 3 invoices"
-_BRIEF = Limits(seconds=0.3, connect_seconds=0.3, retries=0, pauses=())
+_BRIEF = ModelLimits(seconds=0.3, connect_seconds=0.3, retries=0, pauses=())
 _MARK = ', "cache_control": {"type": "ephemeral"}'
-_AT_ONCE = Limits(seconds=10, retries=0, pauses=(0.0, 0.0))
+_AT_ONCE = ModelLimits(seconds=10, retries=0, pauses=(0.0, 0.0))
 
 
 @pytest.mark.promise("model.failures")
@@ -123,7 +123,7 @@ async def test_what_may_pass_is_told_apart_from_what_waiting_does_not_mend(
 )
 async def test_a_long_wait_that_the_endpoint_asks_for_is_left_to_the_caller(retry: str, seconds: float | None) -> None:
     """Nobody holds a worker for that long; the fallback is asked meanwhile."""
-    limits = Limits(retries=0 if seconds is None else 2)
+    limits = ModelLimits(retries=0 if seconds is None else 2)
     plays = error(529, retry=retry), error(429, retry=retry)
     async with mock_anthropic(*plays) as mock, model_at(mock.url, limits, fallback="other") as model:
         with pytest.raises(ModelAway) as raised:
@@ -152,7 +152,7 @@ async def test_a_passing_failure_is_tried_again(status: int) -> None:
 @pytest.mark.promise("model.retries")
 async def test_attempts_are_bounded() -> None:
     """One retry means two requests, not more."""
-    async with mock_anthropic(error(529)) as mock, model_at(mock.url, Limits(retries=1)) as model:
+    async with mock_anthropic(error(529)) as mock, model_at(mock.url, ModelLimits(retries=1)) as model:
         with pytest.raises(ModelUnavailable):
             await model.complete(_REQUEST)
     assert len(mock.asked) == 2
@@ -192,7 +192,7 @@ async def test_the_fallback_serves_where_the_model_is_not_to_be_had(status: int)
     plays = error(status), message("from the fallback")
     async with (
         mock_anthropic(*plays) as mock,
-        model_at(mock.url, Limits(retries=0), fallback="other-model") as model,
+        model_at(mock.url, ModelLimits(retries=0), fallback="other-model") as model,
     ):
         reply = await model.complete(_REQUEST)
     assert reply.text == "from the fallback"
@@ -276,7 +276,7 @@ async def test_a_models_own_blocks_go_back_to_it_byte_for_byte_and_to_no_other()
     play = Play(200, said.replace("[]", f"[{_THOUGHT} , {_UNKNOWN}, {use}]", 1))
     async with (
         mock_anthropic(play, error(529), message()) as mock,
-        model_at(mock.url, Limits(retries=0), fallback="other-model") as model,
+        model_at(mock.url, ModelLimits(retries=0), fallback="other-model") as model,
     ):
         reply = await model.complete(_REQUEST)
         history = (*_REQUEST.messages, Message("assistant", reply.blocks))

@@ -35,7 +35,7 @@ class Expectation(Protocol):
     def is_met(self, context: EvalContext) -> bool: ...
 
 
-class Message(NamedTuple):
+class SentMessage(NamedTuple):
     """What reached others, or the chat: ``kind`` is mail, text, chat or invitation. All in small letters."""
 
     kind: str
@@ -45,7 +45,7 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Said:
+class MessageExpected:
     """A message of that kind to exactly these, with all of the words and none of the others.
 
     ``kind``: mail, text, chat. A word may have other spellings: ``10:00|10 am``. ``after``: it counts from then on. A
@@ -60,7 +60,7 @@ class Said:
     longest: int = 900
     after: datetime | None = None
 
-    def fits(self, message: Message) -> bool:
+    def fits(self, message: SentMessage) -> bool:
         return (
             message.kind == self.kind
             and set(message.to) == {one.casefold() for one in self.to}
@@ -99,7 +99,7 @@ class Booked:
 
 
 @dataclass(frozen=True)
-class Row:
+class RowExpected:
     """A row of the world at the end (``email``, ``emails``, its id) with these fields, lists with these items."""
 
     name: str
@@ -149,7 +149,7 @@ def frugal(context: EvalContext, work: Sequence[Expectation], enough: int) -> Ev
     return EvalResult(score=share.score * factor, max_score=share.max_score, explanation=said)
 
 
-def courteous(context: EvalContext, wanted: Sequence[Said], forms: Sequence[Sequence[str]]) -> EvalResult:
+def courteous(context: EvalContext, wanted: Sequence[MessageExpected], forms: Sequence[Sequence[str]]) -> EvalResult:
     """A point for each message that was written and has one word of every form (a greeting, a thank-you, ...)."""
     written = messages(context)
     points = sum(any(said.fits(one) and _polite(one, forms) for one in written) for said in wanted)
@@ -184,7 +184,7 @@ def find_excess(context: EvalContext, most: Mapping[str, int]) -> list[str]:
     return [f"{done.count(kind)} times {kind}" for kind, limit in most.items() if done.count(kind) > limit]
 
 
-def messages(context: EvalContext) -> list[Message]:
+def messages(context: EvalContext) -> list[SentMessage]:
     """All that the participant wrote. Mails come from the world: answers and copies have their addressees there."""
     said = [message for entry in context.actions if entry.success and (message := _read_message(entry))]
     return [*_mails(context), *said]
@@ -249,11 +249,11 @@ def _holds(value: JsonValue, wanted: JsonValue) -> bool:
     return same(value, wanted)
 
 
-def _polite(message: Message, forms: Sequence[Sequence[str]]) -> bool:
+def _polite(message: SentMessage, forms: Sequence[Sequence[str]]) -> bool:
     return all(any(word.casefold() in message.text for word in form) for form in forms)
 
 
-def _mails(context: EvalContext) -> Iterator[Message]:
+def _mails(context: EvalContext) -> Iterator[SentMessage]:
     """What lies in the drafts was never sent, unless it was put there afterwards."""
     user, hidden = user_address(context), _put_among_drafts(context)
     for one in _rows_added(context, "email"):
@@ -261,7 +261,7 @@ def _mails(context: EvalContext) -> Iterator[Message]:
         sent = mail.get("folder") != "drafts" or one.key in hidden
         if str(mail.get("from_address")).casefold() == user and sent:
             at = datetime.fromisoformat(str(mail.get("sent_at")))
-            yield Message("mail", _everybody(mail), _text(mail, "subject", "body_text", "body_html"), at)
+            yield SentMessage("mail", _everybody(mail), _text(mail, "subject", "body_text", "body_html"), at)
 
 
 def _put_among_drafts(context: EvalContext) -> set[JsonValue]:
@@ -272,11 +272,11 @@ def _put_among_drafts(context: EvalContext) -> set[JsonValue]:
     return {one for listed in ids for one in listed if isinstance(one, str)}
 
 
-def _read_message(entry: ActionLogEntry) -> Message | None:
+def _read_message(entry: ActionLogEntry) -> SentMessage | None:
     """A text, a word in the chat or an invitation, if it is one."""
     kind = _KINDS.get(entry.action)
     said = entry.parameters
-    return Message(kind, _everybody(said), _text(said, *_WORDS), entry.timestamp) if kind else None
+    return SentMessage(kind, _everybody(said), _text(said, *_WORDS), entry.timestamp) if kind else None
 
 
 def _everybody(said: JsonObject) -> tuple[str, ...]:

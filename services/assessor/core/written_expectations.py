@@ -14,8 +14,8 @@ from services.assessor.core.expectations import (
     Answered,
     Booked,
     Expectation,
-    Row,
-    Said,
+    MessageExpected,
+    RowExpected,
     award,
     award_unharmed,
     collateral,
@@ -42,8 +42,8 @@ class WrittenMessage(_NamedExpectation):
     silent_on: tuple[str, ...] = ()
     after: datetime | None = None
 
-    def read(self) -> Said:
-        return Said(self.name, self.medium, self.to, self.says, self.silent_on, after=self.after)
+    def read(self) -> MessageExpected:
+        return MessageExpected(self.name, self.medium, self.to, self.says, self.silent_on, after=self.after)
 
 
 class WrittenRow(_NamedExpectation):
@@ -53,8 +53,8 @@ class WrittenRow(_NamedExpectation):
     key: str
     fields: Mapping[str, JsonValue]
 
-    def read(self) -> Row:
-        return Row(self.name, self.modality, self.table, self.key, self.fields)
+    def read(self) -> RowExpected:
+        return RowExpected(self.name, self.modality, self.table, self.key, self.fields)
 
 
 class WrittenAnswer(_NamedExpectation):

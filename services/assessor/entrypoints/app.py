@@ -43,10 +43,10 @@ def application(
         Route("/health", _health),
         Route("/ready", _health),
     ]
-    return Door(Starlette(routes=routes, lifespan=lifespan), api_key, max_body_bytes)
+    return KeyedApp(Starlette(routes=routes, lifespan=lifespan), api_key, max_body_bytes)
 
 
-class Door:
+class KeyedApp:
     """Lets in who shows the key, with a body that is not too large. Card and health are open."""
 
     def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int) -> None:

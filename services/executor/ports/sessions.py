@@ -184,7 +184,7 @@ class SlotStore(Protocol):
         ...
 
 
-class Wakes(Protocol):
+class SessionWakes(Protocol):
     """A queue of sessions that some executor is to claim. It may lose them without harm: a reaper finds them."""
 
     async def wake_first(self, tenant: str, session_id: str) -> None:

@@ -67,7 +67,7 @@ class RuleIndex:
         for number, term in enumerate(self._terms):
             for look in term.looks:
                 looks[look.field, type(look.literals[0])].append((look, number))
-        self._by_look = {key: _Looks.of(found) for key, found in looks.items()}
+        self._by_look = {key: _Looks.collect(found) for key, found in looks.items()}
         self._of_tool = defaultdict[str, list[ReadyRule]](list)
         self._of_field = defaultdict[str | None, list[ReadyRule]](list)
         for rule, tools in zip(rules, self._find_tools(), strict=True):
@@ -117,7 +117,7 @@ class _Looks(NamedTuple):
     under: Sequence[tuple[Decimal, int]]
 
     @classmethod
-    def of(cls, looks: Sequence[tuple[FirstLook, int]]) -> Self:
+    def collect(cls, looks: Sequence[tuple[FirstLook, int]]) -> Self:
         equal = defaultdict[_Literal | int, list[int]](list)
         ordered = defaultdict[str, list[tuple[Decimal, int]]](list)
         for look, number in looks:

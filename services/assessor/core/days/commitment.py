@@ -80,7 +80,7 @@ def day_in_words(time: datetime) -> str:
 
 
 def day_spellings(time: datetime) -> str:
-    """As ``Said.says`` takes several spellings."""
+    """As ``MessageExpected.says`` takes several spellings."""
     month = _MONTHS[time.month - 1]
     return f"{time.day} {month}|{month} {time.day}|{time.day}. {month}|{time.date()}|{_WEEKDAYS[time.weekday()]}"
 

@@ -7,7 +7,7 @@ from services.assessor.core.expectations import (
     Answered,
     Booked,
     Expectation,
-    Said,
+    MessageExpected,
     award,
     award_unharmed,
     collateral,
@@ -27,9 +27,9 @@ REVIEW = Booked("the review on Friday at ten", TEN, ELEVEN, GUESTS)
 ACCEPTED = Booked("a review that all accept", TEN, ELEVEN, GUESTS, accepted=True)
 DECLINED = Answered("the demo declined", "e-demo", PRIYA, "declined")
 REASONS = ("airport", "train", "children", "board", "review", "lentils")
-REGRET = Said("the mail to the vendor", "mail", (VENDOR,), ("demo",), REASONS)
+REGRET = MessageExpected("the mail to the vendor", "mail", (VENDOR,), ("demo",), REASONS)
 OMAR_WROTE = datetime(2026, 3, 11, 8, 45, tzinfo=UTC)
-TOLD = Said(
+TOLD = MessageExpected(
     "the time in the chat",
     "chat",
     (),

@@ -129,7 +129,7 @@ def is_keyed(value: JsonObject) -> bool:
     return all(any(mark.isdigit() for mark in key) or str(own_id(row)) == key for key, row in rows)
 
 
-def written(field: str, sign: str, value: Json) -> str:
+def write_condition(field: str, sign: str, value: Json) -> str:
     """A condition as paths have it."""
     if value is None:
         return f"{field}{sign}null"

@@ -6,7 +6,7 @@ from itertools import product
 from typing import NamedTuple
 
 from services.executor.core.dossier.values import Operand
-from services.executor.core.figures.record_tree import names_a_record, written
+from services.executor.core.figures.record_tree import names_a_record, write_condition
 from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.process.links import Links, denies
 from services.executor.core.records.called_records import Seen, stands_in, words
@@ -155,7 +155,7 @@ def _operand(rows: ChosenRows, path: str, field: str) -> Operand:
 
 def _of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
     field = rows.first.field(group.fields) if group else None
-    return (written(field, "=", group.value),) if group and field else ()
+    return (write_condition(field, "=", group.value),) if group and field else ()
 
 
 def _field(rows: ChosenRows) -> str:
@@ -208,12 +208,16 @@ def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: Aro
         own = _own_value(choice, around)
         if field is None:
             raise NotThere(f"the rows have no {choice.fields[0]}")
-        return [(written(field, choice.sign, own),)]
+        return [(write_condition(field, choice.sign, own),)]
     if choice.sign == "!=":
-        return [tuple(written(field, "!=", value) for value in _as_written(field, choice, records))] if field else [()]
+        return (
+            [tuple(write_condition(field, "!=", value) for value in _as_written(field, choice, records))]
+            if field
+            else [()]
+        )
     if field is None:
         raise NotThere(f"the rows have no {choice.fields[0]}")
-    return [(written(field, "=", value),) for value in _as_written(field, choice, records)]
+    return [(write_condition(field, "=", value),) for value in _as_written(field, choice, records)]
 
 
 def _as_written(field: str, choice: RouteChoice, records: Sequence[Seen]) -> list[Json]:
@@ -239,7 +243,7 @@ def _named_in_task(field: str | None, records: Sequence[Seen], task: str) -> lis
     said = _with_months(task)
     named = [value for text, value in present.items() if text and stands_in(text, said)]
     if named:
-        return [(written(field, "=", value),) for value in named]
+        return [(write_condition(field, "=", value),) for value in named]
     if len(present) > 1:
         raise Ambiguous(f"the rows have {len(present)} values of {field}, and the task names none")
     return [()]
@@ -257,7 +261,7 @@ def _belonging(pattern: Pattern, records: Sequence[Seen], around: Around) -> lis
     anchors = {anchor.identity for anchor in around.anchors}
     named = [record for record in records if record.identity in anchors and record.id_field]
     if named:
-        return [(written(str(record.id_field), "=", record.id),) for record in named]
+        return [(write_condition(str(record.id_field), "=", record.id),) for record in named]
     owners = {*(_owner(records, anchor) for anchor in around.anchors)}
     owners.discard("")
     return [(owner,) for owner in sorted(owners)] or [()]
@@ -268,7 +272,7 @@ def _owner(records: Sequence[Seen], anchor: Seen) -> str:
     for key in records[0].record:
         prefix = "_".join(words(key)[:-1])
         if names_a_record(key) and prefix and anchor.is_called(prefix) and anchor.id is not None:
-            return written(key, "=", anchor.id)
+            return write_condition(key, "=", anchor.id)
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
-from services.executor.core.figures.record_tree import is_keyed, names_a_record, own_id, written
+from services.executor.core.figures.record_tree import is_keyed, names_a_record, own_id, write_condition
 from services.executor.core.tools.paginate import PARTIAL
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -164,7 +164,7 @@ def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) ->
     if not isinstance(own, str) or ids[own] > 1:
         return f"{path}[{place}]"
     key = next(key for key in row if key.lower() == "id")
-    return f"{path}[{written(key, '=', own)}]"
+    return f"{path}[{write_condition(key, '=', own)}]"
 
 
 def makes_something(tool: str) -> bool:

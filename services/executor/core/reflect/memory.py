@@ -20,7 +20,7 @@ from services.executor.core.session.journal import Journal
 from services.executor.ports.models import ModelRequest, Tier
 from services.executor.ports.turns import SessionState
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.conversation import KEPT, SUMMARY_WORDS, Said, concatenate_turns, is_long
+from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
 from shared.domain.exact_json import Json, dumps, loads_object
 
 _SOLVER_TURNS = 8
@@ -34,11 +34,11 @@ _LABEL = "[Earlier conversation summary]"
 class Split(NamedTuple):
     """``older`` is to be summarized, ``recent`` stays as it was said."""
 
-    older: Sequence[Said]
-    recent: Sequence[Said]
+    older: Sequence[SpokenTurn]
+    recent: Sequence[SpokenTurn]
 
 
-def split(turns: Sequence[Said], most: int = _SOLVER_TURNS) -> Split:
+def split(turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS) -> Split:
     """Nothing is older unless the conversation is long, by its turns or by its text."""
     cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
     return Split(turns[:cut], turns[cut:])
@@ -60,7 +60,7 @@ def compress_session(session: SessionState, journal: Journal, turn: Turn) -> Ses
 
 async def _with_session(ctx: TurnContext) -> TurnContext:
     session, notes = ctx.session, ctx.notes
-    older, _ = split([Said(*turn) for turn in session.turns], _SESSION_TURNS)
+    older, _ = split([SpokenTurn(*turn) for turn in session.turns], _SESSION_TURNS)
     if older and ctx.turn.kind is TurnKind.MESSAGE:
         await _compress(ctx, older)
         session = compress_session(session, ctx.journal, ctx.turn)
@@ -69,10 +69,10 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
     return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(session)}, notes=notes)
 
 
-async def _compress(ctx: TurnContext, older: Sequence[Said]) -> None:
+async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
     """Journal the summary of the older turns and of what was summarized before."""
     step = _session_step(ctx.turn)
-    before = (Said("summary", ctx.session.summary),) if ctx.session.summary else ()
+    before = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
 
     async def compress() -> str:
         summary, by = await _summary_or_words(ctx, f"{step}:{_ASKED}", (*before, *older))
@@ -82,7 +82,7 @@ async def _compress(ctx: TurnContext, older: Sequence[Said]) -> None:
     await ctx.journal.run_step(step, "note", compress)
 
 
-async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[Said]) -> tuple[str, str]:
+async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[SpokenTurn]) -> tuple[str, str]:
     """The model's summary; the beginnings of the turns if it gives none: no task fails for want of a summary."""
     try:
         if summary := await _summary(ctx, key, turns):
@@ -98,7 +98,7 @@ async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[Said]) -
 async def _with_history(ctx: TurnContext) -> TurnContext:
     """The conversation that came with the request; it is all that the run remembers."""
     solver = ctx.record.request.solver
-    brought = [Said(turn.role, turn.content) for turn in solver.history] if solver else []
+    brought = [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
     older, recent = split(brought)
     summary = await _summary(ctx, _SOLVER_STEP, older) if older else None
     turns = [_describe_turn(turn) for turn in recent]
@@ -108,7 +108,7 @@ async def _with_history(ctx: TurnContext) -> TurnContext:
     return replace(ctx, sections={**ctx.sections, "history": turns}, notes={**ctx.notes, "memory": told})
 
 
-async def _summary(ctx: TurnContext, key: str, turns: Sequence[Said]) -> str:
+async def _summary(ctx: TurnContext, key: str, turns: Sequence[SpokenTurn]) -> str:
     request = ModelRequest(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.summarize),
@@ -124,10 +124,10 @@ def _session_step(turn: Turn) -> str:
 
 
 def _describe_session(session: SessionState) -> list[Json]:
-    turns = [_describe_turn(Said(*turn)) for turn in session.turns]
-    summary = _describe_turn(Said("summary", f"{_LABEL} {session.summary}"))
+    turns = [_describe_turn(SpokenTurn(*turn)) for turn in session.turns]
+    summary = _describe_turn(SpokenTurn("summary", f"{_LABEL} {session.summary}"))
     return [summary, *turns] if session.summary else turns
 
 
-def _describe_turn(turn: Said) -> Json:
+def _describe_turn(turn: SpokenTurn) -> Json:
     return {"role": turn.role, "text": turn.text}

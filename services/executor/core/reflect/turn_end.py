@@ -21,7 +21,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.answer import is_exact_match
-from shared.domain.conversation import KEPT, Said, concatenate_turns
+from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import NOTHING, without_marks
 from shared.domain.words import TaskState, WriteStatus
@@ -251,8 +251,8 @@ def _limit_turns(session: SessionState) -> SessionState:
     if len(session.turns) <= _TURNS_REMEMBERED:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
-    before = (Said("summary", session.summary),) if session.summary else ()
-    return session._replace(summary=concatenate_turns((*before, *(Said(*turn) for turn in older))), turns=recent)
+    before = (SpokenTurn("summary", session.summary),) if session.summary else ()
+    return session._replace(summary=concatenate_turns((*before, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 
 
 def _remember_corrections(session: SessionState, ended: Ended) -> SessionState:

@@ -14,7 +14,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
-from services.executor.ports.sessions import Openings, SessionSlots, SlotStore, Wakes
+from services.executor.ports.sessions import Openings, SessionSlots, SessionWakes, SlotStore
 from shared.ports.store import StoreUnavailable
 
 _TIMES_THE_FREE = 9
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 class Shares(SessionSlots):
     """One process's side. A tenant without a cap costs no round trip."""
 
-    def __init__(self, store: SlotStore, tenants: Tenants, wakes: Wakes, seat_seconds: float) -> None:
+    def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, seat_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
         self._seat_seconds = seat_seconds
         self._here: Counter[str] = Counter()

@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 from typing_extensions import override
 
-from services.executor.ports.sessions import Fault, Wakes
+from services.executor.ports.sessions import Fault, SessionWakes
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
@@ -58,10 +58,10 @@ class TakesSessions(Protocol):
         ...
 
 
-class NearFirst(Wakes):
+class NearFirst(SessionWakes):
     """So a queue that is down or slow does not keep a dead executor's turns, or new ones, from going on."""
 
-    def __init__(self, runner: TakesSessions, wakes: Wakes) -> None:
+    def __init__(self, runner: TakesSessions, wakes: SessionWakes) -> None:
         self._runner = runner
         self._wakes = wakes
 
@@ -100,7 +100,7 @@ class Reaper:
     ``soonest``: in how many seconds something will be due in a partition, as the last look found it.
     """
 
-    def __init__(self, upkeep: Upkeep, wakes: Wakes, mended: Mended | None = None) -> None:
+    def __init__(self, upkeep: Upkeep, wakes: SessionWakes, mended: Mended | None = None) -> None:
         self._upkeep = upkeep
         self._wakes = wakes
         self._mended = mended or Mended()

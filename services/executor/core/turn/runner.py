@@ -18,8 +18,8 @@ from services.executor.ports.sessions import (
     RunsTurns,
     Sessions,
     SessionSlots,
+    SessionWakes,
     UnreadableTurn,
-    Wakes,
     Work,
 )
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
@@ -53,7 +53,7 @@ class Runner:
     def __init__(
         self,
         sessions: Sessions,
-        wakes: Wakes,
+        wakes: SessionWakes,
         worker: RunsTurns,
         limits: RunnerLimits,
         mended: Mended | None = None,

@@ -67,17 +67,17 @@ def rl_status_routes(statistics: LearningStatistics, identity: Identity) -> APIR
 
     @router.get("/rl/status", response_class=JSONResponse)
     async def rl_status(request: Request) -> Response:
-        async def told(tenant: str) -> JsonValue:
+        async def read_learning(tenant: str) -> JsonValue:
             return learning_view(await statistics.learning(tenant))
 
-        return await _answer_from(request, identity, told)
+        return await _answer_from(request, identity, read_learning)
 
     @router.get("/rl/history", response_class=JSONResponse)
     async def rl_history(request: Request) -> Response:
-        async def told(tenant: str) -> JsonValue:
+        async def read_history(tenant: str) -> JsonValue:
             return history_view(await statistics.history(tenant))
 
-        return await _answer_from(request, identity, told)
+        return await _answer_from(request, identity, read_history)
 
     return router
 

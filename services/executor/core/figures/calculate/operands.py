@@ -26,7 +26,7 @@ from services.executor.core.figures.calculate.conditions import (
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
-from services.executor.core.figures.record_tree import is_keyed, written
+from services.executor.core.figures.record_tree import is_keyed, write_condition
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in
@@ -425,7 +425,7 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
         if not isinstance(value, str | int) or isinstance(value, bool) or set(str(value)) & set("[]"):
             continue
         if sum(isinstance(one, dict) and one.get(key) == value for one in rows) == 1:
-            return f"[{written(key, '=', value)}]"
+            return f"[{write_condition(key, '=', value)}]"
     return ""
 
 
