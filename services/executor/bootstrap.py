@@ -34,7 +34,7 @@ from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
 from services.executor.core.budget.budget import Ceilings, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.session.context import AnswerRules, ModelLimits, Ports
+from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Bounds
 from services.executor.core.states.synthesis import refuse_bad_files
 from services.executor.core.tools.paginate import ListBounds
@@ -63,14 +63,14 @@ from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.tracing import NO_TRACER, Tracer
 
-MakesWorker: TypeAlias = Callable[[Ports, ModelLimits, Prompts, Execute], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Execute], RunsTurns]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
     """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = Bounds(settings.journal_steps, settings.journal_bytes)
-    limits = ModelLimits(
+    limits = Limits(
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
         rest_seconds=settings.task_deadline,

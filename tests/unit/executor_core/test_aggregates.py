@@ -11,7 +11,7 @@ from services.executor.core.figures.calculate.conditions import condition, selec
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.calculate.tool import calculate, describe_value
-from services.executor.core.figures.record_tree import written
+from services.executor.core.figures.record_tree import write_condition
 from services.executor.core.finance.calculator import CannotCalculate
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
@@ -126,4 +126,4 @@ _NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True).filter(lambda name: name 
 @given(_NAMES, st.none() | st.integers() | st.text(max_size=12))
 def test_a_written_condition_holds_for_its_own_value_in_any_path(field: str, value: str | int | None) -> None:
     """Whatever the text: quotes, brackets, dots and signs in it end nothing."""
-    assert select([{field: value, "id": 1}], f"[{written(field, '=', value)}].id") == [1]
+    assert select([{field: value, "id": 1}], f"[{write_condition(field, '=', value)}].id") == [1]
