@@ -34,6 +34,13 @@ class Reply(NamedTuple):
     response: httpx.Response
 
 
+UNTOLD = "UNTOLD"  # of a refusal over REST the client of 0.3 shows the status alone
+
+
+def is_refused(reply: Reply, reason: str) -> bool:
+    return reply.refused in (reason, UNTOLD)
+
+
 class Event(NamedTuple):
     """One update of a stream and its id."""
 

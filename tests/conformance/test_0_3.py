@@ -232,4 +232,4 @@ async def test_rest_streams_end_with_what_is_marked_final(full: Replicas) -> Non
 async def test_rest_refuses_with_a_status_and_a_code(full: Replicas, verb: str, path: str, status: int) -> None:
     task = await _task(full)
     response = await full.http.request(verb, path.replace("{id}", str(task["id"])))
-    assert (response.status_code, response.json().keys()) == (status, {"code", "message"})
+    assert (response.status_code, response.json().keys()) == (status, {"code", "message", "type"})

@@ -32,28 +32,28 @@ def message(*parts: JsonObject, **more: Json) -> JsonObject:
     ],
     ids=["bytes", "address", "nameless"],
 )
-async def test_a_file_comes_back_as_it_was_sent(speaker: Speaker, full: Replicas, part: JsonObject) -> None:
-    task = at((await speaker.call("SendMessage", message(part))).value, "task")
+async def test_a_file_comes_back_as_it_was_sent(any_speaker: Speaker, full: Replicas, part: JsonObject) -> None:
+    task = at((await any_speaker.call("SendMessage", message(part))).value, "task")
     assert at(task, "history.0.parts.1") == part
     assert isinstance(task, dict)
-    again = await speaker.call("GetTask", {"id": task["id"]})
+    again = await any_speaker.call("GetTask", {"id": task["id"]})
     assert at(again.value, "history.0.parts") == [{"text": "Look at it"}, part]
 
 
-async def test_a_message_may_be_a_file_alone(speaker: Speaker) -> None:
+async def test_a_message_may_be_a_file_alone(wire: Speaker) -> None:
     alone = message(messageId=f"tck-complete-task-{uuid4()}")
     at(alone, "message")["parts"] = [{"raw": _RAW, "filename": "invoice.pdf"}]  # type: ignore[index,call-overload]
-    reply = await speaker.call("SendMessage", alone)
+    reply = await wire.call("SendMessage", alone)
     assert at(reply.value, "task.history.0.parts.0.raw") == _RAW
 
 
 async def test_lists_say_where_the_bytes_are_and_only_who_sees_the_task_may_have_them(
-    speaker: Speaker, full: Replicas
+    wire: Speaker, full: Replicas
 ) -> None:
     sent = message({"raw": _RAW, "filename": "in voice.pdf"}, contextId=str(uuid4()))
-    task = at((await speaker.call("SendMessage", sent)).value, "task")
+    task = at((await wire.call("SendMessage", sent)).value, "task")
     assert isinstance(task, dict)
-    listed = await speaker.call("ListTasks", {"contextId": task["contextId"]})
+    listed = await wire.call("ListTasks", {"contextId": task["contextId"]})
     url = at(listed.value, "tasks.0.history.0.parts.1.url")
     assert isinstance(url, str)
     found = await full.http.get(url)
@@ -75,15 +75,15 @@ async def test_lists_say_where_the_bytes_are_and_only_who_sees_the_task_may_have
     ],
 )
 async def test_a_file_that_cannot_be_taken_is_refused_before_its_task_begins(
-    speaker: Speaker, part: JsonObject, reason: str, words: str
+    wire: Speaker, part: JsonObject, reason: str, words: str
 ) -> None:
-    reply = await speaker.call("SendMessage", message(part))
+    reply = await wire.call("SendMessage", message(part))
     assert reply.refused == reason
     assert words in reply.response.text
 
 
-async def test_files_are_bounded_in_number(speaker: Speaker) -> None:
-    reply = await speaker.call("SendMessage", message(*[dict[str, Json](raw=_RAW) for _ in range(11)]))
+async def test_files_are_bounded_in_number(wire: Speaker) -> None:
+    reply = await wire.call("SendMessage", message(*[dict[str, Json](raw=_RAW) for _ in range(11)]))
     assert (reply.refused, "at most 10" in reply.response.text) == ("INVALID_PARAMS", True)
 
 
@@ -94,14 +94,14 @@ async def test_an_agent_that_keeps_no_files_says_so(bare: Replicas) -> None:
 
 
 @pytest.mark.promise("gateway.limits")
-async def test_a_message_with_files_may_be_larger_than_any_other_request(speaker: Speaker) -> None:
+async def test_a_message_with_files_may_be_larger_than_any_other_request(wire: Speaker) -> None:
     """And no larger than a message may be, which is told in the protocol's form."""
     raw = base64.b64encode(b"\0" * 2_000_000).decode()
-    task = at((await speaker.call("SendMessage", message({"raw": raw}))).value, "task")
+    task = at((await wire.call("SendMessage", message({"raw": raw}))).value, "task")
     assert at(task, "history.0.parts.1.raw") == raw
     for reply in (
-        await speaker.call("SendMessage", message({"raw": raw * 6})),
-        await speaker.call("CancelTask", {"id": "t", "metadata": {"text": raw}}),
+        await wire.call("SendMessage", message({"raw": raw * 6})),
+        await wire.call("CancelTask", {"id": "t", "metadata": {"text": raw}}),
     ):
         assert (reply.refused, reply.response.status_code) == ("INVALID_REQUEST", 413)
         assert "over the limit of" in reply.response.text
@@ -151,14 +151,14 @@ async def test_a_file_of_the_early_protocol_is_taken(full: Replicas) -> None:
     assert "error" not in answer
 
 
-async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(speaker: Speaker, full: Replicas) -> None:
+async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(wire: Speaker, full: Replicas) -> None:
     first = message(messageId=f"tck-input-required-{uuid4()}")
-    task = at((await speaker.call("SendMessage", first)).value, "task")
+    task = at((await wire.call("SendMessage", first)).value, "task")
     assert isinstance(task, dict)
     data: JsonObject = {"data": {"budget": 12, "snake_case": [1]}, "mediaType": "application/json"}
     file: JsonObject = {"raw": _RAW, "filename": "invoice.pdf"}
-    await speaker.call("SendMessage", message(data, file, taskId=str(task["id"])))
-    again = await speaker.call("GetTask", {"id": task["id"]})
+    await wire.call("SendMessage", message(data, file, taskId=str(task["id"])))
+    again = await wire.call("GetTask", {"id": task["id"]})
     history = again.value["history"]
     assert isinstance(history, list)
     spoken = [one for one in history if at(one, "role") == "ROLE_USER"]

@@ -23,7 +23,7 @@ _REST = (
 )  # fmt: skip
 _NAMED = [(verb, f"{root}{path}") for root in ("", "/v1") for verb, path in _REST]
 _CARDS = [("GET", "/extendedAgentCard"), ("GET", "/v1/card")]
-_COUNTS = [100, pytest.param(2_000, marks=pytest.mark.long)]
+_COUNTS = [100, pytest.param(2_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
 
 
 def test_every_path_of_the_binding_is_among_the_generated() -> None:

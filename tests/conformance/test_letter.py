@@ -30,10 +30,10 @@ def _old_message(message_id: str = "tck-complete-task", **more: Json) -> JsonObj
 
 
 @pytest.mark.promise("gateway.schema")
-async def test_a_follow_up_in_the_other_spelling_goes_on_in_its_task(speaker: Speaker) -> None:
-    asked = await sent(speaker, "tck-input-required")
+async def test_a_follow_up_in_the_other_spelling_goes_on_in_its_task(wire: Speaker) -> None:
+    asked = await sent(wire, "tck-input-required")
     said = _snake(task_id=asked["id"], context_id=asked["contextId"])
-    reply = await speaker.call("SendMessage", {"message": said, "configuration": {"history_length": 1}})
+    reply = await wire.call("SendMessage", {"message": said, "configuration": {"history_length": 1}})
     assert (at(reply.value, "task.id"), at(reply.value, "task.status.state")) == (asked["id"], "TASK_STATE_COMPLETED")
     history = at(reply.value, "task.history")
     assert isinstance(history, list)
@@ -42,34 +42,34 @@ async def test_a_follow_up_in_the_other_spelling_goes_on_in_its_task(speaker: Sp
 
 @pytest.mark.promise("gateway.schema")
 @pytest.mark.parametrize("name", ["returnImmediately", "return_immediately"])
-async def test_who_does_not_wait_is_not_kept_waiting_in_either_spelling(speaker: Speaker, name: str) -> None:
+async def test_who_does_not_wait_is_not_kept_waiting_in_either_spelling(wire: Speaker, name: str) -> None:
     params: JsonObject = {"message": _snake("test-resubscribe-message-id"), "configuration": {name: True}}
-    state = at((await speaker.call("SendMessage", params)).value, "task.status.state")
+    state = at((await wire.call("SendMessage", params)).value, "task.status.state")
     assert state in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
 
 
 @pytest.mark.promise("gateway.schema")
-async def test_both_spellings_at_once_are_refused_in_messages_configuration_and_query(speaker: Speaker) -> None:
-    task = await sent(speaker)
+async def test_both_spellings_at_once_are_refused_in_messages_configuration_and_query(wire: Speaker) -> None:
+    task = await sent(wire)
     configuration: JsonObject = {"historyLength": 1, "history_length": 1}
     messages: list[JsonObject] = [
         {"message": _snake(messageId="another")},
         {"message": message(), "configuration": configuration},
     ]
     for params in messages:
-        assert (await speaker.call("SendMessage", params)).refused == "INVALID_PARAMS"
+        assert (await wire.call("SendMessage", params)).refused == "INVALID_PARAMS"
     twice: JsonObject = {"id": task["id"], "historyLength": 1, "history_length": 1}
-    assert (await speaker.call("GetTask", twice)).refused == "INVALID_PARAMS"
+    assert (await wire.call("GetTask", twice)).refused == "INVALID_PARAMS"
 
 
 @pytest.mark.promise("gateway.schema")
-async def test_lists_are_asked_for_in_either_spelling_and_by_number(speaker: Speaker) -> None:
-    task = await sent(speaker, "tck-artifact-text")
+async def test_lists_are_asked_for_in_either_spelling_and_by_number(wire: Speaker) -> None:
+    task = await sent(wire, "tck-artifact-text")
     for query in (
         {"context_id": task["contextId"], "status": 3, "page_size": 5, "include_artifacts": True},
         {"contextId": task["contextId"], "status": "TASK_STATE_COMPLETED", "pageSize": 5, "includeArtifacts": True},
     ):
-        listed = (await speaker.call("ListTasks", query)).value
+        listed = (await wire.call("ListTasks", query)).value
         assert (at(listed, "tasks.0.id"), at(listed, "pageSize")) == (task["id"], 5)
         assert at(listed, "tasks.0.artifacts.0.name") == "text"
 
@@ -167,11 +167,11 @@ async def test_rest_answers_with_the_type_that_is_accepted(full: Replicas, accep
 
 
 @pytest.mark.promise("gateway.letter")
-async def test_all_that_is_answered_is_spelled_in_lower_camel_case(speaker: Speaker) -> None:
-    task = await sent(speaker, "tck-artifact-data")
+async def test_all_that_is_answered_is_spelled_in_lower_camel_case(wire: Speaker) -> None:
+    task = await sent(wire, "tck-artifact-data")
     assert at(task, "metadata.sessionId") == task["contextId"]
     assert not [key for key in _keys(task) if "_" in key]
-    async for event in speaker.stream("SendStreamingMessage", {"message": message("tck-stream-003")}):
+    async for event in wire.stream("SendStreamingMessage", {"message": message("tck-stream-003")}):
         assert not [key for key in _keys(event.value) if "_" in key]
 
 
@@ -183,18 +183,18 @@ def _keys(value: Json) -> list[str]:
 
 @pytest.mark.promise("gateway.letter")
 @pytest.mark.parametrize("made", ["text", "file", "file-url", "data"])
-async def test_the_first_artifact_is_a_real_one(speaker: Speaker, made: str) -> None:
+async def test_the_first_artifact_is_a_real_one(wire: Speaker, made: str) -> None:
     name = {"file-url": "link"}.get(made, made)
-    assert at(await sent(speaker, f"tck-artifact-{made}"), "artifacts.0.name") == name
+    assert at(await sent(wire, f"tck-artifact-{made}"), "artifacts.0.name") == name
 
 
 @pytest.mark.promise("gateway.letter")
-async def test_data_parts_come_back_in_history_as_they_were_sent(speaker: Speaker) -> None:
+async def test_data_parts_come_back_in_history_as_they_were_sent(wire: Speaker) -> None:
     data: Json = {"amount": "12.50", "big_id": 9007199254740991, "snake_key": [{"taskId": None}]}
     parts: Json = [{"text": "first"}, {"data": data, "mediaType": "application/json"}, {"text": "last"}]
-    task = await sent(speaker, "tck-complete-task", parts=parts)
+    task = await sent(wire, "tck-complete-task", parts=parts)
     assert at(task, "history.0.parts") == loads(str(parts).replace("'", '"').replace("None", "null"))
-    read = await speaker.call("GetTask", {"id": task["id"]})
+    read = await wire.call("GetTask", {"id": task["id"]})
     assert at(read.value, "history.0.parts") == at(task, "history.0.parts")
 
 
@@ -271,7 +271,7 @@ def _check_form(path: str, response: httpx.Response) -> None:
     if path == "/":
         assert (reply["jsonrpc"], at(reply, "error.code")) == ("2.0", -32601)
     elif path.startswith("/v1"):
-        assert sorted(reply) == ["code", "message"]
+        assert sorted(reply) == ["code", "message", "type"]
         assert reply["code"] == -32601
     else:
         assert at(reply, "error.code") == response.status_code

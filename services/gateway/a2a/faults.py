@@ -1,7 +1,9 @@
 """Refusals over REST: a ``google.rpc.Status`` in 1.0, a code and a message in 0.3."""
 
 import re
+from collections.abc import Mapping
 
+from a2a.utils.errors import JSON_RPC_ERROR_CODE_MAP
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import JsonValue
@@ -20,6 +22,7 @@ from services.gateway.edge.replies import (
     words_of,
 )
 
+_TYPES: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ERROR_CODE_MAP.items()}
 _OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
 
@@ -42,7 +45,9 @@ def rest_error(words: Words, message: str) -> dict[str, JsonValue]:
 
 
 def rest_error_0_3(words: Words, message: str) -> dict[str, JsonValue]:
-    return {"code": words.code, "message": message}
+    """``type`` is what the official clients of 1.x know the error by; those of 0.3 go by the status."""
+    kind = _TYPES.get(words.code, "")
+    return {"code": words.code, "message": message, **({"type": kind} if kind else {})}
 
 
 def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:

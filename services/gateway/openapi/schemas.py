@@ -138,7 +138,7 @@ _OWN: Schema = {
     "Anything": _ANYTHING,
     "Refusal": _object(("error",), error=_TEXT),
     "Status": _object(("error",), error=_STATUS),
-    "V03Error": _object(("code", "message"), code=_CODE, message=_TEXT),
+    "V03Error": _object(("code", "message"), code=_CODE, message=_TEXT, type=_TEXT),
     "V03Webhook": _object(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
     "V03Webhooks": _object(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
     "V03Tasks": _object(
