@@ -9,13 +9,14 @@ DEMO_ARGS ?=
 UP_ARGS ?=
 TEST_ARGS ?=
 AUDIT_ARGS ?=
+MUTANT_ARGS ?=
 TEST_WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --junitxml=$(RESULTS)
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-long compat test-engine images check format house requirements reference audit sbom lock
+.PHONY: help setup demo up test test-long mutants compat test-engine images check format house requirements reference audit sbom lock
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -49,6 +50,9 @@ test: $(READY) ## the suite, in TEST_WORKERS=2 processes (TEST_WORKERS=0 TEST_AR
 test-long: $(READY) ## the exhaustive matrices, long fault and property runs as well
 	@mkdir -p $(dir $(RESULTS))
 	@$(PYTEST) $(TEST_ARGS)
+
+mutants: $(READY) ## 60 small changes to what decides, each against the tests that run it (MUTANT_ARGS="--seed 2 --keep")
+	@$(BIN)/python -m tests.mutants $(MUTANT_ARGS)
 
 compat: $(READY) ## what others bring: an export with nulls, foreign evaluators, a Green agent over the package `ues`
 	@$(BIN)/python -m pytest -q tests/compat tests/simulator/test_absent_fields.py tests/simulator/test_published_shapes.py \
