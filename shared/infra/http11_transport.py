@@ -16,6 +16,8 @@ import httptools
 import httpx2
 from typing_extensions import override
 
+from shared.domain.outgoing import is_address
+
 _PORTS = {"http": 80, "https": 443}
 _MOST_HEAD_BYTES = 64 * 1024
 _MOST_WAITING_BYTES = 256 * 1024  # of a body that nobody reads yet: then the server has to wait
@@ -48,6 +50,8 @@ Connect: TypeAlias = Callable[[HttpOrigin, float | None, Open], Awaitable["HeldC
 
 async def connect_by_name(origin: HttpOrigin, seconds: float | None, open_at: Open) -> "HeldConnection":
     """To the first address of the host that answers; each is given its share of the time."""
+    if is_address(origin.host):
+        return await open_at(origin.host, seconds)
     loop = asyncio.get_running_loop()
     deadline = None if seconds is None else loop.time() + seconds
     async with asyncio.timeout_at(deadline):

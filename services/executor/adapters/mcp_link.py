@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import structlog
 from mcp import Client, ClientSession
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from services.executor.adapters.mcp_streams import open_streams
 from services.executor.adapters.mcp_wire import LineTrouble, McpTransport, Trouble, open_line
 from services.executor.adapters.other_protocol import OtherProtocol
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
@@ -76,8 +76,7 @@ class McpConnection:
         """Open at one URL and stay there; returns what ended it, or what stood against it."""
         self.line = self._open_line()
         try:
-            async with self.line.client() as http:
-                await self._stay(Client(streamable_http_client(url, http_client=http), cache=None))
+            await self._stay(Client(open_streams(url, self.line), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
             return self._port_error(_innermost(error))
         return ToolSilent("the session was closed")

@@ -7,13 +7,16 @@ error carries a secret mark: a server cannot forge the statement that it was nev
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias, cast
 
 import httpx2
 from mcp.shared.exceptions import MCPError
-from pydantic import JsonValue
+from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
+from pydantic import JsonValue, ValidationError
+from typing_extensions import override
 
 from services.executor.adapters.guarded_line import GuardedTransport2
 from shared.infra.guard import Guard
@@ -22,6 +25,13 @@ from shared.infra.http11_transport import Http11Transport, Keeping
 MAX_ANSWER_BYTES = 1024 * 1024
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
 _TIMEOUT = httpx2.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
+_TIMES = _TIMEOUT.as_dict()
+_HEADERS = {
+    "accept": "application/json, text/event-stream",
+    "accept-encoding": "identity",  # so that what is received is what is bounded
+    "content-type": "application/json",
+    "user-agent": "purple-agent",
+}
 _KEEPING = Keeping(most_connections=200, most_kept=50, kept_seconds=2.0)
 _LINE_ERROR = -32099
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
@@ -62,6 +72,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
         self._mark = secrets.token_hex(16)
+        self._session = ""
+        self._handed_over: dict[RequestId, httpx2.Response] = {}
 
     def client(self) -> httpx2.AsyncClient:
         """An HTTP client over this line; answers come uncompressed, so that their size is what is received."""
@@ -74,10 +86,42 @@ class McpTransport(httpx2.AsyncBaseTransport):
             return None
         return LineTrouble(Trouble(data["kind"]), error.message)
 
+    @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET" and "last-event-id" not in request.headers:
             return httpx2.Response(405)  # a stream for the server's own messages, which nobody here reads
         message = _message(request)
+        known = self._handed_over.pop(cast("RequestId", message.get("id")), None)
+        return known or (await self._send(request, message)).response()
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def call(self, url: str, call: JSONRPCRequest, stamped: Mapping[str, str]) -> JSONRPCResponse | None:
+        """What a call of a tool came to; ``None`` if anything but one JSON result came.
+
+        Then that waits here for the SDK's transport, which is to be told of the same call: ``handing_over``.
+        """
+        message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        session = {"mcp-session-id": self._session} if self._session else {}
+        request = httpx2.Request("POST", url, headers={**_HEADERS, **session, **stamped}, content=_encode(message))
+        request.extensions["timeout"] = _TIMES
+        answer = await self._send(request, message)
+        if answer.result is None:
+            self._handed_over[call.id] = answer.response()
+        return answer.result
+
+    @contextmanager
+    def handing_over(self, call: JSONRPCRequest) -> Iterator[None]:
+        """While the SDK's transport is told of a call that is made already. If it is not told, the call is given up."""
+        try:
+            yield
+        except BaseException:
+            self._handed_over.pop(call.id, None)
+            raise
+
+    async def _send(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
         courtesy = request.method == "DELETE" or "id" not in message
         try:
             async with asyncio.timeout(COURTESY_SECONDS if courtesy else None):
@@ -89,40 +133,65 @@ class McpTransport(httpx2.AsyncBaseTransport):
         except (httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError) as error:
             return self._failure(message, Trouble.SILENT, f"the connection failed: {_words(error)}")
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def _answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> httpx2.Response:
+    async def _answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
         response = await self._inner.handle_async_request(request)
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             await response.aclose()
             return self._failure(message, Trouble.EXPIRED, "the server has ended our session")
         if "id" not in message:
             await response.aclose()
-            return httpx2.Response(response.status_code)
+            return _WireAnswer(response.status_code)
+        if message.get("method") == "initialize":
+            self._session = response.headers.get("mcp-session-id", "")
         return await _usable(response, message)
 
-    def _failure(self, message: Mapping[str, JsonValue], kind: Trouble, sentence: str) -> httpx2.Response:
+    def _failure(self, message: Mapping[str, JsonValue], kind: Trouble, sentence: str) -> "_WireAnswer":
         error = {"code": _LINE_ERROR, "message": sentence, "data": {"mark": self._mark, "kind": kind.value}}
-        return httpx2.Response(502, json={"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+        said = _encode({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+        return _WireAnswer(502, {"content-type": "application/json"}, said)
 
 
-async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -> httpx2.Response:
+class _WireAnswer(NamedTuple):
+    """What came of a request. ``result``: the body, where it is a JSON result of that request."""
+
+    status: int
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    stream: httpx2.AsyncByteStream | None = None
+    result: JSONRPCResponse | None = None
+
+    def response(self) -> httpx2.Response:
+        if self.stream is not None:
+            return httpx2.Response(self.status, headers=self.headers, stream=self.stream)
+        return httpx2.Response(self.status, headers=self.headers, content=self.body)
+
+
+async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -> _WireAnswer:
     """The answer, if it is one that MCP can read; a JSON body is read here, within bounds."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         _refuse_early(response, kind)
         if kind == "text/event-stream":
-            return httpx2.Response(
-                response.status_code, headers=_headers_to_keep(response), stream=_Bounded(_stream(response), response)
-            )
+            stream = _Bounded(_stream(response), response)
+            return _WireAnswer(response.status_code, _headers_to_keep(response), stream=stream)
         body = b"".join([part async for part in _limit_size(_stream(response))])
     except BaseException:
         await response.aclose()
         raise
     await response.aclose()
-    _refuse_garbage(body, response.status_code, message)
-    return httpx2.Response(response.status_code, headers=_headers_to_keep(response), content=body)
+    result = _result(body, message) if response.status_code == 200 else None
+    if result is None:
+        _refuse_garbage(body, response.status_code, message)
+    return _WireAnswer(response.status_code, _headers_to_keep(response), body, result=result)
+
+
+def _result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | None:
+    """Read once, as the SDK reads it."""
+    try:
+        result = JSONRPCResponse.model_validate_json(body, by_name=False)
+    except ValidationError:
+        return None
+    return result if result.id == message["id"] else None
 
 
 def _refuse_early(response: httpx2.Response, kind: str) -> None:
@@ -204,6 +273,10 @@ def _message(request: httpx2.Request) -> Mapping[str, JsonValue]:
         return {}
     message: Mapping[str, JsonValue] = json.loads(request.content)
     return message
+
+
+def _encode(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _words(error: Exception) -> str:

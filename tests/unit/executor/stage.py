@@ -147,6 +147,10 @@ class Stage:
         await self.worker.run(self.turns.work(turn or message(self.turns.record.request.text), attempts), self.turns)
         return self.turns.record
 
+    def age_verdicts(self) -> None:
+        """Each verdict is old by the time that a call is to go out."""
+        self.limits = self.limits._replace(verdict_seconds=-1.0)
+
     def only_asks(self) -> None:
         """The task is understood as a question: what is read is all that is done."""
         self.talk.parts = [(text, "find out") for text, _ in self.talk.parts]

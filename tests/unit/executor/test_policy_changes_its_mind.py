@@ -10,6 +10,7 @@ from tests.unit.executor.stage import Stage, decision
 async def test_a_renewed_verdict_that_asks_for_a_person_is_heeded() -> None:
     """Both verdicts have the same hashes; the first one let the plan pass by itself."""
     stage = Stage()
+    stage.age_verdicts()
     stage.policy.says_later = {"passed": False, "escalate": True, "escalation_level": "manager"}
     asked = await stage.run()
     assert (asked.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])

@@ -31,8 +31,9 @@ async def test_a_write_is_applied_once_read_back_and_reported_as_verified() -> N
 @pytest.mark.promise("I2.no_verdict_no_write")
 @pytest.mark.parametrize("fails_from", [1, 2])
 async def test_without_a_fresh_verdict_nothing_is_written(fails_from: int) -> None:
-    """The first verdict is the binding one, the second is asked for right before the first write."""
+    """The first verdict is the binding one; an old one is renewed right before the first write."""
     stage = Stage()
+    stage.age_verdicts()
     stage.policy.fails_from = fails_from
     record = await stage.run()
     assert record.state is TaskState.FAILED
@@ -51,6 +52,7 @@ async def test_a_verdict_on_another_plan_counts_as_none() -> None:
 @pytest.mark.promise("I2.no_verdict_no_write")
 async def test_a_verdict_that_turns_to_no_before_the_write_stops_it() -> None:
     stage = Stage()
+    stage.age_verdicts()
     stage.policy.says_later = {"passed": False, "blocked": True}
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])

@@ -95,13 +95,11 @@ def test_a_wrong_schedule_figure_is_found_and_values_chain() -> None:
     assert audit([value("interest", "loan_interest", "17.18", *operands)], known)
 
 
-def test_every_calculator_is_in_the_one_local_tool_and_its_schema() -> None:
+def test_every_calculator_is_in_the_one_local_tool_with_what_it_takes() -> None:
     properties = CALCULATE.input_schema["properties"]
     assert isinstance(properties, dict)
     operation = properties["operation"]
     assert isinstance(operation, dict)
-    assert isinstance(operation["enum"], list)
-    assert set(CALCULATORS) < set(operation["enum"])
     assert all(f"{name}(" in str(operation["description"]) for name in CALCULATORS)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -194,6 +195,13 @@ async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> 
         )
     ctx.last_verdict.plan_hash, ctx.last_verdict.at = request.plan_hash or "", ctx.journal.now
     return verdict
+
+
+def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
+    """Whether this attempt at the turn had a verdict on that plan so lately that a call may go out by it (I2)."""
+    last = ctx.last_verdict
+    oldest = ctx.journal.now - timedelta(seconds=ctx.limits.verdict_seconds)
+    return last.plan_hash == plan_hash and last.at is not None and last.at >= oldest
 
 
 def request_for(

@@ -2,7 +2,13 @@
 
 from services.executor.core.authorize.approval import is_let_through, let_through
 from services.executor.core.authorize.asking import asks_now, needs_person, persons_needed
-from services.executor.core.authorize.policy import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
+from services.executor.core.authorize.policy import (
+    binding_hash,
+    has_fresh_verdict,
+    refuse_if_blocked,
+    refuse_if_refused,
+    verdict_on,
+)
 from services.executor.core.dossier.dossier import Outdated, Progress, Resting, WaitsForDecision
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import Fact, with_figures
@@ -43,6 +49,7 @@ class Stale(Exception):
 async def still_true(ctx: TurnContext, progress: Progress) -> None:
     """Renew the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
 
+    A plan that nobody had to look at goes on with the verdict on which it closed while that is fresh.
     Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
     each call that goes out (``renew_if_old``).
     """
@@ -53,6 +60,8 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
         return
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
     seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
+    if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
+        return
     fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
     verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)

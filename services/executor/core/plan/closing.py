@@ -275,6 +275,7 @@ class Closing:
             return (await self._decide_plan(progress, proposals, number)).model_dump_json()
 
         closed = ClosedPlan.model_validate_json(await self._ctx.journal.run_step(self._key, "note", decide))
+        self._note_verdict(closed)
         if closed.refused:
             judged = progress.update_dossier(plan=closed.plan, verdict=closed.verdict).move_to(FsmState.POLICY_CHECK)
             self._ctx.checkpoints.save(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
@@ -313,8 +314,20 @@ class Closing:
         calls = {uses[call.call_id]: call.call_id for call in plan.calls}
         told_barred = {uses[call_id]: why for call_id, why in barred.items()}
         return ClosedPlan(
-            plan=plan, verdict=verdict, barred=told_barred, calls=calls, model_calls=asked, judged=tuple(verdicts)
+            plan=plan,
+            verdict=verdict,
+            barred=told_barred,
+            calls=calls,
+            model_calls=asked,
+            judged=tuple(verdicts),
+            judged_at=None if asked else self._ctx.last_verdict.at,  # a model may have taken its time since
         )
+
+    def _note_verdict(self, closed: ClosedPlan) -> None:
+        """A verdict of this attempt, as a replay of it has it too."""
+        if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
+            last = self._ctx.last_verdict
+            last.plan_hash, last.at = closed.plan.hash, closed.judged_at
 
     async def _verdict(self, progress: Progress) -> Verdict:
         dossier, made = progress.dossier, Made(progress.dossier.made)

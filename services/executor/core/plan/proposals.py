@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -205,6 +206,7 @@ class ClosedPlan(Contract):
     calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
     model_calls: int = 0  # what it took to ask whether the plan does what the task asks
     judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
+    judged_at: datetime | None = None  # when the last of them came, if no model was asked since
 
     @property
     def events(self) -> tuple[dict[str, JsonValue], ...]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -21,6 +21,7 @@ from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import JournalEntry, Pulse, TurnStore, Unstored
+from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
@@ -318,12 +319,16 @@ class Journal:
         self._record = self._record or batch.record
 
 
+_UNKNOWN = object()
+
+
 class Checkpoints:
     """Stores where a run stands; what an earlier checkpoint of the task holds is not stored again."""
 
     def __init__(self, journal: Journal, entries: Iterable[JournalEntry]) -> None:
         self._journal = journal
         self._stored = _overlaid(entries)
+        self._saved: Progress | None = None
 
     @property
     def latest(self) -> Progress | None:
@@ -341,18 +346,19 @@ class Checkpoints:
 
         ``beside``: what is stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
         """
-        fields = _fields(progress)
+        fields = {**(self._stored if self._saved else {}), **_fields(progress, self._saved)}
         changed = {name: value for name, value in fields.items() if not self._holds(name, value)}
         if label == "entered":
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:
             self._journal.tell("verdict", **verdict)
         self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, dumps(changed)), *beside)
-        self._stored = fields
+        self._stored, self._saved = fields, progress
 
     def _holds(self, name: str, value: Json) -> bool:
         """Compared as text: to Python, 1 and true are the same."""
-        return name in self._stored and dumps(self._stored[name]) == dumps(value)
+        stored = self._stored.get(name, _UNKNOWN)
+        return stored is value or (stored is not _UNKNOWN and dumps(cast(Json, stored)) == dumps(value))
 
 
 def latest(entries: Iterable[JournalEntry]) -> Progress | None:
@@ -369,16 +375,26 @@ def _overlaid(entries: Iterable[JournalEntry]) -> JsonObject:
     return fields
 
 
-def _fields(progress: Progress) -> JsonObject:
+def _fields(progress: Progress, before: Progress | None) -> JsonObject:
     """The progress as flat fields, the dossier's prefixed, so that an unchanged list of facts is stored once.
 
-    Exact: Pydantic's own JSON would make a text of each ``Decimal``.
+    Without those whose very object ``before`` has too: nothing in a progress changes. Exact: Pydantic's own JSON would
+    make a text of each ``Decimal``.
     """
-    dated = progress.model_dump(mode="json", include={"confirmed"})  # what has times; it holds no figure
-    flat = {**progress.model_dump(exclude={"dossier", "confirmed"}), **dated}
-    dossier = progress.dossier.model_dump()
-    named = {**flat, **{f"dossier.{name}": value for name, value in dossier.items()}}
+    own, dossier = _different(progress, before), _different(progress.dossier, before.dossier if before else None)
+    dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
+    flat = {**progress.model_dump(include=own - {"dossier", "confirmed"}), **dated}
+    named = {
+        **flat,
+        **{f"dossier.{name}": value for name, value in progress.dossier.model_dump(include=dossier).items()},
+    }
     return {name: plain(value) for name, value in named.items()}
+
+
+def _different(now: Contract, before: Contract | None) -> set[str]:
+    """The fields in which one is another object than the other."""
+    names = set(type(now).model_fields)
+    return names if before is None else {name for name in names if getattr(now, name) is not getattr(before, name)}
 
 
 def _progress(fields: Mapping[str, Json]) -> Progress:

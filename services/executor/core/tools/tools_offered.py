@@ -21,8 +21,7 @@ _MOST_SHOWN = 150_000  # characters of all definitions; beyond that they are sea
 _DESCRIPTION_MOST = 2_000
 _FOUND_MOST = 8
 _CALL_SCHEMA: dict[str, JsonValue] = {
-    "type": "object",
-    "description": "which part of the task this carries out, and which arguments come from answers of earlier writes",
+    "type": "object",  # the rules say once for all writes what it is
     "properties": {
         "part": {"type": "integer"},
         "from": {"type": "object", "additionalProperties": {"type": "string"}},

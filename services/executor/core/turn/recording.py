@@ -270,6 +270,7 @@ class RecordedLearned(Learned):
 
     @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
+        """As little as is noted: a replay has no more of it, and what is shown is chosen once."""
         experience = await self._learned.recall(tenant, process_type)
         cases = tuple(primer_cases(experience.cases, self._task, self._journal.now))
         arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
@@ -284,7 +285,7 @@ class RecordedLearned(Learned):
             noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
         self._journal.record_input("experience", "{" + ",".join(noted) + "}")
         self._journal.record_input("recalled", "{" + ",".join(recalled) + "}")  # the same whatever the process
-        return experience
+        return shown._replace(cases=cases)
 
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:

@@ -1,12 +1,17 @@
 """MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through intent, call, result and proof (I3, I4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
 from services.executor.core.authorize.asking import asks_now, needs_person
-from services.executor.core.authorize.policy import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
+from services.executor.core.authorize.policy import (
+    binding_hash,
+    has_fresh_verdict,
+    refuse_if_blocked,
+    refuse_if_refused,
+    verdict_on,
+)
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Doubtful, Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.dossier.past_calls import outcome_of
@@ -165,7 +170,7 @@ async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
     Ends the run where it does not let the plan pass any more; as ``Escalated`` if a part of the plan is done already.
     """
     plan = progress.dossier.plan
-    if plan is None or _is_fresh(ctx, plan.hash):
+    if plan is None or has_fresh_verdict(ctx, plan.hash):
         return
     try:
         await _renew(ctx, progress)
@@ -228,12 +233,6 @@ async def _renew(ctx: TurnContext, progress: Progress) -> None:
         return
     if progress.dossier.approved_hash is None or needs_person(ctx, progress.update_dossier(verdict=verdict)):
         raise Failed("the rules changed since the plan was let through")
-
-
-def _is_fresh(ctx: TurnContext, plan_hash: str) -> bool:
-    last = ctx.last_verdict
-    oldest = ctx.journal.now - timedelta(seconds=ctx.limits.verdict_seconds)
-    return last.plan_hash == plan_hash and last.at is not None and last.at >= oldest
 
 
 async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:

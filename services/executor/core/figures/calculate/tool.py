@@ -85,7 +85,7 @@ def calculate_tool(made: Made = NOTHING) -> ToolDefinition:
     told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
     properties: dict[str, JsonValue] = {
         "name": {**_TEXT, "description": "what to call the value, to use it later: total_due"},
-        "operation": {"type": "string", "enum": [*OPERATIONS, *CALCULATORS, *made.tools], "description": told},
+        "operation": {**_TEXT, "description": told},  # each name stands there once, with what it takes
         "operands": {"type": "array", "items": {**_TEXT}, "minItems": 1},
         "where": {
             "type": "array",
