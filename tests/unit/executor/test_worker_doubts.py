@@ -301,3 +301,27 @@ async def test_dying_between_a_refusal_and_its_read_back_keeps_the_servers_words
     record = await stage.run(attempts=2)
     assert (record.state, stage.statuses) == (TaskState.FAILED, ["refused"])
     assert "over the limit" in (record.reason or "")
+
+
+@pytest.mark.promise("I3.retry_looks_first")
+async def test_a_retry_is_asked_about_once_more_where_a_read_shows_the_write_that_none_could_show_before() -> None:
+    """The server was not readable when the call was lost, and applied it after the operator had looked."""
+    stage, is_away, reads = Stage(), True, 0
+
+    def get(given: JsonObject) -> Json:
+        nonlocal reads
+        reads += 1
+        if is_away and reads > 1:  # the model's own read had its answer
+            raise ToolSilent("cut off")
+        return stage.claims.get(given)
+
+    stage.servers.add("get_claim", get, ToolClass.READ, {"type": "object", "properties": {"claim_id": {}}})
+    asked = await in_doubt(stage)
+    assert stage.statuses == ["in_doubt"]
+
+    is_away = False
+    stage.claims.approve({"claim_id": "C-1"})
+    record = await stage.run(word(stage, "retry"))
+    assert (record.state, stage.statuses, len(asked)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
+    record = await stage.run(word(stage, "done", turn_id="turn-s"))
+    assert (record.state, stage.statuses, len(asked)) == (TaskState.COMPLETED, ["unverified"], 1)

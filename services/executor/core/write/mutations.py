@@ -22,7 +22,7 @@ from services.executor.core.session.ledger import entries, has_begun, write_key
 from services.executor.core.states.template import Template
 from services.executor.core.write.notices import is_left_out, leave_out
 from services.executor.core.write.sending import prepare, same_key, send, under_our_key
-from services.executor.core.write.settling import effect_since, settle, took_hold
+from services.executor.core.write.settling import effect_since, is_found_done, settle, took_hold
 from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -318,6 +318,10 @@ async def _send_call(
     if known is not None and (shown := effect_since(known, sending.before_json)) is not None:
         proved = known.model_copy(update={"proof_json": sending.before_json})
         return await settle(ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}")
+    if known is not None and is_found_done(known, sending.before_json):
+        anew = known.model_copy(update={"proof_json": sending.before_json, "attempt": known.attempt + 1})
+        why = "a read shows it by now, and none had an answer when the operator spoke"
+        return await settle(ctx, anew, WriteStatus.IN_DOUBT, f"it was not sent again: {why}; before: {known.note}")
     return await send(ctx, sending, partial(renew_if_old, ctx, progress))
 
 

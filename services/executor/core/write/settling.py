@@ -144,13 +144,19 @@ def judge_lost(evidence: WriteEvidence) -> WriteJudgement:
     return WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and what the read-back shows may have another cause")
 
 
-def judge_refused(evidence: WriteEvidence, said: str) -> WriteJudgement:
-    """The same for an answer that is an error, where a read answered: one that wrote all the same is found out."""
-    found = find_proof(evidence)
+def judge_refused(evidence: WriteEvidence, said: str, *, was_sent_before: bool = False) -> WriteJudgement:
+    """The same for an answer that is an error, where a read answered: one that wrote all the same is found out.
+
+    ``was_sent_before``: an earlier sending of the same write got no answer, and may be what the read shows.
+    """
+    found, error = find_proof(evidence), "the server answered with an error, but the read-back shows it"
+    is_known = evidence.before is not None
     if found.shown:
-        earlier = "" if evidence.before is not None else ", and nothing is known of the state before"
-        shown = f"but the read-back shows it: {', '.join(found.shown)}{earlier}"
-        return WriteJudgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {shown}; it said: {said}")
+        earlier = "" if is_known else ", and nothing is known of the state before"
+        return WriteJudgement(WriteStatus.IN_DOUBT, f"{error}: {', '.join(found.shown)}{earlier}; it said: {said}")
+    if (was_sent_before or not is_known) and shows_already(evidence._replace(before=evidence.after)):
+        why = "an earlier sending may have done it" if is_known else "nothing is known of the state before"
+        return WriteJudgement(WriteStatus.IN_DOUBT, f"{error}, and {why}; it said: {said}")
     return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {said}")
 
 
@@ -235,14 +241,28 @@ def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
 
     What the operator was shown is no news: only what a read shows beyond that counts.
     """
-    if entry.status is not WriteStatus.RESEND or entry.resolved is None:
-        return None
-    known = next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
-    if known is None or now_json == dumps(None):
+    known = _read_when_decided(entry)
+    if not _is_retried(entry) or known is None or now_json == dumps(None):
         return None
     seen = evidence(entry.model_copy(update={"before_json": known}), loads(now_json))
     judgement = judge_lost(seen)
     return judgement.note if judgement.status is WriteStatus.VERIFIED else None
+
+
+def is_found_done(entry: LedgerEntry, now_json: str) -> bool:
+    """Whether a write that an operator wants sent again is shown by a read, and nobody could read anything before."""
+    if not _is_retried(entry) or _read_when_decided(entry) is not None:
+        return False
+    return was_so_before(entry.model_copy(update={"before_json": now_json}))
+
+
+def _is_retried(entry: LedgerEntry) -> bool:
+    return entry.status is WriteStatus.RESEND and entry.resolved is not None
+
+
+def _read_when_decided(entry: LedgerEntry) -> str | None:
+    """What a read had shown when an operator spoke; None where none had an answer."""
+    return next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
 
 
 def took_hold(entry: LedgerEntry | None) -> bool:
@@ -293,7 +313,8 @@ async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """Read back a write that was answered with an error: a server may have written all the same."""
     after = await read_state_after(ctx, entry)
     seen = evidence(entry, after)
-    judgement = judge_unread(entry) if after is None else judge_refused(seen, entry.refusal or "")
+    said, again = entry.refusal or "", bool(entry.earlier)
+    judgement = judge_unread(entry) if after is None else judge_refused(seen, said, was_sent_before=again)
     return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
 
 
