@@ -49,7 +49,7 @@ test: $(READY) ## the suite, in TEST_WORKERS=2 processes (TEST_WORKERS=0 TEST_AR
 
 test-long: $(READY) ## the exhaustive matrices, long fault and property runs as well
 	@mkdir -p $(dir $(RESULTS))
-	@$(PYTEST) $(TEST_ARGS)
+	@$(PYTEST) --hypothesis-profile=thorough $(TEST_ARGS)
 
 mutants: $(READY) ## 60 small changes to what decides, each against the tests that run it (MUTANT_ARGS="--seed 2 --keep")
 	@$(BIN)/python -m tests.mutants $(MUTANT_ARGS)

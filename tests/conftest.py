@@ -1,4 +1,4 @@
-"""Fixtures that more than one room uses."""
+"""Fixtures that more than one folder uses."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -13,6 +14,11 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.redis_server import durable_server
+
+# `make test-long` takes the second one. A deadline would measure how busy the machine is.
+settings.register_profile("quick", max_examples=60, deadline=None)
+settings.register_profile("thorough", max_examples=500, deadline=None)
+settings.load_profile("quick")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import httpx
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.policy.bootstrap import build
@@ -292,7 +292,6 @@ def served() -> Iterator[httpx.Client]:
 
 
 @pytest.mark.promise("policy.bad_input")
-@settings(max_examples=250, deadline=None)
 @given(body=odd_bodies, path=st.sampled_from(["/v1/evaluate", "/v1/evaluate", "/v1/allowances", "/v1/prose/check"]))
 def test_no_input_is_a_server_error(served: httpx.Client, body: bytes, path: str) -> None:
     """Whatever is sent gets an answer or a refusal that names a cause."""

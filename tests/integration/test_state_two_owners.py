@@ -203,7 +203,6 @@ def quick_server() -> Iterator[str]:
 
 
 @pytest.mark.promise("state.two_believers")
-@settings(max_examples=200, deadline=None)
 @given(steps=STEPS)
 def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes(
     quick_server: str, steps: list[Step]
@@ -216,7 +215,7 @@ def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes(
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.promise("state.two_believers")
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(steps=st.lists(st.tuples(st.sampled_from(BELIEVERS), st.sampled_from((*WRITES, "claim"))), max_size=40))
 def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes_for_long(
     quick_server: str, steps: list[Step]

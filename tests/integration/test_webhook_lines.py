@@ -240,7 +240,7 @@ class World(Post):
 
 
 @pytest.mark.promise("push.killed")
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(fates=st.text("dkf", max_size=8), waits=st.booleans(), dialect=st.sampled_from(Dialect))
 def test_whatever_dies_when_everything_is_told_in_order(
     redis_server: str, fates: str, waits: bool, dialect: Dialect

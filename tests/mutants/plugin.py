@@ -118,12 +118,6 @@ def _add_probes(tree: ast.Module, path: str) -> None:
         body.insert(int(is_docstring), probe)
 
 
-def pytest_configure() -> None:
-    if loaded := [name for name in sys.modules if name.startswith("services.") and ".core." in name]:
-        raise pytest.UsageError(f"imported before it could be changed: {loaded[0]}")
-    sys.meta_path.insert(0, _Finder())
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     _record.now = _record.blocks.setdefault(item.nodeid, set())
 
@@ -138,3 +132,9 @@ def pytest_sessionfinish() -> None:
             name: [_record.seconds.get(name, 0.0), sorted(blocks)] for name, blocks in _record.blocks.items() if blocks
         }
         (Path(folder) / f"{os.getpid()}.json").write_text(json.dumps(rows))
+
+
+if {"MUTANT", "MUTANTS_RECORD"} & os.environ.keys():
+    if loaded := [name for name in sys.modules if name.startswith("services.") and ".core." in name]:
+        raise pytest.UsageError(f"imported before it could be changed: {loaded[0]}")
+    sys.meta_path.insert(0, _Finder())  # before any conftest is imported

@@ -172,9 +172,9 @@ class Sequences(RuleBasedStateMachine):
 
 
 TestSequences = Sequences.TestCase
-TestSequences.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestSequences.settings = settings(max_examples=40, stateful_step_count=25)
 
 
 @pytest.mark.long
 def test_many_and_longer_sequences() -> None:
-    run_state_machine_as_test(Sequences, settings=settings(max_examples=300, stateful_step_count=50, deadline=None))
+    run_state_machine_as_test(Sequences, settings=settings(max_examples=300, stateful_step_count=50))

@@ -236,7 +236,7 @@ def _check(name: str, actions: Sequence[JsonObject]) -> None:
 @pytest.mark.parametrize("name", list(_ACTIONS))
 def test_any_sequence_is_taken_back_exactly(name: str) -> None:
     @given(st.lists(st.one_of(*_ACTIONS[name]), min_size=4, max_size=10))
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=12)
     def sequence(actions: list[JsonObject]) -> None:
         _check(name, actions)
 
@@ -248,7 +248,6 @@ def test_any_sequence_is_taken_back_exactly(name: str) -> None:
 @pytest.mark.parametrize("name", list(_ACTIONS))
 def test_many_sequences_are_taken_back_exactly(name: str) -> None:
     @given(st.lists(st.one_of(*_ACTIONS[name]), min_size=10, max_size=40))
-    @settings(max_examples=150, deadline=None)
     def sequence(actions: list[JsonObject]) -> None:
         _check(name, actions)
 

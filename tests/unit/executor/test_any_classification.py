@@ -57,7 +57,7 @@ class _Understanding:
 
 @pytest.mark.promise("synthesis.validated")
 @pytest.mark.promise("prime.classify_fallback")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(said=st.lists(_UNDERSTOOD, max_size=2), design=_DESIGNS, cut=st.none() | st.integers(0, 60))
 async def test_any_understanding_and_any_design_end_well(
     said: list[JsonObject], design: dict[str, Json], cut: int | None
@@ -79,7 +79,7 @@ async def test_any_understanding_and_any_design_end_well(
 
 
 @pytest.mark.promise("coverage.find_out_only")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(kinds=st.lists(st.just("find out"), min_size=1, max_size=2), late=_UNDERSTOOD)
 async def test_a_task_that_only_asks_writes_nothing_whatever_is_understood_later(
     kinds: list[str], late: JsonObject

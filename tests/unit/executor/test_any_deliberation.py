@@ -75,7 +75,7 @@ class _Fickle:
 @_ALL
 @pytest.mark.promise("strategy.obeys_the_gate")
 @pytest.mark.promise("strategy.same_replay")
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(odd=st.lists(st.tuples(st.booleans(), _REPLIES), max_size=12))
 async def test_any_replies_end_well(strategy: Strategy, odd: list[tuple[bool, ModelReply]]) -> None:
     """Reads, conclusions, plans and answers of any kind: cut off, of other states, with calls of any tool."""
@@ -86,7 +86,7 @@ async def test_any_replies_end_well(strategy: Strategy, odd: list[tuple[bool, Mo
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.promise("strategy.obeys_the_gate")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(odd=st.lists(st.tuples(st.booleans(), _REPLIES), max_size=20))
 async def test_any_replies_of_many_runs_end_well(strategy: Strategy, odd: list[tuple[bool, ModelReply]]) -> None:
     await _ends_well(strategy, odd)

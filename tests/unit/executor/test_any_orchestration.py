@@ -57,7 +57,7 @@ _ANY = given(_COURSES, st.sampled_from([(BRAINOS, LOCAL), (BRAINOS,)]), st.none(
 
 
 @pytest.mark.promise("brainos.gate")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @_ANY
 async def test_any_orchestrator_writes_only_what_the_ledger_knows(
     course: list[OrchestratorReply | None], by: tuple[Orchestrating, ...], die_before: int | None
@@ -69,7 +69,7 @@ async def test_any_orchestrator_writes_only_what_the_ledger_knows(
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.promise("brainos.gate")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @_ANY
 async def test_any_orchestrator_of_many_runs_writes_only_what_the_ledger_knows(
     course: list[OrchestratorReply | None], by: tuple[Orchestrating, ...], die_before: int | None

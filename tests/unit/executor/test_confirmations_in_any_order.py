@@ -73,7 +73,7 @@ async def _heard(words: Sequence[str]) -> tuple[Stage, _Expected]:
 
 
 @pytest.mark.promise("gate.confirmations")
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.sampled_from(_WORDS), min_size=3, max_size=14))
 def test_nothing_is_written_before_all_confirmations_of_one_plan_are_given(words: list[str]) -> None:
     stage, expected = asyncio.run(_heard(words))

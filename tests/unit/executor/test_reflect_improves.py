@@ -205,7 +205,7 @@ async def test_a_replay_takes_no_notice_of_a_footer() -> None:
 
 @pytest.mark.promise("I9.exact_answers")
 @given(items=st.lists(st.text() | st.integers(), max_size=3), formula=st.sampled_from(Formula), footer=st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_list_goes_through_the_whole_run_untouched_whatever_is_switched_on(
     items: list[str | int], formula: Formula, footer: bool
 ) -> None:

@@ -237,7 +237,7 @@ _ATTRIBUTES = st.sampled_from(
 
 @pytest.mark.promise("made.sandbox.property")
 @given(name=_NAMES, attributes=st.lists(_ATTRIBUTES, min_size=1, max_size=4), called=st.booleans())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_chain_of_attributes_reads_environment_files_or_another_tasks_figures(
     name: str, attributes: list[str], called: bool, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier.values import NamedValue
@@ -47,7 +47,6 @@ def number(value: NamedValue) -> Decimal:
 
 
 @pytest.mark.promise("lists.aggregates")
-@settings(deadline=None)
 @given(st.lists(st.tuples(CENTS, st.sampled_from("abc"), st.booleans()), min_size=1, max_size=60))
 def test_aggregates_over_rows_are_those_of_decimal(rows: list[tuple[int, str, bool]]) -> None:
     known = over([{"amount": f"{money(cents)}", "team": team, "open": is_open} for cents, team, is_open in rows])
@@ -75,7 +74,6 @@ def _rounded(exact: Fraction) -> Decimal:
     return scaled.quantize(Decimal("0.000001"), ROUND_HALF_UP)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(CENTS, st.integers(1, 5)), min_size=1, max_size=20), CENTS)
 def test_a_limit_chooses_the_rows_that_decimal_would(rows: list[tuple[int, int]], limit: int) -> None:
     known = over([{"amount": f"{money(cents):,}", "qty": qty} for cents, qty in rows], f"above {money(limit)} EUR")
@@ -85,7 +83,6 @@ def test_a_limit_chooses_the_rows_that_decimal_would(rows: list[tuple[int, int]]
 
 
 @pytest.mark.promise("I2.audit")
-@settings(deadline=None)
 @given(CENTS, st.integers(1, 99), st.integers(1, 10**6))
 def test_parts_of_an_amount_are_those_of_fractions(cents: int, percent: int, divisor: int) -> None:
     known = KnownFigures(
@@ -101,7 +98,6 @@ def test_parts_of_an_amount_are_those_of_fractions(cents: int, percent: int, div
         assert abs(Fraction(number(found)) - wanted) <= Fraction(1, 2_000_000)
 
 
-@settings(deadline=None)
 @given(DAYS, DAYS, st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
 def test_dates_in_any_usual_writing_are_compared_and_counted_as_dates(
     one: date, other: date, writing: str, other_writing: str
@@ -117,7 +113,6 @@ def test_dates_in_any_usual_writing_are_compared_and_counted_as_dates(
     assert read_possible_dates(one.strftime("%d/%m/%Y"))[0] == one
 
 
-@settings(deadline=None)
 @given(DAYS, st.integers(1, 400))
 def test_dates_are_moved_as_datetime_would(start: date, number_of: int) -> None:
     known = KnownFigures((fact({"start": start.isoformat(), "n": number_of}, "r1"),), (), (), TODAY)
@@ -132,7 +127,6 @@ def test_dates_are_moved_as_datetime_would(start: date, number_of: int) -> None:
     assert working.weekday() < 5
 
 
-@settings(deadline=None)
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1)), st.integers(0, 10**7))
 def test_hours_between_moments_are_those_of_datetime(start: datetime, seconds: int) -> None:
     end = start + timedelta(seconds=seconds)
@@ -141,7 +135,6 @@ def test_hours_between_moments_are_those_of_datetime(start: datetime, seconds: i
     assert abs(minutes - Fraction(seconds, 60)) <= Fraction(1, 2_000_000)
 
 
-@settings(deadline=None)
 @given(CENTS, CENTS)
 def test_a_comparison_is_that_of_decimal(one: int, other: int) -> None:
     known = KnownFigures((fact({"a": f"{money(one)}", "b": money(other)}, "r1"),))
@@ -153,7 +146,6 @@ def test_a_comparison_is_that_of_decimal(one: int, other: int) -> None:
 
 
 @pytest.mark.promise("money.currency")
-@settings(deadline=None)
 @given(st.integers(0, 10**12), st.sampled_from(["JPY", "EUR", "KWD"]))
 def test_minor_units_go_there_and_back(cents: int, code: str) -> None:
     known = KnownFigures((fact({"amount_cents": cents, "currency": code}, "r1"),))
@@ -166,7 +158,6 @@ def test_minor_units_go_there_and_back(cents: int, code: str) -> None:
 @pytest.mark.parametrize(
     "writing", ["{:,}", "{}", "${:,}", "{:,} EUR", "USD {}", "EUR {:,}", "{:,} dollars", "{:,}€", "US$ {:,}", "{} days"]
 )
-@settings(deadline=None)
 @given(cents=st.integers(0, 10**11))
 def test_an_amount_is_found_in_the_task_however_it_is_written_there(writing: str, cents: int) -> None:
     text = writing.format(money(cents))
@@ -177,7 +168,6 @@ def test_an_amount_is_found_in_the_task_however_it_is_written_there(writing: str
     assert number(value) == money(cents)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**11))
 def test_continental_amounts_are_read_by_their_comma(cents: int) -> None:
     text = f"{money(cents):,}".translate(str.maketrans(",.", ".,"))
@@ -186,7 +176,6 @@ def test_continental_amounts_are_read_by_their_comma(cents: int) -> None:
     assert amount.number == money(cents)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 10**6), st.lists(st.integers(2, 10**6), max_size=5))
 def test_a_figure_that_stands_nowhere_is_refused(wanted: int, others: list[int]) -> None:
     task = "Pay " + " and ".join(f"{other} EUR" for other in others)
@@ -227,7 +216,6 @@ _OPERATIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(_OPERATIONS, _JSON, _JSON, _JSON, _JSON)
 def test_whatever_a_model_gives_is_a_value_without_floats_or_a_sentence(
     operation: str, operands: Json, where: Json, by: Json, result: Json

@@ -4,7 +4,7 @@ from datetime import date, time, timedelta
 
 import pytest
 from babel.dates import format_date
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.date_grammar import Period
@@ -111,19 +111,16 @@ def test_words_that_only_look_like_dates_are_none(text: str) -> None:
 _DAYS = st.dates(min_value=date(2000, 1, 1), max_value=date(2099, 12, 31))
 
 
-@settings(deadline=None)
 @given(_DAYS, st.sampled_from(["en", "de", "fr", "es", "it", "pl"]), st.sampled_from(["long", "d MMMM y"]))
 def test_a_written_out_day_of_any_known_language_is_found(day: date, language: str, form: str) -> None:
     assert day in days_in(f"({format_date(day, form, locale=language)})")
 
 
-@settings(deadline=None)
 @given(_DAYS, st.sampled_from(["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%B %d, %Y"]))
 def test_a_day_in_digits_is_found(day: date, form: str) -> None:
     assert day in days_in(f"due {day.strftime(form)}.")
 
 
-@settings(deadline=None)
 @given(st.integers(min_value=1, max_value=400))
 def test_days_from_now_are_counted(count: int) -> None:
     assert date(2026, 3, 4) + timedelta(days=count) in days_in(f"in {count} days")

@@ -4,7 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculate.look import LOOK, MOST, look
@@ -95,7 +95,6 @@ _VALUES = (
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), _VALUES), max_size=40), st.sampled_from(["", "a", "b"]))
 def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]], name: str) -> None:
     of = fact([*rows], "r1")
@@ -125,7 +124,6 @@ def test_a_long_result_is_shown_by_its_first_rows_with_its_fields_and_its_length
     assert shorten_result({"a": 1}, 1000) == ({"a": 1}, "")
 
 
-@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), _VALUES), max_size=30), st.integers(300, 5000))
 def test_a_shortened_result_keeps_its_bound_and_says_what_it_lacks(rows: list[dict[str, Json]], most: int) -> None:
     shown, note = shorten_result([*rows], most)

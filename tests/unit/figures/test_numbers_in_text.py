@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.mentions import Mention
@@ -119,7 +119,6 @@ def _grouped(amount: Decimal, group: str, point: str) -> str:
     return f"{amount:,.2f}".replace(",", "\0").replace(".", point).replace("\0", group)
 
 
-@settings(deadline=None)
 @given(
     amount=_AMOUNTS,
     marks=st.sampled_from(
@@ -133,7 +132,6 @@ def test_an_amount_is_found_however_it_is_written(amount: Decimal, marks: tuple[
     assert amount in read(text).numbers_by_value
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_no_text_is_too_odd_to_read(text: str) -> None:
     found = read(text)
@@ -144,7 +142,6 @@ def test_no_text_is_too_odd_to_read(text: str) -> None:
 _WORDS = "one two hundred and a half third twenty-first next Friday March 4 2026 3rd of in days from mars le .".split()
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(_WORDS), max_size=12))
 def test_words_of_numbers_and_dates_can_stand_in_any_order(words: list[str]) -> None:
     values: set[Number] = set(read(" ".join(words)).numbers_by_value)

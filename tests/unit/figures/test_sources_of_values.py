@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
@@ -119,14 +119,12 @@ def test_a_currency_without_minor_units_has_none() -> None:
     assert how_said("pay JPY 500", "amount", 50000, _CENTS) is None
 
 
-@settings(deadline=None)
 @given(st.decimals(min_value=1, max_value=1_000_000, places=2), st.decimals(min_value=1, max_value=1_000_000, places=2))
 def test_an_amount_supports_itself_and_no_other(said: Decimal, meant: Decimal) -> None:
     supported = how_said(f"please pay EUR {said:,.2f} to them", "amount", meant) is not None
     assert supported is (said == meant)
 
 
-@settings(deadline=None)
 @given(st.from_regex(r"[A-Z]{2,4}[-_][1-9][0-9]{2,5}", fullmatch=True), st.integers(min_value=1, max_value=99_999))
 def test_no_number_within_a_code_supports_an_amount(code: str, number: int) -> None:
     assert how_said(f"settle {code} please", "amount", number) is None

@@ -9,7 +9,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
@@ -174,7 +174,6 @@ _NAMES = st.sampled_from(["kty", "crv", "alg", "use", "key_ops", "kid", "n", "e"
 
 
 @pytest.mark.promise("identity.algorithms")
-@settings(deadline=None)  # the first example makes the keys
 @given(st.dictionaries(_NAMES, _WORDS | _VALUES, max_size=8), st.sampled_from(["ES256", "RS256", "EdDSA"]))
 def test_whatever_an_issuer_publishes_is_a_key_or_left_out(changes: dict[str, Json], algorithm: str) -> None:
     """The renewal goes on beside the requests: nothing that is published may end it."""

@@ -71,7 +71,7 @@ _RECORDS = st.builds(
 
 
 @pytest.mark.promise("gateway.task_json")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)), st.booleans())
 def test_a_task_is_written_as_the_official_type_writes_it(
     record: TaskRecord, length: int | None, artifacts: bool
@@ -80,7 +80,7 @@ def test_a_task_is_written_as_the_official_type_writes_it(
 
 
 @pytest.mark.promise("gateway.task_json")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(_RECORDS, _ARTIFACTS, _maybe(_TEXT), st.booleans(), st.sampled_from(["snapshot", "reply", "status", "artifact"]))
 def test_an_update_is_written_as_the_official_type_writes_it(
     record: TaskRecord, artifact: Artifact, text: str | None, flag: bool, kind: str
@@ -99,7 +99,7 @@ def _check(shown: Shown, kind: Message) -> None:
 
 
 @pytest.mark.promise("gateway.task_json")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)))
 def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: TaskRecord, length: int | None) -> None:
     written = WrittenTasks("a notice")
@@ -111,7 +111,7 @@ def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: 
 
 
 @pytest.mark.promise("gateway.task_json")
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(_RECORDS, _TIMES)
 def test_an_answer_of_a_task_that_has_the_contents_of_files_is_not_kept(record: TaskRecord, at: datetime) -> None:
     said = HistoryMessage(role="user", text="", message_id="m", at=at, parts=({"raw": "YWJj"},))

@@ -33,7 +33,6 @@ _TOOLS: list[Json] = [tool("understand"), tool("calculate"), *_READERS, *_WRITER
 _NAMED = {"understand", "calculate", "get_kite", "list_kites", "approve_kite", "set_kite_fee"}
 
 
-@settings(max_examples=150, deadline=None)
 @given(task=_TASKS, facts=_FACTS, tools=st.sampled_from([_TOOLS, _READERS, _WRITERS, []]))
 def test_every_reply_calls_offered_tools_or_says_something(task: str, facts: list[Json], tools: list[Json]) -> None:
     """Odd texts and odd results give fewer calls, never a broken answer; what is understood is quoted from the task."""
@@ -46,7 +45,7 @@ def test_every_reply_calls_offered_tools_or_says_something(task: str, facts: lis
         assert all(isinstance(part, dict) and str(part["quote"]) in task for part in parts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(body=st.dictionaries(st.sampled_from(["messages", "system", "tools", "output_config"]), _JSON))
 def test_no_body_breaks_it(body: dict[str, Json]) -> None:
     """What the checks let through by mistake still gets an answer."""

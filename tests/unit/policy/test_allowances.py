@@ -1,7 +1,7 @@
 """What a turn may do with tools that it calls without a plan."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.policy.core.allowances import allowances
@@ -159,7 +159,6 @@ def test_allowances_for_too_many_tools_are_refused() -> None:
 
 
 @pytest.mark.promise("policy.allowances")
-@settings(max_examples=400, deadline=None)
 @given(plans, st.lists(st.sampled_from(CallOutcome), max_size=3))
 def test_an_allowance_decides_as_a_verdict_on_the_call_would(
     request: EvaluateRequest, since: list[CallOutcome]

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
@@ -157,7 +157,6 @@ def test_a_tool_rule_is_not_met_by_a_value_that_only_the_request_gives() -> None
 
 
 @pytest.mark.promise("policy.monotone")
-@settings(max_examples=300, deadline=None)
 @given(requests, contexts)
 def test_doubt_about_a_value_never_turns_a_refusal_into_a_pass(
     request: EvaluateRequest, fields: dict[str, ContextValue]
@@ -213,7 +212,6 @@ def test_the_verdict_is_bound_to_policy_context_and_plan() -> None:
 
 
 @pytest.mark.promise("policy.monotone")
-@settings(max_examples=300, deadline=None)
 @given(requests, rules)
 def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: EvaluateRequest, rule: Rule) -> None:
     """Policies can be tightened by adding to them, and only tightened."""

@@ -5,7 +5,7 @@ from time import process_time
 from uuid import uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.policy.core.conditions import ConditionCache
@@ -207,7 +207,6 @@ def test_more_searching_than_the_others_can_wait_for_is_refused(rules: list[Text
 
 
 @pytest.mark.promise("policy.monotone")
-@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_further_denying_or_requiring_rule_never_makes_a_text_compliant(data: st.DataObject) -> None:
     """Only ``allow`` opens anything, and only in its own policy."""

@@ -1,7 +1,7 @@
 """Rules about tools: what a plan may call, how often, after what, and with whose yes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
@@ -329,7 +329,6 @@ def test_the_verdict_tells_which_history_it_was_made_on_apart_from_the_context()
 
 
 @pytest.mark.promise("policy.monotone")
-@settings(max_examples=300, deadline=None)
 @given(plans, tool_policies)
 def test_a_further_policy_about_tools_never_turns_a_refusal_into_a_pass(
     request: EvaluateRequest, further: Policy
@@ -341,7 +340,6 @@ def test_a_further_policy_about_tools_never_turns_a_refusal_into_a_pass(
 
 
 @pytest.mark.promise("policy.tool_rules")
-@settings(max_examples=300, deadline=None)
 @given(plans)
 def test_a_plan_without_its_refused_calls_has_no_refused_call(request: EvaluateRequest) -> None:
     """So whoever plans again, without them, comes to an end."""

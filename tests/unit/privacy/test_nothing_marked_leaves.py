@@ -70,7 +70,7 @@ def _leaves(stage: Stage) -> Iterator[str]:
 
 
 @pytest.mark.promise("privacy.nothing_leaves")
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(chosen, chosen)
 async def test_no_marked_value_leaves_and_the_tool_gets_each(task: list[str], stored: list[str]) -> None:
     stage, vault = _staged(task, stored)
