@@ -233,3 +233,20 @@ async def test_rest_refuses_with_a_status_and_a_code(full: Replicas, verb: str, 
     task = await _task(full)
     response = await full.http.request(verb, path.replace("{id}", str(task["id"])))
     assert (response.status_code, response.json().keys()) == (status, {"code", "message", "type"})
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"messageId": ""},
+        {"role": "ROLE_AGENT"},
+        {"content": []},
+        {"content": [{}]},
+        {"content": [{"text": "a", "data": {"data": {}}}]},
+        {"content": [{"text": 5}]},
+    ],
+)
+async def test_rest_refuses_a_message_that_its_types_do_not_know(full: Replicas, broken: JsonObject) -> None:
+    said: JsonObject = {"messageId": "m1", "role": "ROLE_USER", "content": [{"text": "hello"}]}
+    response = await full.http.post("/v1/message:send", json={"message": {**said, **broken}})
+    assert (response.status_code, response.json()["code"]) == (400, -32602)

@@ -195,14 +195,18 @@ async def test_a_message_may_bring_its_webhook(speaker: Speaker) -> None:
 
 
 @pytest.mark.promise("gateway.extended_card")
-async def test_the_extended_card_is_for_those_who_are_known(wire: Speaker) -> None:
-    found = await wire.call("GetExtendedAgentCard", {})
+async def test_the_extended_card_is_that_of_the_callers_tenant(speaker: Speaker) -> None:
+    found = await speaker.call("GetExtendedAgentCard", {})
     assert "acme" in str(at(found.value, "description"))
     assert at(found.value, "capabilities.extendedAgentCard") is True
     assert at(found.value, "capabilities.extensions.0.params.max_running") == 3
     skills = at(found.value, "skills")
     assert isinstance(skills, list)
     assert "connection.erp" in {at(skill, "id") for skill in skills}
+
+
+@pytest.mark.promise("gateway.extended_card")
+async def test_the_extended_card_is_for_those_who_are_known(wire: Speaker) -> None:
     stranger = await wire.call_as_nobody("GetExtendedAgentCard", {})
     assert stranger.status_code == 401
 

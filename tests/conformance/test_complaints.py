@@ -57,16 +57,16 @@ async def test_no_replica_shows_an_older_task(full: Replicas) -> None:
 
 
 @pytest.mark.promise("gateway.complaints")
-async def test_a_client_that_goes_away_cancels_nothing(full: Replicas) -> None:
+async def test_a_client_that_goes_away_cancels_nothing(full: Replicas, wire: Speaker) -> None:
     full.worker.release.clear()
     params: JsonObject = {"message": message("held", "hold on")}
-    async with aclosing(Rest(full).stream("SendStreamingMessage", params)) as stream:
+    async with aclosing(wire.stream("SendStreamingMessage", params)) as stream:
         task_id = at((await anext(stream)).value, "task.id")
     full.worker.release.set()
     state = ""
     async with asyncio.timeout(10):
         while state != "TASK_STATE_COMPLETED":
-            state = str(at((await Rest(full).call("GetTask", {"id": task_id})).value, "status.state"))
+            state = str(at((await wire.call("GetTask", {"id": task_id})).value, "status.state"))
     assert state == "TASK_STATE_COMPLETED"
 
 

@@ -10,7 +10,7 @@ from google.protobuf.json_format import ParseDict
 from services.executor.core.states.template import TEMPLATES
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.conformance.replicas import Replicas
-from tests.conformance.speaking import NEW, Rest, Rpc, message, rest_reply, rpc_reply, sent
+from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, rest_reply, rpc_reply, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -103,7 +103,10 @@ async def test_major_and_minor_version_must_be_that_of_the_method(full: Replicas
 
 
 async def test_the_version_may_come_as_a_query_parameter(full: Replicas) -> None:
-    assert (await full.http.get("/tasks", params={"A2A-Version": "1.0"})).status_code == 200
+    query = {"A2A-Version": "1.0"}
+    assert (await full.http.get("/tasks", params=query)).status_code == 200
+    body = {"jsonrpc": "2.0", "id": "c1", "method": "ListTasks", "params": {}}
+    assert "tasks" in (await full.http.post("/", params=query, json=body)).json()["result"]
 
 
 @pytest.mark.promise("gateway.version")
@@ -181,9 +184,9 @@ async def test_a_shared_path_speaks_1_0_to_those_who_say_so_and_our_own_to_other
         assert (await full.http.get(path, headers=headers)).json() == json.loads(json.dumps(task))
 
 
-async def test_extensions_that_nobody_knows_are_not_activated(full: Replicas) -> None:
+async def test_extensions_that_nobody_knows_are_not_activated(wire: Speaker) -> None:
     headers = {**NEW, "A2A-Extensions": "https://example.com/ext/v1, https://example.com/other"}
-    response = (await Rpc(full).call("ListTasks", {}, headers)).response
+    response = (await wire.call("ListTasks", {}, headers)).response
     assert response.status_code == 200
     assert "a2a-extensions" not in response.headers
 
