@@ -46,6 +46,23 @@ async def test_a_model_reply_that_was_stored_is_never_asked_for_again() -> None:
         assert len(stage.model.requests) - asked_before == len(whole.model.requests) - stored, step
 
 
+@pytest.mark.promise("I5.paid_once")
+async def test_a_death_before_replies_are_stored_has_at_most_one_of_them_asked_for_again() -> None:
+    """The one that had come and was not stored yet."""
+    whole = Stage()
+    await whole.run()
+    again: set[int] = set()
+    for step in range(whole.turns.stored):
+        stage = Stage()
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run()
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+        again.add(len(stage.model.requests) - len(whole.model.requests))
+    assert again == {0, 1}
+
+
 @pytest.mark.promise("I3.kill_at_every_step")
 async def test_dying_after_intent_and_before_the_call_ends_absent_and_escalated() -> None:
     """The one kill that may lose a write: it is said, and nothing is sent twice."""
