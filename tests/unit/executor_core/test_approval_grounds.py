@@ -1,4 +1,4 @@
-"""Where the arguments of a plan stand, and what it rests on: found out, not believed."""
+"""Where the arguments of a plan come from, and what it rests on."""
 
 import pytest
 
@@ -48,41 +48,30 @@ def _source(found: Grounds) -> tuple[str, str]:
 
 @pytest.mark.promise("approvals.grounds")
 @pytest.mark.parametrize(
-    ("value", "source"),
+    ("value", "origin", "source"),
     [
-        ("O-7", ("task", "")),
-        (7, ("task", "")),
-        ("113.50", ("value", "net")),
-        ("120.50", ("result", "f1.amount")),
-        ({"$ref": "c0.id"}, ("call", "c0")),
-        ("goodwill", ("words", "")),
+        ("O-7", Origin(argument="x", source="task"), ("task", "")),
+        ("113.50", Origin(argument="x", source="value", ref="net"), ("value", "net")),
+        ("120.50", Origin(argument="x", source="result", ref="f1 amount"), ("result", "f1.amount")),
+        ({"y": ["120.50"]}, Origin(argument="x.y[0]", source="result", ref="f1 amount"), ("result", "f1.amount")),
+        ({"$ref": "c0.id"}, None, ("call", "c0")),
+        ("goodwill", Origin(argument="x", source="none"), ("words", "")),
+        ("goodwill", Origin(argument="xy", source="task"), ("words", "")),
     ],
 )
-def test_each_argument_is_told_where_its_value_stands(value: Json, source: tuple[str, str]) -> None:
+def test_each_argument_is_told_where_its_value_was_found(
+    value: Json, origin: Origin | None, source: tuple[str, str]
+) -> None:
     order = _fact({"id": "A-1", "amount": "120.50"})
-    assert _source(_found({"x": value}, order, values=(_net(),))) == source
-
-
-@pytest.mark.promise("approvals.grounds")
-def test_what_the_plan_says_of_an_origin_is_believed_only_if_it_is_so() -> None:
-    """A false one is replaced by the place where the value does stand, or by none."""
-    order = _fact({"amount": "120.50", "total": "120.50"})
-    true = (Origin(argument="x", source="result", ref="f1.total"),)
-    false = (Origin(argument="x", source="result", ref="f1.fee"),)
-    assert _source(_found({"x": "120.50"}, order, origins=true)) == ("result", "f1.total")
-    assert _source(_found({"x": "120.50"}, order, origins=false)) == ("result", "f1.amount")
-    assert _source(_found({"x": "99.99"}, order, origins=true)) == ("words", "")
-
-
-@pytest.mark.promise("approvals.grounds")
-def test_a_failed_read_is_no_source() -> None:
-    assert _source(_found({"x": "120.50"}, _fact({"error": "120.50"}, ok=False))) == ("words", "")
+    origins = (origin,) if origin else ()
+    assert _source(_found({"x": value}, order, origins=origins, values=(_net(),))) == source
 
 
 @pytest.mark.promise("approvals.grounds")
 def test_reads_say_what_rests_on_them_and_long_ones_are_cut() -> None:
     order, other = _fact({"amount": "120.50"}), _fact([{"note": "x" * 400}] * 50, "f2", "list_notes")
-    found = _found({"x": "113.50", "y": "120.50"}, order, other, values=(_net(),))
+    origins = (Origin(argument="y", source="result", ref="f1 amount"),)
+    found = _found({"x": "113.50", "y": "120.50"}, order, other, origins=origins, values=(_net(),))
     first, second = found.reads
     assert (first.supports, first.cut, loads_object(first.shows)) == (
         ("c1.y", "value net"),

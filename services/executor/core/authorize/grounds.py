@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.authorize.asking import unanswered_matter
-from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.values import Fact, NamedValue, Operand
-from services.executor.core.figures.calculate.conditions import NoSuchPath, select
-from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known
 from services.executor.core.records.references import references
@@ -21,10 +19,10 @@ _READS = 40
 
 
 def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
-    """As they stand now. A source that the plan names is believed only where the value stands there."""
+    """As they stand now: where each argument comes from was found when its call was proposed, by code."""
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
-    sources = tuple(source for call in calls for source in _sources(call, dossier, task))
+    sources = tuple(source for call in calls for source in _sources(call))
     found = compute_figures(progress.template, dossier.facts, task)
     return Grounds(
         rules=tuple(map(_rule, verdict.triggered_rules)),
@@ -51,61 +49,20 @@ def _rule(rule: TriggeredRule) -> RuleFound:
     )
 
 
-def _sources(call: PlannedCall, dossier: Dossier, task: str) -> Iterator[ArgumentSource]:
-    named = {origin.argument: origin for origin in call.origins}
+def _sources(call: PlannedCall) -> Iterator[ArgumentSource]:
     for argument, value in call.arguments.items():
-        found = _source(value, named.get(argument), dossier, task)
-        yield ArgumentSource.model_validate({"call_id": call.call_id, "argument": argument, **found})
+        inside = (f"{argument}.", f"{argument}[")
+        origins = [one for one in call.origins if one.argument == argument or one.argument.startswith(inside)]
+        found = {"call_id": call.call_id, "argument": argument, **_source(value, origins)}
+        yield ArgumentSource.model_validate(found)
 
 
-def _source(value: Json, named: Origin | None, dossier: Dossier, task: str) -> dict[str, str]:
-    """Where the value stands: where the plan says, if it does, or else the first place where it is found."""
+def _source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
+    """Where the value comes from; of one with several places inside, the first that comes from somewhere."""
     if calls := [*references(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
-    if named is not None and _stands(value, named, dossier, task):
-        return {"source": named.source, "ref": named.ref}
-    for figure in dossier.values:
-        if _text(value) == normal(figure.value):
-            return {"source": "value", "ref": figure.name}
-    for fact in dossier.facts:
-        path = next(paths_to(fact.result, _text(value)), None) if fact.ok and _is_plain(value) else None
-        if path is not None:
-            return {"source": "result", "ref": f"{fact.ref}.{path}".rstrip(".")}
-    return {"source": "task" if _in_task(value, task) else "words"}
-
-
-def _stands(value: Json, origin: Origin, dossier: Dossier, task: str) -> bool:
-    match origin.source:
-        case "task":
-            return _in_task(value, task)
-        case "value":
-            return any(one.name == origin.ref and normal(one.value) == _text(value) for one in dossier.values)
-        case _:
-            return any(_shows(fact, origin.ref, value) for fact in dossier.facts if fact.ok)
-
-
-def _shows(fact: Fact, ref: str, value: Json) -> bool:
-    if not _is_of(ref, fact):
-        return False
-    try:
-        found = select(fact.result, ref.removeprefix(fact.ref).removeprefix("."))
-    except NoSuchPath:
-        return False
-    return any(_text(one) == _text(value) for one in found)
-
-
-def _in_task(value: Json, task: str) -> bool:
-    text = value if isinstance(value, str) else dumps(value)
-    figures = {normal(token) for token in number_bearing_tokens(task)}
-    return bool(text) and (text.casefold() in task.casefold() or _text(value) in figures)
-
-
-def _is_plain(value: Json) -> bool:
-    return not isinstance(value, dict | list | bool) and value not in (None, "")
-
-
-def _text(value: Json) -> str:
-    return normal(value if isinstance(value, str) else dumps(value))
+    named = next((one for one in origins if one.source != "none"), None)
+    return {"source": named.source, "ref": named.ref.replace(" ", ".", 1)} if named else {"source": "words"}
 
 
 def _read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadFound:
@@ -155,20 +112,3 @@ def _operand(operand: Operand) -> str:
     if operand.source == "result":
         return f"{operand.ref}.{operand.path}".rstrip(".")
     return f"{operand.source} {operand.ref or operand.literal}".strip()
-
-
-def paths_to(value: Json, wanted: str, path: str = "") -> Iterator[str]:
-    """The places at which a figure stands by itself."""
-    match value:
-        case dict():
-            for key, inner in value.items():
-                if not set(key) & set(".[]"):
-                    yield from paths_to(inner, wanted, f"{path}.{key}".removeprefix("."))
-        case list():
-            for place, inner in enumerate(value):
-                yield from paths_to(inner, wanted, f"{path}[{place}]")
-        case None | bool():
-            return
-        case _:
-            if normal(value if isinstance(value, str) else dumps(value)) == wanted:
-                yield path

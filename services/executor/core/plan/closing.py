@@ -226,13 +226,15 @@ def _compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
     undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
     if undo is None or undo.tool_class is not ToolClass.CHANGE:
         return None
+    arguments = _arguments(call, undo)
     return PlannedCall(
         call_id=f"undo-{call.call_id}",
         connection_id=undo.connection_id,
         tool=undo.name,
         tool_class=undo.tool_class,
-        arguments_json=dumps(_arguments(call, undo)),
+        arguments_json=dumps(arguments),
         part=call.part,
+        origins=tuple(origin for origin in call.origins if origin.argument in arguments),
         idempotency_field=key_field(undo),
     )
 
