@@ -855,3 +855,51 @@ async def test_a_letter_that_nobody_classed_does_not_tell_of_a_change_that_is_bl
     stage.talk.rounds = [[READ], [("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}}), (tool, letter)]]
     record = await stage.run()
     assert (record.state, stage.claims.applied, stage.turns.writes) == (TaskState.REJECTED, [], {})
+
+
+_CLAIMS: JsonObject = {
+    "claims": [
+        {"id": "C-1", "name": "Ada Berg", "amount": "120.50", "status": "open", "approver_id": "P-3"},
+        {"id": "C-2", "name": "Tom Vale", "amount": "7.00", "status": "open", "approver_id": "P-4"},
+    ]
+}
+
+
+@pytest.mark.promise("conversation.sent_back_once")
+@pytest.mark.parametrize(
+    ("task", "is_sent_back"),
+    [
+        ("Approve the claim of Ada Berg", True),
+        ("Approve the claim of 7.00", False),
+        ("Approve every claim but that of Ada Berg", False),
+        ("Approve the smaller claim", False),
+        ("Approve the claim of Tom Vale", False),
+    ],
+)
+async def test_a_record_that_no_word_tells_of_is_sent_back_once_where_the_task_names_another(
+    task: str, is_sent_back: bool
+) -> None:
+    stage = Stage(task)
+    stage.servers.add("list_claims", lambda _: _CLAIMS, ToolClass.READ)
+    wrong: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
+    stage.talk.rounds = [[("list_claims", {})], [wrong], *([[wrong]] if is_sent_back else [])]
+    stage.talk.answer = "It is done."
+    await stage.run()
+    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
+    assert any("no word of the task tells of this record" in content for content in told) is is_sent_back
+    assert stage.claims.applied == ["C-2"]
+
+
+@pytest.mark.promise("conversation.sent_back_once")
+async def test_a_record_is_sent_back_that_is_none_of_those_that_were_read_to_choose_from() -> None:
+    stage = Stage("Give claim C-1 to the approver with the fewest claims")
+    people: JsonObject = {"people": [{"id": "P-1", "name": "Mia"}, {"id": "P-2", "name": "Max"}]}
+    stage.servers.add("list_approvers", lambda _: people, ToolClass.READ)
+    stage.servers.add("list_claims", lambda _: _CLAIMS, ToolClass.READ)
+    taken: list[JsonObject] = []
+    stage.servers.add("assign_claim", lambda given: taken.append(given) or {"ok": True}, ToolClass.CHANGE)
+    rounds = [("assign_claim", {"claim_id": "C-1", "approver_id": person}) for person in ("P-3", "P-2")]
+    stage.talk.rounds = [[("list_claims", {}), ("list_approvers", {})], [rounds[0]], [rounds[1]]]
+    stage.talk.answer = "It is done."
+    await stage.run()
+    assert [given["approver_id"] for given in taken] == ["P-2"]

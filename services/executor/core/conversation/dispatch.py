@@ -196,7 +196,8 @@ class Dispatch:
                 if new_reads:
                     raise NotProposed(f"propose it once you have seen what {', '.join(new_reads)} gives")
                 made = propose(use, tool, (*before, *proposals), setting)
-                sourced = finder.find(made.call, tool) if finder else None
+                quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
+                sourced = finder.find(made.call, tool, quote) if finder else None
                 if sourced is None or sourced.problems:
                     raise NotProposed("; ".join(sourced.problems) if sourced else "its sources are not known")
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:

@@ -8,6 +8,7 @@ from services.executor.core.dossier.values import Fact, PartOfTask
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.record_tree import leaves_of, names_a_record, nodes_of
 from services.executor.core.plan.proposals import Proposal
+from services.executor.core.plan.sources import CHOOSES
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.named_records import missing_reads
 from services.executor.core.session.context import TurnContext
@@ -22,12 +23,6 @@ _Key = tuple[str, ...]
 # What may stand between two things of one list; a word before the second is that before the first.
 _JOINT = re.compile(r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?")
 _LAST_WORD = re.compile(r"(\w+)\W*\Z")
-# A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
-_CHOOSES = re.compile(
-    r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
-    r"worse|cheap\w*|(?:larg|small|high|low|new|old|lat|earli)(?:er|est)|merge|same|difference)\b",
-    re.IGNORECASE,
-)
 
 
 def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> tuple[str, ...]:
@@ -40,7 +35,7 @@ def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[
     named = {
         key for call in calls if call.tool in tools or call.part == part.number for key in _keys_in(call.arguments)
     }
-    if not named or _CHOOSES.search(part.quote):
+    if not named or CHOOSES.search(part.quote):
         return ()
     kinds = _kinds_by_key(facts)
     return tuple(dict.fromkeys(one for listed in _lists_in(part.quote) for one in _find_left_out(listed, named, kinds)))

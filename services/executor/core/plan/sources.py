@@ -19,13 +19,15 @@ from services.executor.core.figures.facts import FactOrigin as Place
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
 from services.executor.core.model.opening import local_now
-from services.executor.core.records.called_records import noun_of_tool, words
+from services.executor.core.records.called_records import agree, is_named, noun_of_tool, reference_of, stands_in, words
+from services.executor.core.records.record_graph import GraphNode, record_graph
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import FILE, files_as_facts
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import ToolClass
 
 
 class KnownSources(NamedTuple):
@@ -127,10 +129,19 @@ _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]
 _SHOWN = 80  # characters of a value in a sentence
 
 
+# A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
+CHOOSES = re.compile(
+    r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
+    r"worse|cheap\w*|(?:larg|small|high|low|new|old|lat|earli)(?:er|est)|merge|same|difference)\b",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE)
+
+
 class Sourced(NamedTuple):
     """A call with the places of its arguments, and what has none: sentences that the model can act on.
 
-    ``doubts``: numbers and days that may be the model's own choice, and may be a slip; to be sent back once.
+    ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; to be sent back once.
     """
 
     call: PlannedCall
@@ -154,8 +165,11 @@ class SourceFinder:
             calculated={value.name: _read_value(value.value) for value in known.values},
         )
 
-    def find(self, call: PlannedCall, tool: Tool) -> Sourced:
-        """The call with where each argument comes from. Strict for amounts, identifiers, accounts and recipients."""
+    def find(self, call: PlannedCall, tool: Tool, quote: str = "") -> Sourced:
+        """The call with where each argument comes from. Strict for amounts, identifiers, accounts and recipients.
+
+        ``quote``: the words of the part that the call carries out.
+        """
         traces = [
             self._trace(name, value, tool) for name, value in call.arguments.items() if not any(references(value))
         ]
@@ -168,6 +182,9 @@ class SourceFinder:
         problems += [text for leaf in leaves if (text := self._why_free_text(leaf) or self._sibling(leaf, call))]
         origins = tuple(_origin(leaf) for leaf in leaves)
         doubts = tuple(_doubt(leaf, call, tool) for leaf in leaves if self._is_doubtful(leaf, call, tool))
+        doubts += tuple(
+            _doubt_record(leaf, call) for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)
+        )
         return Sourced(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
@@ -212,6 +229,47 @@ class SourceFinder:
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         return not _sets_scale(tool, leaf.path) and not self._is_share(leaf, call)
+
+    def _is_strange_record(self, leaf: Trace, call: PlannedCall, tool: Tool, quote: str) -> bool:
+        """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.
+
+        Another one is meant where the user names it and the part does not choose, or where several others were read.
+        """
+        value = _value_at(call.arguments, leaf.path)
+        if leaf.kind is not ArgumentKind.IDENTIFIER or leaf.origin is not OriginKind.FACT:
+            return False
+        named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
+        if tool.tool_class is not ToolClass.CHANGE or named is None or self._is_calculated(named.text):
+            return False
+        nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
+        own = [node for node in nodes if named.text in node.names[0]]
+        if own:
+            is_choice = CHOOSES.search(quote) or _OPEN.search(quote)
+            others = (node for node in nodes if named.text not in node.names[0])
+            meant = not is_choice and any(is_named(node.seen, text) for node in others for text in self._told)
+            return meant and not any(map(self._is_told_of, own))
+        return len({node.identity for node in nodes}) > 1
+
+    def _is_told_of(self, node: GraphNode) -> bool:
+        """Whether the user's words have any value of the record."""
+        texts = (self._sources.task, *self._sources.earlier)
+        for value in node.record.values():
+            number, moment = _number(value), None
+            if isinstance(value, str):
+                moment = read_machine_moment(value, self._sources.now.tzinfo)
+                if any(stands_in(value, text.text) for text in texts):
+                    return True
+            if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
+                return True
+        return False
+
+    def _is_calculated(self, text: str) -> bool:
+        return any(str(value).casefold() == text for value in (self._sources.calculated or {}).values())
+
+    @cached_property
+    def _read_nodes(self) -> Sequence[GraphNode]:
+        """The records that the model asked for."""
+        return record_graph(tuple(fact for fact in self._facts if not fact.by_machine)).nodes
 
     def _is_in_words(self, leaf: Trace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
@@ -318,6 +376,14 @@ def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
     return (
         f"{leaf.path} {value} of {tool.name} stands neither in the task nor in a result, and is not calculated: "
         "calculate it, or take what stands there; if it is yours to choose, propose the call again as it is"
+    )
+
+
+def _doubt_record(leaf: Trace, call: PlannedCall) -> str:
+    value = _format_value(_value_at(call.arguments, leaf.path))
+    return (
+        f"{leaf.path} {value}: no word of the task tells of this record, and of another one it does: take the one that "
+        "is meant; if it is this one, propose the call again as it is"
     )
 
 
