@@ -893,7 +893,7 @@ async def test_a_record_that_no_word_tells_of_is_sent_back_once_where_the_task_n
 @pytest.mark.promise("conversation.sent_back_once")
 async def test_a_record_is_sent_back_that_is_none_of_those_that_were_read_to_choose_from() -> None:
     stage = Stage("Give claim C-1 to the approver with the fewest claims")
-    people: JsonObject = {"people": [{"id": "P-1", "name": "Mia"}, {"id": "P-2", "name": "Max"}]}
+    people: JsonObject = {"approvers": [{"id": "P-1", "name": "Mia"}, {"id": "P-2", "name": "Max"}]}
     stage.servers.add("list_approvers", lambda _: people, ToolClass.READ)
     stage.servers.add("list_claims", lambda _: _CLAIMS, ToolClass.READ)
     taken: list[JsonObject] = []
