@@ -123,6 +123,7 @@ def _is_taken_from(said: Sequence[str], place: int) -> bool:
 
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+_NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
@@ -236,7 +237,7 @@ class SourceFinder:
         Another one is meant where the user names it and the part does not choose, or where several others were read.
         """
         value = _value_at(call.arguments, leaf.path)
-        if leaf.kind is not ArgumentKind.IDENTIFIER or leaf.origin is not OriginKind.FACT:
+        if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT:
             return False
         named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
         if tool.tool_class is not ToolClass.CHANGE or named is None or self._is_calculated(named.text):
