@@ -897,7 +897,12 @@ async def test_a_record_is_sent_back_that_is_none_of_those_that_were_read_to_cho
     stage.servers.add("list_approvers", lambda _: people, ToolClass.READ)
     stage.servers.add("list_claims", lambda _: _CLAIMS, ToolClass.READ)
     taken: list[JsonObject] = []
-    stage.servers.add("assign_claim", lambda given: taken.append(given) or {"ok": True}, ToolClass.CHANGE)
+
+    def assign(given: JsonObject) -> Json:
+        taken.append(given)
+        return {"ok": True}
+
+    stage.servers.add("assign_claim", assign, ToolClass.CHANGE)
     rounds = [("assign_claim", {"claim_id": "C-1", "approver_id": person}) for person in ("P-3", "P-2")]
     stage.talk.rounds = [[("list_claims", {}), ("list_approvers", {})], [rounds[0]], [rounds[1]]]
     stage.talk.answer = "It is done."
