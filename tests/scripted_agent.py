@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from services.gateway.bootstrap import build, fresh
+from services.gateway.bootstrap import build
 from services.gateway.features.identity.api_keys import Wish, make
 from services.gateway.features.identity.store import RedisKeyring
+from services.gateway.first_key import fresh
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis

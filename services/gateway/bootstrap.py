@@ -3,21 +3,23 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from secrets import token_hex, token_urlsafe
+from secrets import token_hex
 from time import monotonic
 from typing import NamedTuple
 from uuid import uuid4
 
 from fastapi import FastAPI
-from starlette.types import Lifespan
+from starlette.responses import Response
 
-from services.gateway.a2a.card import TenantBook
+from services.gateway.a2a.card import ExtendedCard, TenantBook, agent_card, card_routes
 from services.gateway.a2a.faults import speak_plainly
 from services.gateway.a2a.hot_reads import HotReads, ReadChecks
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
+from services.gateway.a2a.legacy import LegacyMethods
 from services.gateway.a2a.methods import A2aMethods
+from services.gateway.a2a.parts import A2aParts
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.routes import Backing, a2a_bindings
+from services.gateway.a2a.rest import A2aRest
 from services.gateway.a2a.tenant_path import TenantPath
 from services.gateway.edge.drain import Drain
 from services.gateway.edge.leaving import Leaving
@@ -35,8 +37,9 @@ from services.gateway.features.audit.store import ArchivedAudit, RedisAudit
 from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
 from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.dead_letters.store import RedisDeadLetters
-from services.gateway.features.identity.api_keys import Fresh, KeyService
+from services.gateway.features.identity.api_keys import KeyService
 from services.gateway.features.identity.middleware import CallerMiddleware
+from services.gateway.features.identity.model import Identity
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
 from services.gateway.features.learning.routes import LearningFileEndpoints, rl_status_routes
@@ -53,8 +56,10 @@ from services.gateway.features.records.routes import RecordEndpoints
 from services.gateway.features.records.service import Addresses, RecordService
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver.routes import SolverEndpoint
+from services.gateway.features.streams.routes import RestEndpoints
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, CountedTasks, SheddingTasks, traced_tasks
 from services.gateway.features.tasks.listing import TaskListService
+from services.gateway.features.tasks.model import Readiness
 from services.gateway.features.tasks.readiness import LeavingReadiness, RedisReadiness
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import Rules, TaskService
@@ -69,8 +74,9 @@ from services.gateway.features.tenants.service import TenantService
 from services.gateway.features.tenants.store import RedisSpending, RedisTenants
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
+from services.gateway.first_key import fresh
 from services.gateway.openapi.document import DescribedApp
-from services.gateway.parts.model import BuildPart, PartHost
+from services.gateway.optional_parts import BuildPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     IdentityWiring,
@@ -93,18 +99,38 @@ from shared.infra.wakes import ArqWakes
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
-class _A2aApp(NamedTuple):
-    app: DescribedApp
+class _Backing(NamedTuple):
+    """What the paths of the protocols stand on."""
+
+    desk: TaskService
+    lists: TaskListService
+    identity: Identity
+    readiness: Readiness
+    book: TenantBook
+
+
+class _A2aBindings(NamedTuple):
     rpc: JsonRpcEndpoint
     methods: A2aMethods
 
 
-def _a2a_app(parts: Backing, face: GatewayProfile, lifespan: Lifespan[FastAPI]) -> _A2aApp:
-    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
-    speak_plainly(app)
-    bindings = a2a_bindings(parts, face)
-    app.include_router(bindings.routes)
-    return _A2aApp(app, bindings.rpc, bindings.methods)
+def _add_a2a_routes(app: FastAPI, backing: _Backing, face: GatewayProfile) -> _A2aBindings:
+    """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
+    desk, identity = backing.desk, backing.identity
+    abilities = face.abilities._replace(
+        push=face.abilities.push and desk.webhooks is not None, files=desk.files.offered
+    )
+    push = WebhookService(desk, desk.webhooks if abilities.push else None)
+    card = agent_card(face._replace(abilities=abilities))
+    extended = ExtendedCard(card, backing.book, face.keys)
+    parts = A2aParts(desk, backing.lists, identity, push, extended, face.notice, abilities)
+    methods = A2aMethods(parts)
+    rest, rpc = A2aRest(methods, face), JsonRpcEndpoint(methods, LegacyMethods(parts), face)
+    own = RestEndpoints(desk, identity, backing.readiness, face.notice, rest.task)
+    app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
+    for routes in (card_routes(card, _now(), face.card.usual, face.keys), rest.routes(), own.routes()):
+        app.include_router(routes)
+    return _A2aBindings(rpc, methods)
 
 
 def leaving_of(settings: GatewaySettings) -> Leaving:
@@ -165,8 +191,9 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     tenants = TenantService(RedisTenants(state), _now)
     statistics = RedisStatistics(state)
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
-    parts = Backing(desk, lists, identity, readiness, book)
-    app, rpc, methods = _a2a_app(parts, face, lifespan)
+    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    speak_plainly(app)
+    rpc, methods = _add_a2a_routes(app, _Backing(desk, lists, identity, readiness, book), face)
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
     app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
@@ -218,10 +245,6 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     for part in optional:
         app.router.routes.extend(part.routes)
     return app
-
-
-def fresh() -> Fresh:
-    return Fresh(_now(), token_hex(6), token_urlsafe(32))
 
 
 def _now() -> datetime:

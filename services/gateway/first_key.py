@@ -5,11 +5,12 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from secrets import token_hex, token_urlsafe
 
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.gateway.bootstrap import fresh
-from services.gateway.features.identity.api_keys import HasOperator, MadeKey, Wish, key_view, make, operator_of
+from services.gateway.features.identity.api_keys import Fresh, HasOperator, MadeKey, Wish, key_view, make, operator_of
 from services.gateway.features.identity.store import RedisKeyring
 from shared.domain.words import Role
 from shared.infra.redis import RedisUrl, connect
@@ -42,6 +43,11 @@ def first_key_command(arguments: Sequence[str]) -> int:
         return _REFUSED
     sys.stdout.write(json.dumps({**key_view(made.key, made.key.created_at), "token": made.token}) + "\n")
     return 0
+
+
+def fresh() -> Fresh:
+    """What a new key is made of."""
+    return Fresh(datetime.now(UTC), token_hex(6), token_urlsafe(32))
 
 
 async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> MadeKey:

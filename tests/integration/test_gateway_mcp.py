@@ -17,9 +17,9 @@ from mcp.types import CallToolResult
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.bootstrap import fresh
 from services.gateway.features.identity.api_keys import Wish, make
 from services.gateway.features.identity.store import RedisKeyring
+from services.gateway.first_key import fresh
 from shared.domain.words import Role
 from tests.integration.gateway_stage import Stage, stage
 from tests.scripted_agent import make_keys

@@ -11,9 +11,9 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.stored_tenants import StoredTenants
-from services.gateway.bootstrap import fresh
 from services.gateway.features.identity.api_keys import Wish, make
 from services.gateway.features.identity.store import RedisKeyring
+from services.gateway.first_key import fresh
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.faults import rest_fault
 from services.gateway.a2a.methods import A2aMethods
-from services.gateway.a2a.rest import PRIVATE
 from services.gateway.a2a.views import NEW
 from services.gateway.edge.body import BadCall, decode_json
 from services.gateway.edge.errors import GatewayRefusal
@@ -27,6 +26,7 @@ from services.gateway.edge.replies import (
     FAILED,
     HEADER,
     INTERNAL_ERROR,
+    PRIVATE,
     error_reply,
     fault_reply,
     media_type_of,

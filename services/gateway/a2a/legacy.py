@@ -8,9 +8,8 @@ from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.a2a.methods import NO_STREAMS, A2aParts
-from services.gateway.a2a.streams import RpcEnvelope, last_event_id, sse
-from services.gateway.a2a.views import legacy_shape_of
+from services.gateway.a2a.parts import NO_STREAMS, A2aParts
+from services.gateway.a2a.streams import RpcEnvelope, last_event_id, legacy_shape_of, sse
 from services.gateway.edge.body import RpcCall
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, required_id

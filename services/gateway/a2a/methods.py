@@ -9,27 +9,24 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.gateway.a2a.card import ExtendedCard
-from services.gateway.a2a.profile import Abilities
-from services.gateway.a2a.views import Shape, Shown, Wording, reply_view, shape_of, task_view
+from services.gateway.a2a.parts import NO_STREAMS, A2aParts
+from services.gateway.a2a.streams import Shape, shape_of
+from services.gateway.a2a.views import Shown, Wording, reply_view, task_view
 from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
-from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams.service import Streams, TaskStream
-from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.message import metadata_of, read_message
 from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
-from services.gateway.features.tasks.service import TaskService, Ticket
+from services.gateway.features.tasks.service import Ticket
 from services.gateway.features.webhooks.config import read_webhook
 from services.gateway.features.webhooks.model import TaskHook
-from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
 
 _MOST_WEBHOOKS = 100
-NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
 NO_EXTENDED_CARD = "there is no extended card"
 
 
@@ -66,18 +63,6 @@ class WrittenJson(NamedTuple):
 
 Answer = JsonValue | PendingAnswer | StreamAnswer | WrittenJson
 Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
-
-
-class A2aParts(NamedTuple):
-    """What the methods stand on."""
-
-    desk: TaskService
-    lists: TaskListService
-    identity: Identity
-    push: WebhookService
-    extended: ExtendedCard
-    notice: str
-    abilities: Abilities
 
 
 class A2aMethods:

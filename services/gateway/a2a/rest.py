@@ -21,7 +21,7 @@ from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
 from services.gateway.edge.body import BadCall, check_content_type, read_object
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
-from services.gateway.edge.replies import check_0_3, check_1_0, media_type_of, version_of
+from services.gateway.edge.replies import PRIVATE, check_0_3, check_1_0, media_type_of, version_of
 from services.gateway.features.identity.middleware import let_in
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -30,7 +30,6 @@ log = structlog.get_logger()
 _TASK = "/tasks/{task_id}"
 _WEBHOOKS = _TASK + "/pushNotificationConfigs"
 _WEBHOOK = _WEBHOOKS + "/{config_id}"
-PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is the caller's alone
 
 
 class Path(NamedTuple):

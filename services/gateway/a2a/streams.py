@@ -8,22 +8,23 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import structlog
 from pydantic import JsonValue
 from starlette.requests import Request
 
-from services.gateway.a2a.views import Shape
+from services.gateway.a2a.views import Shown, Wording, update_view
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import fault_error
 from services.gateway.features.streams.positions import HEADER
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
-from services.gateway.features.streams.updates import Snapshot
+from services.gateway.features.streams.updates import Snapshot, StatusUpdate, legacy_update
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
+Shape: TypeAlias = Callable[[ToldUpdate], Shown]
 
 
 class Envelope(Protocol):
@@ -108,3 +109,17 @@ def _error(data: JsonValue) -> bytes:
 
 
 _compact: Callable[[JsonValue], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def shape_of(stream: TaskStream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
+    """How the updates of a stream are written in protocols 0.3 and 1.0."""
+
+    def write_update(told: ToldUpdate) -> Shown:
+        final = isinstance(told.update, StatusUpdate) and told.update.final
+        return wording.update(update_view(told.update, told.event_id, stream.record, notice, history_length), final)
+
+    return write_update
+
+
+def legacy_shape_of(stream: TaskStream, notice: str) -> Shape:
+    return lambda told: legacy_update(told.update, stream.shown_id, notice)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 from urllib.parse import quote
 
 from a2a.compat.v0_3 import types as types_0_3
@@ -15,14 +15,12 @@ from pydantic.alias_generators import to_camel
 
 from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.files.model import FILE_ID
-from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import (
     ArtifactUpdate,
     Snapshot,
     StatusUpdate,
     TasklessReply,
     Update,
-    legacy_update,
 )
 from services.gateway.features.tasks.views import answer_of, metadata_of
 from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
@@ -260,20 +258,3 @@ OLD_REST = OLD._replace(
     webhooks=lambda configs, _: {"configs": configs},
     nothing={},
 )
-
-
-Shape: TypeAlias = Callable[[ToldUpdate], Shown]
-
-
-def shape_of(stream: TaskStream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
-    """How the updates of a stream are written in protocols 0.3 and 1.0."""
-
-    def write_update(told: ToldUpdate) -> Shown:
-        final = isinstance(told.update, StatusUpdate) and told.update.final
-        return wording.update(update_view(told.update, told.event_id, stream.record, notice, history_length), final)
-
-    return write_update
-
-
-def legacy_shape_of(stream: TaskStream, notice: str) -> Shape:
-    return lambda told: legacy_update(told.update, stream.shown_id, notice)

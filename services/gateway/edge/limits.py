@@ -27,21 +27,3 @@ class RequestCost(StrEnum):
     REQUEST = "request"
     MESSAGE = "message"
     REQUEST_AND_MESSAGE = "request_and_message"
-
-
-class Measure(NamedTuple):
-    """A limit and how a caller stands to it: ``left`` of ``quota``, which is whole again in ``whole_in`` seconds."""
-
-    name: str
-    quota: int
-    window: int
-    left: int
-    whole_in: float
-
-
-class RateStanding(NamedTuple):
-    """``used_up`` names the limit that refuses a request, which may be sent again in ``wait`` seconds."""
-
-    measures: tuple[Measure, ...] = ()
-    used_up: str = ""
-    wait: float = 0

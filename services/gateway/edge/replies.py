@@ -16,6 +16,7 @@ from shared.ports.store import StoreUnavailable
 
 HEADER = "A2A-Version"
 MEDIA_TYPE = "application/a2a+json"
+PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is the caller's alone
 _1_0 = re.compile(r"1\.0(\.\d+)?")
 _0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
 

@@ -10,7 +10,7 @@ from services.gateway.features.console.routes import console
 from services.gateway.features.console.sessions import Gate
 from services.gateway.features.identity.store import RedisSignIns
 from services.gateway.features.identity.throttle import networks_in
-from services.gateway.parts.model import GatewayPart, PartHost
+from services.gateway.optional_parts import GatewayPart, PartHost
 
 
 def build_console(host: PartHost) -> GatewayPart:

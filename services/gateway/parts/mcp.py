@@ -1,7 +1,7 @@
 """The part ``mcp``: tasks and approvals as tools of an MCP server at ``/mcp``."""
 
 from services.gateway.mcp_server.server import McpEndpoint
-from services.gateway.parts.model import GatewayPart, PartHost
+from services.gateway.optional_parts import GatewayPart, PartHost
 
 
 def build_mcp(host: PartHost) -> GatewayPart:

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE, Envelope, RpcEnvelope, sse
-from services.gateway.a2a.views import NEW, OLD, Shape, legacy_shape_of, shape_of
+from services.gateway.a2a.streams import BARE, Envelope, RpcEnvelope, Shape, legacy_shape_of, shape_of, sse
+from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.streams.service import TaskStream
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Dialect, TaskState

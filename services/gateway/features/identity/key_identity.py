@@ -6,8 +6,8 @@ from functools import partial
 
 from typing_extensions import override
 
-from services.gateway.edge.errors import Unauthenticated
-from services.gateway.edge.limits import RateStanding, RequestCost
+from services.gateway.edge.errors import RateStanding, Unauthenticated
+from services.gateway.edge.limits import RequestCost
 from services.gateway.features.identity.api_keys import PREFIX, digest_of, holder, opens, split
 from services.gateway.features.identity.middleware import check
 from services.gateway.features.identity.model import Admitted, Allowance, Caller, Identity, RateMeter

@@ -12,8 +12,15 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, TooManyRequests, Unauthenticated
-from services.gateway.edge.limits import Measure, RateStanding, RequestCost
+from services.gateway.edge.errors import (
+    IssuerUnavailable,
+    Measure,
+    NotEntitled,
+    RateStanding,
+    TooManyRequests,
+    Unauthenticated,
+)
+from services.gateway.edge.limits import RequestCost
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
 from services.gateway.features.identity.model import Admitted, Caller, Identity
 from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of

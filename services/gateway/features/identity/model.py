@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.limits import RateStanding, RequestCost
+from services.gateway.edge.errors import RateStanding
+from services.gateway.edge.limits import RequestCost
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject

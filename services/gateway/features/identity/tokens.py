@@ -8,9 +8,9 @@ import jwt
 from jwt import exceptions as faults
 from typing_extensions import override
 
-from services.gateway.edge.errors import NotEntitled, Unauthenticated
+from services.gateway.edge.errors import NotEntitled, RateStanding, Unauthenticated
 from services.gateway.edge.fields import MAX_ID
-from services.gateway.edge.limits import RateStanding, RequestCost
+from services.gateway.edge.limits import RequestCost
 from services.gateway.features.identity.middleware import check
 from services.gateway.features.identity.model import Admitted, Allowance, Caller, Identity, RateMeter
 from services.gateway.features.identity.roles import check_claim
