@@ -154,8 +154,9 @@ async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding)
                 "model_calls": progress.model_calls + named.model_calls,
             }
         )
-    experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal)
-    ctx = replace(ctx, experience=experience)
+    if progress.process_type != ctx.process.process_type:  # else PRIME has recalled it
+        experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal)
+        ctx = replace(ctx, experience=experience)
     path = progress.template.states if acts else READ_ONLY
     limits = with_thresholds(with_process(ctx, progress)).thresholds  # those of its process among them
     progress = progress.model_copy(update={"path": path, "read_only": not acts, "thresholds": limits})

@@ -221,11 +221,16 @@ class Ended(NamedTuple):
     review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted
 
 
-def metadata(ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES) -> dict[str, JsonValue]:
-    """What clients see beside the answer: the way the task took, its verdict, and each write with its proof."""
+def metadata(
+    ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES, scored: Score | None = None
+) -> dict[str, JsonValue]:
+    """What clients see beside the answer: the way the task took, its verdict, and each write with its proof.
+
+    ``scored``: the score of the run, where it is known.
+    """
     progress = ended.progress
     run = run_of(ended, record)
-    scored = score(run, rules)
+    scored = scored or score(run, rules)
     states = [state.value for state in progress.visited] if progress else []
     if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
         states.append(ended.fsm_state.value)
@@ -268,10 +273,11 @@ def outcome(
     now: datetime,
     hidden: Mapping[str, MarkKind] = NOTHING,
     rules: AnswerRules = _RULES,
+    scored: Score | None = None,
 ) -> TaskOutcome:
     """The one event that the learner gets for this task; nothing that the guard marks is in it."""
     progress = ended.progress
-    scored = score(run_of(ended, record), rules)
+    scored = scored or score(run_of(ended, record), rules)
     verdict = progress.dossier.verdict if progress else None
     return TaskOutcome(
         event_id=f"{record.task_id}:1",

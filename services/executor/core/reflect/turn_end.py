@@ -23,6 +23,7 @@ from shared.contracts.task import Artifact, HistoryMessage, TaskEvent, TaskRecor
 from shared.domain.answer import is_exact_match
 from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
 from shared.domain.marks import MarkKind
+from shared.domain.quality import Score
 from shared.domain.redaction import NOTHING, without_marks
 from shared.domain.words import TaskState, WriteStatus
 
@@ -129,8 +130,9 @@ def turn_end(
     rules: AnswerRules = _RULES,
 ) -> TurnEnd:
     """The end of a turn whose task ended, or waits for a person. Its event and outcome hold none of ``hidden``."""
-    answer = _answer(work.record, ended, now, rules)
-    record = _record(work, ended, answer, approval, now, rules)
+    scored = score(run_of(ended, work.record), rules)
+    answer = _answer(work.record, ended, now, rules, scored)
+    record = _record(work, ended, answer, approval, metadata(ended, work.record, rules, scored), now)
     told = without_marks({"state": record.state.value, "reason": record.reason}, hidden)
     status = TaskEvent(kind="status", at=now, data=told)
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
@@ -140,7 +142,7 @@ def turn_end(
         events=(*events, *_insight(ended, now, hidden), status),
         approval=approval,
         timer=Timer(approval.deadline, approval.timer_subject) if approval is not None and waits else ended.timer,
-        outcome=outcome(record, ended, now, hidden, rules) if record.state.is_terminal else None,
+        outcome=outcome(record, ended, now, hidden, rules, scored) if record.state.is_terminal else None,
     )
 
 
@@ -156,7 +158,7 @@ def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     return TurnEnd(record=work.record.model_copy(update={"updated_at": now, "turns_done": done}), session=session)
 
 
-def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules) -> str:
+def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules, scored: Score) -> str:
     """What is said under the answer is said of a completed task; elsewhere the text is a reason or a question.
 
     A solver's answer is parsed by its caller: there only the writes are said.
@@ -166,14 +168,13 @@ def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules)
     footer = None
     if rules.footer and completed:
         process = ended.progress.process_type if ended.progress else "general"
-        quality = score(run_of(ended, record), rules).value
         took = round((now - record.accepted_at).total_seconds() * 1000)
-        footer = Footer(process, policy_status(verdict), quality, took)
+        footer = Footer(process, policy_status(verdict), scored.value, took)
     return final_answer(ended.answer, ended.writes, verdict if completed and not ended.escalated else None, footer)
 
 
 def _record(
-    work: Work, ended: Ended, answer: str, approval: Approval | None, now: datetime, rules: AnswerRules
+    work: Work, ended: Ended, answer: str, approval: Approval | None, told: Mapping[str, JsonValue], now: datetime
 ) -> TaskRecord:
     return work.record.model_copy(
         update={
@@ -182,7 +183,7 @@ def _record(
             "answer": answer,
             "metadata": {
                 **work.record.metadata,
-                **metadata(ended, work.record, rules),
+                **told,
                 **_dry(work.record),
                 "approval_id": approval.approval_id if approval else None,
             },
