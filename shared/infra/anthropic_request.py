@@ -220,10 +220,6 @@ def _array(items: Sequence[str]) -> str:
     return "[" + ",".join(items) + "]"
 
 
-def _encode(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-
-
 def _plain(value: object) -> object:
     match value:
         case Decimal():
@@ -232,3 +228,6 @@ def _plain(value: object) -> object:
             return dict(value)
         case _:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode  # made once

@@ -150,10 +150,6 @@ def parse_reply(reply: ModelReply, shape: type[T]) -> T:
         raise UnusableAnswer(f"{where}: {first['msg']}") from error
 
 
-def _text(part: object) -> str:
-    return json.dumps(part, sort_keys=True, ensure_ascii=False, default=_plain)
-
-
 def _plain(value: object) -> dict[str, object] | str:
     match value:
         case Decimal():
@@ -164,6 +160,7 @@ def _plain(value: object) -> dict[str, object] | str:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
 
 
+_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_plain).encode  # made once
 # A tool is written as it was before flags, where it has none.
 _tool_text = IdentityCache[ToolDefinition, str](lambda tool: _text(tool[:-1] if tool.strict else tool), 8_192)
 

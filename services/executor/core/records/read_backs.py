@@ -18,11 +18,12 @@ from services.executor.core.records.tool_words import (
     words_of_tool,
 )
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.toolbox import Toolbox
+from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
 
@@ -402,7 +403,7 @@ def _index_readers(of: _Unchanged) -> Mapping[str, tuple[ReadTool, ...]]:
     found: dict[str, list[ReadTool]] = {}
     for tool in of.toolbox.tools.values():
         if _reads(tool):
-            found.setdefault(tool.connection_id, []).append(_describe_reader(tool))
+            found.setdefault(tool.connection_id, []).append(_reader_of(tool))
     return {connection: tuple(readers) for connection, readers in found.items()}
 
 
@@ -418,3 +419,6 @@ def _describe_reader(tool: Tool) -> ReadTool:
         if names_a_record(name) or (name in required and identifies(name))
     }
     return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
+
+
+_reader_of = IdentityCache(_describe_reader, MOST_COMPILED)  # a toolbox is made for each task, of tools that last
