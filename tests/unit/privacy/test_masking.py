@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.model.masking import MASKS_TOLD, mask_request, restored
+from services.executor.core.model.masking import MASKS_TOLD, mask_request, masked_before, restored
 from services.executor.core.prompts.texts import load
 from services.executor.ports.models import (
     Message,
@@ -94,6 +94,16 @@ def test_a_history_that_grows_is_sent_with_every_byte_that_was_sent_before(texts
 
 
 @pytest.mark.promise("privacy.stable")
+@given(HISTORIES, PIECES, st.booleans())
+def test_what_was_sent_before_is_known_from_the_request_that_goes_on_with_it(
+    texts: list[str], task: str, changed: bool
+) -> None:
+    now = request(*texts)
+    for number in range(1, len(texts) + 1):
+        before = request(*texts[: number - 1], texts[number - 1] + " otherwise" * changed)
+        assert masked_before(before, now, mask_request(now, task), task) == mask_request(before, task).request
+
+
 @given(HISTORIES)
 def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list[str]) -> None:
     hidden = mask_request(request(*texts), "")

@@ -68,6 +68,14 @@ def mask_request(request: ModelRequest, task: str) -> Masked:
     return Masked(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
 
+def masked_before(before: ModelRequest, request: ModelRequest, masked: Masked, task: str) -> ModelRequest:
+    """``mask_request`` of an earlier request, taken from that of ``request`` where it goes on with the earlier one."""
+    count = len(before.messages)
+    if before.tools == request.tools and before.messages == request.messages[:count]:
+        return before._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
+    return mask_request(before, task).request
+
+
 def restored(reply: ModelReply, masked: Masked) -> ModelReply:
     """The reply with the values in place of their placeholders. A text without one stays as it is, to the byte."""
     if not masked.values:
