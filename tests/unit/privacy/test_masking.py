@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.model.masking import MASKS_TOLD, mask_request, masked_before, restored
+from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restored
 from services.executor.core.prompts.texts import load
 from services.executor.ports.models import (
     Message,
@@ -101,7 +101,7 @@ def test_what_was_sent_before_is_known_from_the_request_that_goes_on_with_it(
     now = request(*texts)
     for number in range(1, len(texts) + 1):
         before = request(*texts[: number - 1], texts[number - 1] + " otherwise" * changed)
-        assert masked_before(before, now, mask_request(now, task), task) == mask_request(before, task).request
+        assert mask_before(before, now, mask_request(now, task), task) == mask_request(before, task).request
 
 
 @given(HISTORIES)

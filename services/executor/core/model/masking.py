@@ -68,7 +68,7 @@ def mask_request(request: ModelRequest, task: str) -> Masked:
     return Masked(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
 
-def masked_before(before: ModelRequest, request: ModelRequest, masked: Masked, task: str) -> ModelRequest:
+def mask_before(before: ModelRequest, request: ModelRequest, masked: Masked, task: str) -> ModelRequest:
     """``mask_request`` of an earlier request, taken from that of ``request`` where it goes on with the earlier one."""
     count = len(before.messages)
     if before.tools == request.tools and before.messages == request.messages[:count]:

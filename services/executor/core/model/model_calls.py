@@ -21,7 +21,7 @@ from services.executor.core.budget.budget import (
 )
 from services.executor.core.budget.tariff import size_of
 from services.executor.core.dossier.endings import Failed, ModelRests, RunEnds, TenantStopped
-from services.executor.core.model.masking import mask_request, masked_before, restored
+from services.executor.core.model.masking import mask_before, mask_request, restored
 from services.executor.core.model.payment import Payer, Payment
 from services.executor.core.prompts.sections import STABLE, render
 from services.executor.core.prompts.texts import Prompts
@@ -96,7 +96,7 @@ async def ask(
     ctx.journal.hide(hidden.kinds)
     way = thrift_of(ctx, key, request.tier, purse)
     cheaper = cheaper or way.tier is not request.tier
-    paid = before and masked_before(before, request, hidden, ctx.task)
+    paid = before and mask_before(before, request, hidden, ctx.task)
     payment = Payment(_payer(ctx), key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
 
     async def call() -> str:
