@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.core.prime.recall import select_experience
+from services.executor.core.prime.known import select_experience
 from services.learner.adapters.redis_case_repository import RedisCaseRepository
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.s3_training import S3Training

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.prime.held_to import describe_limits
+from services.executor.core.prime.known import describe_limits
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.threshold import Threshold, ThresholdKind
 from shared.domain.accuracy import Trust, confidence, drifts, trust

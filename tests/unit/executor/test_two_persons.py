@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.authorize.asking import concern
+from services.executor.core.authorize.policy import concern
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.values import Fact
 from services.executor.core.states.template import TEMPLATES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.authorize.grounds import grounds
+from services.executor.core.authorize.approval import grounds
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.values import Fact, NamedValue, Operand
 from shared.contracts.grounds import ArgumentSource, Grounds

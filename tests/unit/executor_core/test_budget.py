@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.budget.budget import (
+    Bill,
     BudgetShare,
     BudgetSpent,
     CallCost,
@@ -15,10 +16,11 @@ from services.executor.core.budget.budget import (
     Size,
     Tariff,
     TaskSpending,
+    bill_reply,
     estimate_cost,
     settlement_in,
+    size_of,
 )
-from services.executor.core.budget.tariff import Bill, bill_reply, size_of
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.turn.walk import budget_ending
 from services.executor.ports.models import (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.prime.held_to import describe_limits, thresholds
+from services.executor.core.prime.known import describe_limits, thresholds
 from services.executor.core.reflect.outcome import threshold_outcomes
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import Origin

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from services.executor.core.budget.budget import Tariff, TaskSpending
-from services.executor.core.budget.tariff import size_of
+from services.executor.core.budget.budget import Tariff, TaskSpending, size_of
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.executor.core.authorize.asking import path_for
+from services.executor.core.authorize.policy import path_for
 from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.conversation.answers import AnswerChecks
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
@@ -27,9 +27,8 @@ from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import UNDERSTAND, Fact, parts_to_do, parts_with_conditions, whole_task
 from services.executor.core.made_tools.make import add_made_tools
-from services.executor.core.model.exchange import Exchange
 from services.executor.core.model.opening import opening_sections
-from services.executor.core.model.talk import Talk
+from services.executor.core.model.talk import Exchange, Talk
 from services.executor.core.plan.closing import Closing, still_missing
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to

@@ -10,9 +10,8 @@ from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, RunEnds
 from services.executor.core.dossier.values import Understanding, parts_to_do
 from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
-from services.executor.core.prime.held_to import with_thresholds
+from services.executor.core.prime.known import learned_sections, recall, with_thresholds
 from services.executor.core.prime.prime import with_strategy
-from services.executor.core.prime.recall import learned_sections, recall
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext

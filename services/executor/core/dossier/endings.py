@@ -13,6 +13,12 @@ REST_SUBJECT = "quiet:"  # begins the subject of such a timer
 Part = Literal["model", "tool_server", "policy_service"]
 
 
+# Writes of which it is not known, or nobody has said, what became; and those that took their way: of a skipped one a
+# person decided that it is not made.
+UNDECIDED = frozenset({WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
+DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
+
+
 class RunEnds(Exception):
     """The run is over. ``state`` is the task's end; ``fsm_state`` the machine's, None where it stays as it stood."""
 

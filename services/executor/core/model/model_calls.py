@@ -17,9 +17,9 @@ from services.executor.core.budget.budget import (
     Settlement,
     Thrift,
     estimate_cost,
+    size_of,
     thrift,
 )
-from services.executor.core.budget.tariff import size_of
 from services.executor.core.dossier.endings import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.model.masking import mask_before, mask_request, restored
 from services.executor.core.model.payment import Payer, Payment

@@ -11,9 +11,10 @@ from services.executor.core.budget.budget import (
     Ceilings,
     Reservation,
     Settlement,
+    bill_reply,
     dollars,
+    size_of,
 )
-from services.executor.core.budget.tariff import bill_reply, size_of
 from services.executor.core.dossier.endings import RunEnds, TenantStopped
 from services.executor.core.session.journal import Journal
 from services.executor.ports.models import ModelReply, ModelRequest

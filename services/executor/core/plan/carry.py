@@ -1,10 +1,12 @@
 """The machine over one frozen plan: from POLICY_CHECK to SCHEDULE_NOTIFY, a checkpoint on entering each state."""
 
 from services.executor.core.authorize.approval import is_let_through, let_through
-from services.executor.core.authorize.asking import asks_now, needs_person, persons_needed
 from services.executor.core.authorize.policy import (
+    asks_now,
     binding_hash,
     has_fresh_verdict,
+    needs_person,
+    persons_needed,
     refuse_if_blocked,
     refuse_if_refused,
     verdict_on,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from services.executor.core.dossier.endings import DONE
 from services.executor.core.dossier.values import Fact, PartOfTask
 from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.session.context import TurnContext
@@ -18,8 +19,6 @@ NOT_MADE = "not made"
 _NO_CALL = "no call was made for it"
 _LEFT_FREELY = "it was left, though the task sets no condition"
 _ASKING = frozenset("quote estimate preview check simulate calculate compute validate lookup inquire".split())
-# Of a skipped call a person decided that it is not made.
-_SETTLED = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
 
 
 def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
@@ -53,7 +52,7 @@ async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> d
 async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """What servers answered to the plans' calls that took hold, as facts: a later plan may rest on them."""
     made = [entry for plan in plans for entry in (await entries(ctx.store, plan)).values()]
-    return tuple(_as_fact(entry) for entry in made if entry.status in _SETTLED and entry.result_json is not None)
+    return tuple(_as_fact(entry) for entry in made if entry.status in DONE and entry.result_json is not None)
 
 
 def _as_fact(entry: LedgerEntry) -> Fact:
@@ -139,8 +138,7 @@ def _why_without_effect(
 
 def _is_settled(plan: WritePlan, call: PlannedCall, made: Sequence[LedgerEntry]) -> bool:
     return any(
-        entry.plan_hash == plan.hash and entry.call.call_id == call.call_id and entry.status in _SETTLED
-        for entry in made
+        entry.plan_hash == plan.hash and entry.call.call_id == call.call_id and entry.status in DONE for entry in made
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.executor.core.authorize.policy import verdict_as_event
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import PartOfTask, parts_to_do
-from services.executor.core.model.exchange import Exchange
+from services.executor.core.model.talk import Exchange
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
 from services.executor.core.prompts.sections import render
 from services.executor.core.records.references import references

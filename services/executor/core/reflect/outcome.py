@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from services.executor.core.dossier.dossier import Dossier, Progress, is_dry_run
 from services.executor.core.dossier.endings import describe_doubt, open_doubts, operator_words
 from services.executor.core.dossier.values import NamedValue, kind_of
+from services.executor.core.figures.numbers import figure
 from services.executor.core.reflect.quality import ReflectedRun, evidence
 from services.executor.core.session.context import AnswerRules
 from services.executor.ports.turns import Timer
@@ -50,12 +51,12 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
         _refusal_against(limit, progress.dossier, refused) or _limit(limit, progress.dossier, proved)
         for limit in progress.thresholds
     )
-    return (*limits, *(_figure(value, proved) for value in _predicted_values(progress.dossier)))
+    return (*limits, *(_outcome_of_figure(value, proved) for value in _predicted_values(progress.dossier)))
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> ThresholdOutcome | None:
     """A limit that let a value through which the tool's own server refused as beyond a limit; None if none did."""
-    limited = _number(limit.value)
+    limited = figure(limit.value)
     about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
     actual = (
         _one([*_arguments(about, limit.name)] or [*_values_in_records(dossier, about, limit.name)])
@@ -82,7 +83,7 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
     }
     for fact in dossier.facts:
         for record in _records(fact.result) if fact.ok else ():
-            number = _number(record.get(name))
+            number = figure(record.get(name))
             if number is not None and any(isinstance(value, str) and value in named for value in record.values()):
                 yield number
 
@@ -122,7 +123,7 @@ def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerE
 
 def _did_what_it_said(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
     """Whether the rule triggered exactly if the value was beyond the limit; only a binding verdict tells."""
-    limited = _number(limit.value)
+    limited = figure(limit.value)
     if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
         return None
     rules = [rule for rule in verdict.triggered_rules if not rule.indeterminate]
@@ -135,7 +136,7 @@ def _predicted_values(dossier: Dossier) -> Iterator[NamedValue]:
     return (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
 
 
-def _figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
+def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
     """Its actual value is what a verified write was given for it.
 
     It is traced to the figure, or stands under its name, or is the one number of a tool that is named after it.
@@ -178,18 +179,8 @@ def _by_tool(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
 
 def _numbers(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
     given = loads_object(entry.arguments_json)
-    found = (_number(given.get(name)) for name in sorted(names))
+    found = (figure(given.get(name)) for name in sorted(names))
     return (number for number in found if number is not None)
-
-
-def _number(value: Json) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
-        return None
-    try:
-        number = Decimal(value)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
 
 
 def _one(values: Sequence[Decimal]) -> Decimal | None:

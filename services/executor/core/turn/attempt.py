@@ -12,7 +12,13 @@ from services.executor.core.assessed.memory import begins_anew
 from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.assessed.world import is_assessed
 from services.executor.core.dossier.dossier import is_dry_run
-from services.executor.core.dossier.endings import brief_operator, doubts_deadline, find_taken_over, open_doubts
+from services.executor.core.dossier.endings import (
+    UNDECIDED,
+    brief_operator,
+    doubts_deadline,
+    find_taken_over,
+    open_doubts,
+)
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.journal import Journal
@@ -26,7 +32,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import marked_values
 from shared.domain.redaction import redact_text, without_marks
-from shared.domain.words import DOUBTS, Dialect, Strategy, TaskState, WriteStatus
+from shared.domain.words import Dialect, Strategy, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
 _NOBODY = Principal(id="unknown")
@@ -83,7 +89,6 @@ def unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> Task
 
 
 _UNSETTLED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
-_OPEN = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
 _MADE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 _SILENT = "No attempt could say why: the process that ran it ended."
 
@@ -107,7 +112,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     waits = bool(doubts) and not is_assessed(work.record) and _may_wait(work.turn, entries, now)
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
     reason += _list_tools("Carried out before", entries, _MADE)
-    reason += _list_tools("In doubt, to be checked by a person", entries, _OPEN)
+    reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED)
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
@@ -135,7 +140,7 @@ def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool
 
 
 def _is_for_a_person(entries: Iterable[LedgerEntry]) -> bool:
-    return any(entry.status in _OPEN for entry in entries)
+    return any(entry.status in UNDECIDED for entry in entries)
 
 
 def _status(record: TaskRecord) -> TaskEvent:
@@ -170,7 +175,7 @@ def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
 def _begun_writes(ended: TaskRecord) -> Iterator[str]:
     told = ended.metadata.get("writes")
     for write in told if isinstance(told, list) else ():
-        if isinstance(write, dict) and write.get("status") in (*_MADE, *_OPEN):
+        if isinstance(write, dict) and write.get("status") in (*_MADE, *UNDECIDED):
             yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from pydantic import TypeAdapter
 from typing_extensions import override
 
-from services.executor.core.prime.recall import primer_cases, select_experience
+from services.executor.core.prime.known import primer_cases, select_experience
 from services.executor.core.session.context import Ports
 from services.executor.core.session.journal import Journal, present_step
 from services.executor.ports.learned import Experience, Learned

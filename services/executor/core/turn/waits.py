@@ -15,10 +15,10 @@ from services.executor.core.authorize.approval import (
     confirmation_wanted,
     describe_approval,
     escalate_approval,
+    grounds,
     is_expired,
 )
-from services.executor.core.authorize.asking import persons_needed, why_process_asks
-from services.executor.core.authorize.grounds import grounds
+from services.executor.core.authorize.policy import persons_needed, why_process_asks
 from services.executor.core.dossier.dossier import Progress, Rest
 from services.executor.core.dossier.endings import (
     DOUBT_SUBJECT,

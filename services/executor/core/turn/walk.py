@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.authorize.asking import approval_needed
+from services.executor.core.authorize.policy import approval_needed
 from services.executor.core.budget.budget import BudgetSpent, Partial
 from services.executor.core.conversation.converse import (
     AnswerFound,
@@ -23,7 +23,7 @@ from services.executor.core.dossier.dossier import (
     as_answer,
     is_dry_run,
 )
-from services.executor.core.dossier.endings import Failed, ModelRests, RunEnds
+from services.executor.core.dossier.endings import DONE, UNDECIDED, Failed, ModelRests, RunEnds
 from services.executor.core.plan.carry import carry_plan
 from services.executor.core.plan.outcomes import outcomes_of, parts_not_done
 from services.executor.core.process.routes import with_rows_left
@@ -35,7 +35,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import as_list
 from shared.domain.exact_json import Json, dumps, loads_object
-from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+from shared.domain.words import ToolClass, WriteStatus
 
 
 def with_insight(progress: Progress) -> Progress:
@@ -69,20 +69,14 @@ async def ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
 
 
-_DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
-
-
-_UNDECIDED = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS})
-
-
 def budget_ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
     """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
     plan = progress.dossier.plan if progress else None
-    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in _DONE}
+    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in DONE}
     undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
     if undone:
         return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
-    if any(entry.status in _UNDECIDED for entry in writes):
+    if any(entry.status in UNDECIDED for entry in writes):
         return Failed(spent.reason)
     return Partial(spent.reason)
 
@@ -95,7 +89,6 @@ def known_so_far(reason: str, progress: Progress | None) -> str:
 
 
 _OUTDATED = "plan:{}:outdated"
-_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ASKED, *DOUBTS)
 
 
 async def walk(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecision | Resting:
@@ -232,4 +225,4 @@ async def _finish(conversation: Conversation) -> Finished:
 def _is_open(entry: LedgerEntry) -> bool:
     """Whether it is not known, or nobody has said, what became of a write: no answer can be given then."""
     waits_for_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
-    return waits_for_proof or entry.status in _OPEN
+    return waits_for_proof or entry.status in UNDECIDED

@@ -31,7 +31,7 @@ from services.executor.core.dossier.endings import (
     ends_rest,
     open_doubts,
 )
-from services.executor.core.prime.held_to import with_thresholds
+from services.executor.core.prime.known import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose

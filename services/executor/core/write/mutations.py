@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from services.executor.core.authorize.asking import asks_now, needs_person
 from services.executor.core.authorize.policy import (
+    asks_now,
     binding_hash,
     has_fresh_verdict,
+    needs_person,
     refuse_if_blocked,
     refuse_if_refused,
     verdict_on,
