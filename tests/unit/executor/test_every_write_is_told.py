@@ -36,6 +36,7 @@ class WriteFault(StrEnum):
     LOST_BEFORE = "lost on its way"
     LOST_AFTER = "applied, its answer lost"
     LATE = "lost, and applied with the next call or read"
+    TIMED_OUT = "answered that its time ran out, and applied with the next call or read"
     UNREACHED = "not connected"
     REFUSED = "refused"
     FAILED_AFTER = "applied, and answered with an error"
@@ -79,6 +80,9 @@ class Office:
             case WriteFault.LATE:
                 self._late.append(given)
                 raise ToolSilent("no answer in time")
+            case WriteFault.TIMED_OUT:
+                self._late.append(given)
+                return ToolAnswer({"error": "The request to the ledger timed out."}, is_error=True)
             case WriteFault.UNREACHED:
                 raise ToolUnreachable("no connection")
             case WriteFault.REFUSED:

@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import MemoryTurns
 from tests.doubles.scripted_talk import Calls, results_in
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
 
@@ -76,6 +77,28 @@ async def test_a_server_that_says_ok_and_changes_nothing_gives_an_unverified_wri
     record = await stage.run()
     assert stage.statuses == ["unverified"]
     assert "unverified" in (record.answer or "")
+
+
+@pytest.mark.promise("I4.unread_errors")
+@pytest.mark.parametrize("said", ["The request to the ledger timed out.", {"error": "HTTP 504: gateway timeout"}])
+async def test_a_write_whose_server_says_that_its_time_ran_out_is_in_doubt_as_if_no_answer_had_come(said: Json) -> None:
+    """What it asked for may be done later."""
+    stage = Stage()
+    stage.servers.add("approve_claim", lambda _: ToolAnswer(said, is_error=True), ToolClass.CHANGE)
+    record = await stage.run()
+    assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["absent"])
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("I4.unread_errors")
+async def test_where_the_operator_says_that_errors_change_nothing_a_time_out_is_a_refusal() -> None:
+    stage = Stage()
+    stage.servers.add("approve_claim", lambda _: ToolAnswer("It timed out.", is_error=True), ToolClass.CHANGE)
+    (connection,) = stage.tenants.record.connections
+    known = connection.model_copy(update={"catalogue": {"approve_claim": CatalogueEntry(errors_change_nothing=True)}})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (known,)})
+    record = await stage.run()
+    assert (record.state, stage.statuses) == (TaskState.FAILED, ["refused"])
 
 
 async def test_a_refused_write_fails_the_task_with_the_servers_words() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.tools.failures import ErrorMeaning, classify_error, says_absent
+from services.executor.core.tools.failures import ErrorMeaning, classify_error, says_absent, says_out_of_time
 from shared.domain.exact_json import Json
 
 
@@ -71,3 +71,22 @@ def test_one_word_of_a_failure_outweighs_every_reason_beside_it(reason: str, fau
 )
 def test_a_read_that_finds_no_record_says_so(said: Json, absent: bool) -> None:
     assert says_absent(said) is absent
+
+
+@pytest.mark.promise("I4.unread_errors")
+@pytest.mark.parametrize(
+    ("said", "is_out_of_time"),
+    [
+        ("timeout", True),
+        ("timed out while committing", True),
+        ({"error": "Gateway Timeout"}, True),
+        ({"status": 504}, True),
+        ("context deadline exceeded", True),
+        ("timeout must be at least 5", False),
+        ("the books are being closed", False),
+        ({"error": "invalid", "params": {"note": "it timed out"}}, False),
+        ("Try again later.", False),
+    ],
+)
+def test_an_error_says_that_its_time_ran_out(said: Json, is_out_of_time: bool) -> None:
+    assert says_out_of_time(said) is is_out_of_time

@@ -120,6 +120,12 @@ _REFUSED_BY_KIND = _any_of(
     rf"\b{_STATUS}404\b",
     r"\bno \w+ with (?:the )?id\b",
 )
+_OUT_OF_TIME = _any_of(
+    rf"\b{_STATUS}(?:408|504)\b",
+    r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|^\W*time-?out\W*$",
+    r"\b(?:gateway|upstream|backend|server|request|query|statement|connection|operation|lock wait) time-?out\b",
+)
+
 _OF_TOOL = _any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
 
 
@@ -127,6 +133,11 @@ def classify_error(error: Json) -> ErrorMeaning:
     """What an error answer says of the write, by its words; what repeats the call is not heard."""
     said = _collect_text(error)
     return next((meaning for meaning, pattern in _TABLE if pattern.search(said)), ErrorMeaning.OPEN)
+
+
+def says_out_of_time(error: Json) -> bool:
+    """Whether an error says that somebody behind the server did not answer it in time, and may still act."""
+    return bool(_OUT_OF_TIME.search(_collect_text(error)))
 
 
 def says_absent(error: Json) -> bool:

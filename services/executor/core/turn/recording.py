@@ -12,6 +12,7 @@ from typing_extensions import override
 from services.executor.core.prime.known import primer_cases, select_experience
 from services.executor.core.session.context import Ports
 from services.executor.core.session.journal import Journal, present_step
+from services.executor.core.tools.failures import says_out_of_time
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
@@ -31,6 +32,7 @@ from shared.domain.words import Strategy, ToolClass
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 _PACKED = "z:"
+_SHOWN = 200  # characters of an error
 _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
 _CASES = TypeAdapter(tuple[CaseEntry, ...])
 _FACTS = TypeAdapter(tuple[KnownFact, ...])
@@ -165,7 +167,12 @@ class RecordedTools(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         try:
-            return await self._servers.call(connection, tool, arguments, timeout, session_id)
+            answer = await self._servers.call(connection, tool, arguments, timeout, session_id)
+            if _leaves_open(connection, tool, answer):
+                raise ToolSilent(
+                    f"{tool}: the server did not get its own answer in time: {dumps(answer.content)[:_SHOWN]}"
+                )
+            return answer
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
             raise
@@ -191,6 +198,13 @@ class RecordedTools(ToolServers):
         withdraw: bool = False,
     ) -> ToolAnswer | None:
         return await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+
+
+def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
+    """Whether an error answer to a call says no more than silence does: what it asked for may be done later."""
+    known = connection.catalogue.get(tool)
+    is_final = answer.not_begun or (known is not None and known.errors_change_nothing)
+    return answer.is_error and not is_final and says_out_of_time(answer.content)
 
 
 def tools_name(connection: Connection) -> str:
