@@ -12,3 +12,10 @@ class Contract(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     v: int = 1
+
+    def stored_json(self) -> str:
+        """As JSON for a store, without what stands at its default: whoever reads it fills that in.
+
+        So a default that was once released stays: another one would change what is stored.
+        """
+        return self.model_dump_json(exclude_defaults=True)

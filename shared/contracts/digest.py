@@ -67,7 +67,7 @@ def digest_of(outcome: TaskOutcome) -> Digest:
     case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
     counted = f"{reward_units(outcome.quality)} {case.outcome} {round(at.timestamp() * 1000)} {at.date()}"
     header = f"{_quote_name(outcome.tenant)} {_pull(outcome)} {counted} {outcome.event_id}"
-    return Digest(header, "" if outcome.dry_run else case.model_dump_json())
+    return Digest(header, "" if outcome.dry_run else case.stored_json())
 
 
 def case_of(outcome: TaskOutcome) -> CaseEntry:

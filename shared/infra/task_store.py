@@ -66,7 +66,7 @@ class TaskStore(Tasks):
         names = [record, session.signals, session.turns, session.begun, partition.waiting, partition.leased]
         member = keys.pack(keys.Member(tenant, session_id))
         waits = int(turn.kind is not TurnKind.CANCEL)
-        return await self._scripts.run("signal", names, [turn.turn_id, turn.model_dump_json(), member, waits]) == 1
+        return await self._scripts.run("signal", names, [turn.turn_id, turn.stored_json(), member, waits]) == 1
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The task of that id, or of the newest task known by it."""
@@ -109,10 +109,10 @@ class TaskStore(Tasks):
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
         names = [dedupe, session.session, session.lease, session.open, session.inbox, session.turns, session.begun]
         names += [partition.waiting, partition.leased, task.record, task.events, keys.stopped_key(tenant, session_id)]
-        arguments: list[Argument] = [turn.turn_id, turn.model_dump_json(), record.task_id]
-        arguments += [record.model_dump_json(), record.state.value]
+        arguments: list[Argument] = [turn.turn_id, turn.stored_json(), record.task_id]
+        arguments += [record.stored_json(), record.state.value]
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
-        arguments += [keys.EVENTS_KEPT, self._resend_window, known_as, event.model_dump_json()]
+        arguments += [keys.EVENTS_KEPT, self._resend_window, known_as, event.stored_json()]
         arguments += [keys.listing_argument(tenant, record.requester.id, session_id, record.task_id)]
         arguments += [await self._find_limit(), PARTITIONS]
         reply = cast(list[str], await self._scripts.run("accept", names, arguments))

@@ -32,7 +32,9 @@ class MemoryLearned(Learned):
         self._check()
         arms, cases = self.arms.get((tenant, process_type), {}), self.cases.get(tenant, ())
         accuracy = self.accuracy.get((tenant, process_type), {})
-        return Experience(arms, cases, self.knowledge.get(tenant, ()), self.entities.get(tenant, ()), accuracy)
+        known = self.knowledge.get(tenant, ()), self.entities.get(tenant, ())
+        designed = tuple(sorted(name for owner, name in self.processes if owner == tenant))
+        return Experience(arms, cases, *known, accuracy, designed)
 
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:

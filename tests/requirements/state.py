@@ -6,6 +6,8 @@ PROMISES = (
     # state and queue
     Promise("state.accept_once", "A message sent many times at once makes one task", "I5"),
     Promise("state.session_owner", "A session takes no task of another principal", "I10"),
+    Promise("state.stored_json", "What stands at its default is not stored, and is read as it was", "I5"),
+    Promise("state.shared_trips", "Commands asked at once share a round trip, and no error", "I5"),
     Promise("state.order", "Turns run in order; decisions and cancels go first", "I6"),
     Promise("state.one_owner", "Of many claimers one gets the session", "I6"),
     Promise("state.fenced", "An owner whose lease is gone can change nothing", "I6"),

@@ -34,7 +34,7 @@ class RedisEndedTasks(EndedTasks):
     async def take(self, partitions: Collection[int], most: int) -> TakenTasks:
         each = max(1, most // max(1, len(partitions)))
         calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS]) for number in partitions]
-        found = cast("list[list[str]]", await self._scripts.run_many("take_unarchived", calls))
+        found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         tasks = tuple(EndedTask(*keys.unpack_ended(member)) for members in found for member in members)
         return TakenTasks(tasks, more=any(len(members) >= each for members in found))
 

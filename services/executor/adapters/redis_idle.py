@@ -1,5 +1,6 @@
 """Idle sessions in Redis, and what the archive holds of those that left."""
 
+import asyncio
 import json
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -29,9 +30,9 @@ class RedisIdleSessions(IdleSessions):
     @override
     async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
         each = max(1, most // max(1, len(partitions)))
-        arguments = [int(idle_seconds * 1000), each, _AGAIN_MS]
+        arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
-        found = cast("list[list[str]]", await self._scripts.run_many("take_idle", calls))
+        found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return tuple(IdleSession(*keys.unpack_member(member)) for members in found for member in members)
 
     @override
@@ -56,8 +57,8 @@ class RedisIdleSessions(IdleSessions):
 
     @override
     async def keep(self, sessions: Sequence[IdleSession]) -> None:
-        calls = [(_names(session)[:1], [_member(session)]) for session in sessions]
-        await self._scripts.run_many("keep_idle", calls)
+        names = ((_names(session)[0], _member(session)) for session in sessions)
+        await asyncio.gather(*(self._scripts.command("ZREM", idle, member) for idle, member in names))
 
     async def _last(self, session: IdleSession, task_id: str) -> LastTask | None:
         """The newest task as its record tells it; None once that has left."""

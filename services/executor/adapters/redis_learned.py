@@ -1,5 +1,6 @@
 """What the learner keeps for a tenant, read in one round trip."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar, cast
@@ -37,7 +38,7 @@ class RedisLearned(Learned):
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._scripts = Scripts(redis)
+        self._scripts = Scripts(redis, patience=0)
         self._noted: dict[str, frozenset[str]] = {}
         self._lessons = _Lessons()
 
@@ -45,15 +46,19 @@ class RedisLearned(Learned):
     async def recall(self, tenant: str, process_type: str) -> Experience:
         names = keys.learned_keys(tenant)
         fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            pipe.hmget(names.arms, fields)
-            pipe.lrange(names.cases, 0, CASES_KEPT - 1)
-            pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
-            pipe.hvals(names.entities)
-            pipe.hmget(names.accuracy, [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind])
-            numbers, cases, facts, entities, accuracy = cast(
-                "tuple[list[str | None], list[str], list[str], list[str], list[str | None]]", await pipe.execute()
+        tried = [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind]
+        async with answering(_SECONDS):
+            found = await asyncio.gather(
+                self._scripts.command("HMGET", names.arms, *fields),
+                self._scripts.command("LRANGE", names.cases, 0, CASES_KEPT - 1),
+                self._scripts.command("LRANGE", names.knowledge, 0, FACTS_KEPT - 1),
+                self._scripts.command("HVALS", names.entities),
+                self._scripts.command("HMGET", names.accuracy, *tried),
+                self._scripts.command("HKEYS", names.synthesized),
             )
+        numbers, cases, facts, entities, accuracy, designed = cast(
+            "tuple[list[str | None], list[str], list[str], list[str], list[str | None], list[str]]", found
+        )
         return Experience(
             _arms(numbers),
             self._lessons.read(CaseEntry, tenant, cases),
@@ -64,6 +69,7 @@ class RedisLearned(Learned):
                 for kind, row in zip(ThresholdKind, accuracy, strict=True)
                 for read in _read(Accuracy, tenant, [row] if row else []).values()
             },
+            tuple(sorted(designed)),
         )
 
     @override

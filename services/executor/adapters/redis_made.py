@@ -1,5 +1,6 @@
 """Made tools in state Redis, and the switch that an operator sets for a tenant."""
 
+import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
@@ -13,7 +14,7 @@ from services.executor.ports.sandbox import MadeTools
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
-from shared.infra.lua import answering
+from shared.infra.lua import Scripts, answering
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 1.0  # a task goes on without made tools rather than wait for them
@@ -61,25 +62,27 @@ class SwitchedTenants(Tenants):
     """The records, with the switches that operators have set since. Without Redis nothing is switched on."""
 
     def __init__(self, tenants: Tenants, redis: Redis) -> None:
-        self._tenants, self._redis = tenants, redis
+        self._tenants, self._scripts = tenants, Scripts(redis, patience=0)
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        return await self._apply_switch(tenant, await self._tenants.get(tenant))
+        return _with_switch(*await asyncio.gather(self._tenants.get(tenant), self._switch(tenant)))
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
-        return await self._apply_switch(tenant, await self._tenants.get_at_version(tenant, version))
+        record = self._tenants.get_at_version(tenant, version)
+        return _with_switch(*await asyncio.gather(record, self._switch(tenant)))
 
-    async def _apply_switch(self, tenant: str, record: TenantRecord) -> TenantRecord:
-        return record.model_copy(update={"made_tools": await self._is_on(tenant, record.made_tools)})
-
-    async def _is_on(self, tenant: str, default: bool) -> bool:
+    async def _switch(self, tenant: str) -> str | None:
         key = keys.learned_keys(tenant).switches
         try:
             async with answering(_SECONDS):
-                said = await cast("Awaitable[str | None]", self._redis.hget(key, keys.MADE_TOOLS_SWITCH))
+                said = await self._scripts.command("HGET", key, keys.MADE_TOOLS_SWITCH)
         except StoreUnavailable as error:
             log.warning("switches_unknown", tenant=tenant, error=str(error))
-            return False
-        return default if said is None else said == "on"
+            return "off"
+        return None if said is None else str(said)
+
+
+def _with_switch(record: TenantRecord, switch: str | None) -> TenantRecord:
+    return record if switch is None else record.model_copy(update={"made_tools": switch == "on"})

@@ -120,7 +120,7 @@ class RedisSessions(Sessions):
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
         names = [session.lease, record, partition.dead_turns]
-        await self._run_fenced("bury", lease, names, [letter.turn.turn_id, letter.model_dump_json()])
+        await self._run_fenced("bury", lease, names, [letter.turn.turn_id, letter.stored_json()])
 
     async def _unreadable(
         self, error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None
@@ -138,16 +138,16 @@ class RedisSessions(Sessions):
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
         names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, record]
         names += [partition.dead_turns, partition.outcomes, partition.unarchived, _asked_key(lease)]
-        arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.model_dump_json(), outcome.event_id]
+        arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.stored_json(), outcome.event_id]
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
-        arguments += [outcome.model_dump_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS]
+        arguments += [outcome.stored_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS]
         await self._run_fenced("bury_unread", lease, names, arguments)
 
     async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, outcome.task_id).record
         names = [session.lease, record, partition.outcomes]
-        reply = await self._run_fenced("mend_outcome", lease, names, [outcome.event_id, outcome.model_dump_json()])
+        reply = await self._run_fenced("mend_outcome", lease, names, [outcome.event_id, outcome.stored_json()])
         return reply[1] == 1
 
     def halt(self) -> None:

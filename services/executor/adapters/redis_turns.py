@@ -196,7 +196,7 @@ class RedisTurnStore(TurnStore):
     async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored) -> tuple[Pulse, bool]:
         """Store the intent; whether as many replicas have it as must. Where the pulse stops the task, nothing is."""
         hold = int(hold_seconds * 1000)
-        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.model_dump_json(), hold]
+        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.stored_json(), hold]
         pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 0])
         if pulse.held and not pulse.stops:  # what waits there is about another task
             pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 1])
@@ -222,11 +222,11 @@ class RedisTurnStore(TurnStore):
 
     async def _open_anew(self, entry: LedgerEntry) -> None:
         """Store an intent whose request has left."""
-        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.model_dump_json(), 0]
+        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.stored_json(), 0]
         await self._store_confirmed(NOTHING, [*write, self._member, 1])
 
     async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored) -> Pulse:
-        write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, entry.model_dump_json()]
+        write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, entry.stored_json()]
         pulse = await self._store(beside, [*write, self._lease_ms, self._member, 1])
         self._note_entry(entry)
         return pulse
@@ -258,7 +258,7 @@ class RedisTurnStore(TurnStore):
     async def _step(self, batch: Unstored, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
         record = batch.record
         row = await self._journal.pack(batch.entries)
-        stored = [self._version, record.model_dump_json(), record.state.value] if record else ["", "", ""]
+        stored = [self._version, record.stored_json(), record.state.value] if record else ["", "", ""]
         names = [self._task.journal, self._task.events, self._task.record, self._task.ledger]
         names += [self._partition.leased, self._session.begun]
         arguments = [keys.EVENTS_KEPT, *stored, *write, row, *_lines(batch.events)]
@@ -301,7 +301,7 @@ class RedisTurnStore(TurnStore):
             turn.turn_id,
             turn.task_id,
             self._version,
-            record.model_dump_json(),
+            record.stored_json(),
             record.state.value,
             int(record.state.is_terminal),
             "" if end.session is None else _SESSION.dump_json(end.session).decode(),
@@ -309,7 +309,7 @@ class RedisTurnStore(TurnStore):
             keys.pack(keys.EndedMember(self._lease.tenant, self._lease.session_id, turn.task_id)),
             keys.DETAIL_SECONDS,
             end.settled.approval_id if end.settled else "",
-            end.settled.model_dump_json() if end.settled else "",
+            end.settled.stored_json() if end.settled else "",
             _waits_until(end.approval),
             keys.TASK_RETENTION_SECONDS,
             "\n".join(self._notice_members(end)),
@@ -336,11 +336,11 @@ class RedisTurnStore(TurnStore):
         )
         return [
             approval.approval_id if approval else "",
-            approval.model_dump_json() if approval else "",
+            approval.stored_json() if approval else "",
             keys.pack(subject) if subject else "",
             int(timer.due.timestamp() * 1000) if timer else 0,
             outcome.event_id if outcome else "",
-            outcome.model_dump_json() if outcome else "",
+            outcome.stored_json() if outcome else "",
         ]
 
     def _fenced_arguments(
@@ -380,7 +380,7 @@ def _waits_until(approval: Approval | None) -> int | str:
 
 
 def _lines(events: Sequence[TaskEvent]) -> list[str]:
-    return [event.model_dump_json() for event in events]
+    return [event.stored_json() for event in events]
 
 
 def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:

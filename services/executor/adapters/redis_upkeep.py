@@ -57,15 +57,11 @@ class RedisUpkeep(Upkeep):
         tenant, session_id = timer.tenant, timer.session_id
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, timer.task_id).record
-        names = [partition.timers, record, session.signals, session.turns, session.begun]
-        member = keys.TimerMember(tenant, session_id, timer.task_id, timer.subject)
-        arguments = [
-            keys.pack(member),
-            turn.turn_id,
-            turn.model_dump_json(),
-            keys.pack(keys.Member(tenant, session_id)),
-        ]
-        return await self._scripts.run("fire", [*names, partition.waiting, partition.leased], arguments) == 1
+        names = [record, session.signals, session.turns, session.begun, partition.waiting, partition.leased]
+        names.append(partition.timers)
+        due = keys.pack(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject))
+        member = keys.pack(keys.Member(tenant, session_id))
+        return await self._scripts.run("signal", names, [turn.turn_id, turn.stored_json(), member, 1, due]) == 1
 
     async def count(self, mended: Mapping[Fault, int]) -> None:
         for fault, number in mended.items():

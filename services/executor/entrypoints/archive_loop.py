@@ -14,7 +14,7 @@ from services.executor.ports.turns import TurnStore
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
 
-_GATHER_SECONDS = 0.2  # tasks that end together are archived together
+_GATHER_SECONDS = 0.5  # tasks that end together are archived together
 _SWEEP_SECONDS = 30.0
 _ALL: Collection[int] = range(PARTITIONS)
 

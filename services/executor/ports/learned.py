@@ -15,7 +15,7 @@ class Experience(NamedTuple):
     """What a tenant's earlier tasks taught: the arms of one process type, and the case log, newest first.
 
     Facts too are newest first; entities are in no order. ``accuracy`` says how often what was predicted for this
-    process type held.
+    process type held. ``designed`` are the names of all synthesized processes that are kept, in order.
     """
 
     arms: Arms = MappingProxyType({})
@@ -23,6 +23,7 @@ class Experience(NamedTuple):
     knowledge: tuple[KnownFact, ...] = ()
     entities: tuple[KnownEntity, ...] = ()
     accuracy: Mapping[ThresholdKind, Accuracy] = MappingProxyType({})
+    designed: tuple[str, ...] = ()
 
 
 class Learned(Protocol):

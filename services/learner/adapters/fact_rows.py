@@ -24,7 +24,7 @@ class _Todo(Contract):
 
 
 def todo_row(todo: FactTodo) -> str:
-    return _Todo.model_validate(todo._asdict()).model_dump_json()
+    return _Todo.model_validate(todo._asdict()).stored_json()
 
 
 def read_todo(row: str) -> FactTodo | None:

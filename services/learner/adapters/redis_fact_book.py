@@ -47,7 +47,7 @@ class RedisFactBook(FactBook):
     async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
         names = keys.learned_keys(todo.tenant)
         arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.gone), len(change.come)]
-        arguments += [*change.gone, *(fact.model_dump_json() for fact in change.come)]
+        arguments += [*change.gone, *(fact.stored_json() for fact in change.come)]
         for name, count in counts.items():
             arguments += [name, count]
         with telling_spoiled():
@@ -77,4 +77,4 @@ class RedisFactBook(FactBook):
     @override
     async def put_off(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack(keys.FactMember(tenant, event_id))
-        await self._scripts.run("put_off_due", [keys.FACT_FINDING], [member, int(seconds * 1000)])
+        await self._scripts.run("queue_due", [keys.FACT_FINDING], ["CH", int(seconds * 1000), member])

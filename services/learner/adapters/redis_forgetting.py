@@ -88,7 +88,7 @@ class RedisForgetting(Forgetting):
             await self._scripts.command("ZREM", keys.FORGETTING, member)
             await self._keep_few(name)
         else:
-            await self._scripts.run("put_off_due", [keys.FORGETTING], [member, int(seconds * 1000)])
+            await self._scripts.run("queue_due", [keys.FORGETTING], ["CH", int(seconds * 1000), member])
 
     async def _keep_few(self, name: str) -> None:
         """Of the requests that are done, the newest stay to be looked at."""

@@ -80,7 +80,7 @@ class RedisKnowledge(KnowledgeRepository):
 
 
 def _queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
-    return [keys.FACT_FINDING], [keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids]
+    return [keys.FACT_FINDING], ["NX", 0, *(keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids)]
 
 
 def _arguments(change: MemoryChange, version: str) -> list[Argument]:
@@ -91,9 +91,9 @@ def _arguments(change: MemoryChange, version: str) -> list[Argument]:
     for event_id in change.event_ids:
         arguments += [event_id, todos.get(event_id, "")]
     for field, row in change.entities.items():
-        arguments += [field, row.model_dump_json(), change.links[field].model_dump_json()]
+        arguments += [field, row.stored_json(), change.links[field].stored_json()]
     for one, accuracy in change.accuracy.items():
-        arguments += [keys.accuracy_field(*one), accuracy.model_dump_json()]
+        arguments += [keys.accuracy_field(*one), accuracy.stored_json()]
     return arguments
 
 

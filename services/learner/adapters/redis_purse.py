@@ -8,11 +8,11 @@ import structlog
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.ports.memory import Cost, FactTodo, Purse
+from services.learner.ports.memory import Cost, FactTodo, Purse, PurseDay
 from shared.contracts.tenant import TenantRecord
 from shared.domain.model_price import NANO
 from shared.infra import keys
-from shared.infra.lua import Scripts
+from shared.infra.lua import Argument, Scripts
 from shared.ports.tenant_records import TenantRecords
 
 _ANY = -1  # no cap
@@ -26,30 +26,29 @@ class RedisPurse(Purse):
     def __init__(self, redis: Redis, records: TenantRecords) -> None:
         self._scripts = Scripts(redis)
         self._records = records
-        self._days: dict[str, str] = {}  # of what is set aside, the key of its day
 
     @override
-    async def reserve(self, todo: FactTodo, most: Cost, now: datetime) -> bool:
+    async def day(self, tenant: str, now: datetime) -> PurseDay | None:
         try:
-            record = await self._record(todo.tenant)
+            record = await self._record(tenant)
         except ValueError as error:  # whoever cannot read a tenant's caps spends nothing
-            log.error("tenant_record_unreadable", tenant=todo.tenant, error=str(error))
-            return False
-        tokens, money = (record.tokens_per_day, record.dollars_per_day) if record else (None, None)
-        caps = (_ANY if tokens is None else tokens, _ANY if money is None else int(Decimal(money) * NANO))
-        arguments = (keys.SPEND_SECONDS, *caps, _name(todo), _tokens(most), most.nanos)
-        day = _day(todo, record, now)
-        if await self._scripts.run("spend", [day], arguments) != 1:
-            return False
-        self._days[todo.event_id] = day
-        return True
+            log.error("tenant_record_unreadable", tenant=tenant, error=str(error))
+            return None
+        if record is None:
+            return PurseDay(now.astimezone(UTC).date())
+        today, money = now.astimezone(ZoneInfo(record.time_zone)).date(), record.dollars_per_day
+        return PurseDay(today, record.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
 
     @override
-    async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
-        """In the day that the reservation was made for."""
-        day = self._days.pop(todo.event_id, None) or _day(todo, None, now)
+    async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
+        caps = [_ANY if cap is None else cap for cap in (day.tokens, day.nanos)]
+        arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _name(todo), _tokens(most), most.nanos]
+        return await self._scripts.run("spend", [_key(todo, day)], arguments) == 1
+
+    @override
+    async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
         arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _name(todo), _tokens(cost), cost.nanos, 1)
-        await self._scripts.run("spend", [day], arguments)
+        await self._scripts.run("spend", [_key(todo, day)], arguments)
 
     async def _record(self, tenant: str) -> TenantRecord | None:
         number = await self._records.latest(tenant)
@@ -65,6 +64,5 @@ def _tokens(cost: Cost) -> int:
     return cost.input_tokens + cost.output_tokens
 
 
-def _day(todo: FactTodo, record: TenantRecord | None, now: datetime) -> str:
-    zone = ZoneInfo(record.time_zone) if record else UTC
-    return keys.spend_key(todo.tenant, now.astimezone(zone).date().isoformat())
+def _key(todo: FactTodo, day: PurseDay) -> str:
+    return keys.spend_key(todo.tenant, day.date.isoformat())

@@ -11,7 +11,7 @@ from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5
 _NEWS_SECONDS = 1.0
-_GATHER_SECONDS = 0.2  # outcomes that come together are learned together
+_GATHER_SECONDS = 0.4  # outcomes that come together are learned together
 SWEEP_SECONDS = 30.0  # between two looks at everything, should news have been missed
 
 log = structlog.get_logger()

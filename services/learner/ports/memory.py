@@ -1,7 +1,7 @@
 """What finding and keeping facts and entities needs of the world, in the core's own words."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -154,14 +154,26 @@ class RawFact(NamedTuple):
     confidence: float
 
 
-class Purse(Protocol):
-    """What tenants may spend a day. Both may raise ``StoreUnavailable`` and may be repeated."""
+class PurseDay(NamedTuple):
+    """A tenant's present day, and what may be used in it; None is no limit."""
 
-    async def reserve(self, todo: FactTodo, most: Cost, now: datetime) -> bool:
+    date: date
+    tokens: int | None = None
+    nanos: int | None = None
+
+
+class Purse(Protocol):
+    """What tenants may spend a day. All may raise ``StoreUnavailable`` and may be repeated."""
+
+    async def day(self, tenant: str, now: datetime) -> PurseDay | None:
+        """None where nobody can say what the tenant may use: then nothing is to be spent."""
+        ...
+
+    async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
         """Set aside the most that finding a task's facts may cost; False where the tenant's day has no room for it."""
         ...
 
-    async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
+    async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
         """Count what it did cost in place of what was set aside."""
         ...
 

@@ -16,8 +16,5 @@ if task_id ~= '' and redis.call('HGET', record, 'ended') ~= '1' then
   redis.call('ZREM', doubting_of(asked), member)
 end
 redis.call('SREM', open, task_id)
-redis.call('LREM', inbox, 1, turn_id)
-redis.call('LREM', signals, 1, turn_id)
-redis.call('HDEL', turns, turn_id)
-redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', turn_id .. ':of', 'now')
+end_turn(inbox, signals, turns, begun, turn_id)
 return {'ok'}

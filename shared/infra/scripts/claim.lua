@@ -37,14 +37,14 @@ end
 local mended = ''
 if fence == '' then
   if held[1] then mended = owner_gone end
-  fence = int(redis.call('HINCRBY', lease, 'fence', 1))
-  redis.call('HSET', lease, 'owner', owner, 'until', int(now + lease_ms))
+  fence = int((redis.call('HGET', lease, 'fence') or 0) + 1)
+  redis.call('HSET', lease, 'fence', fence, 'owner', owner, 'until', int(now + lease_ms))
   redis.call('ZREM', waiting, member)
   redis.call('ZADD', leased, int(now + lease_ms), member)
 end
 local repeated = again and redis.call('HGET', begun, 'now') == fence .. ' ' .. turn_id
-local attempts = redis.call('HINCRBY', begun, turn_id, repeated and 0 or 1)
-redis.call('HSET', begun, 'now', fence .. ' ' .. turn_id)
+local attempts = (redis.call('HGET', begun, turn_id) or 0) + (repeated and 0 or 1)
+redis.call('HSET', begun, turn_id, int(attempts), 'now', fence .. ' ' .. turn_id)
 local known = redis.call('HMGET', begun, turn_id .. ':at', turn_id .. ':error', turn_id .. ':of')
 local waited = now_us() - tonumber(known[1] or now_us())
 local memory = redis.call('HMGET', session, 'state', 'evicted', 'owner')

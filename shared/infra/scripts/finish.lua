@@ -27,10 +27,14 @@ if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   enlist(record, state, ended)
   if steps ~= '' then redis.call('XADD', journal, '*', 'z', steps) end
-  redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended)
-  redis.call('HSET', session, 'last', task_id)
-  if memory ~= '' then
-    redis.call('HSET', session, 'state', memory)
+  local emits = event_id ~= '' and known[3] ~= event_id
+  local row = {'json', json, 'version', version + 1, 'state', state, 'ended', ended}
+  if emits then row[9], row[10] = 'outcome', event_id end
+  redis.call('HSET', record, unpack(row))
+  if memory == '' then
+    redis.call('HSET', session, 'last', task_id)
+  else
+    redis.call('HSET', session, 'last', task_id, 'state', memory)
     redis.call('HDEL', session, 'evicted')
   end
   if settled_id ~= '' then
@@ -55,19 +59,15 @@ if known[2] == '0' then
     redis.call('PUBLISH', 'pa:notices', notices)
   end
   if timer ~= '' then redis.call('ZADD', timers, due, timer) end
-  if event_id ~= '' and known[3] ~= event_id then
+  if emits then
     local entry = {'id', event_id, 'o', outcome}
     if header ~= '' then entry[5], entry[6], entry[7], entry[8] = 'h', header, 'c', case end
     if trace ~= '' then entry[#entry + 1], entry[#entry + 2] = 't', trace end
     redis.call('XADD', outcomes, '*', unpack(entry))
-    redis.call('HSET', record, 'outcome', event_id)
   end
 end
 emit(events, kept, 32, #ARGV)
-redis.call('LREM', inbox, 1, turn_id)
-redis.call('LREM', signals, 1, turn_id)
-redis.call('HDEL', turns, turn_id)
-redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', turn_id .. ':of', 'now')
+end_turn(inbox, signals, turns, begun, turn_id)
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)
   -- Until it is archived nothing of it expires; afterwards a late turn's events must not stay for good.

@@ -34,10 +34,12 @@ end
 -- Whoever follows the task gets the event itself, and need not read it.
 local function emit(events, kept, first, last)
   for i = first, last do
-    local id = redis.call('XADD', events, 'MAXLEN', '~', kept, '*', 'e', ARGV[i])
+    local id = redis.call('XADD', events, '*', 'e', ARGV[i])
     redis.call('PUBLISH', events, id .. '\n' .. ARGV[i])
   end
-  if last >= first then tell_webhooks(events) end
+  if last < first then return end
+  if redis.call('XLEN', events) > tonumber(kept) then redis.call('XTRIM', events, 'MAXLEN', '~', kept) end
+  tell_webhooks(events)
 end
 
 -- Move a task between the lists of its states before its record is changed. ``listed`` of its record names them: what
@@ -88,7 +90,7 @@ local function leaves_in_time(open, session, lease, retention, idle, member)
     redis.call('EXPIRE', lease, retention, 'NX')
     if redis.call('HEXISTS', session, 'state') == 1 then
       redis.call('ZADD', idle, int(now_ms()), member)
-      redis.call('EXPIRE', idle, retention)
+      if redis.call('TTL', idle) < tonumber(retention) then redis.call('EXPIRE', idle, retention + 86400) end
     end
   end
 end
@@ -120,6 +122,18 @@ end
 local function rests(open, inbox, signals, lease)
   local work = redis.call('SCARD', open) + redis.call('LLEN', inbox) + redis.call('LLEN', signals)
   return work == 0 and redis.call('HEXISTS', lease, 'owner') == 0
+end
+
+-- A turn leaves its session; what is known of its beginning goes with it.
+local function end_turn(inbox, signals, turns, begun, turn_id)
+  redis.call('LREM', inbox, 1, turn_id)
+  redis.call('LREM', signals, 1, turn_id)
+  redis.call('HDEL', turns, turn_id)
+  if redis.call('EXISTS', turns) == 0 then
+    redis.call('DEL', begun)
+  else
+    redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', turn_id .. ':of', 'now')
+  end
 end
 
 -- A session with work is in exactly one of the two sets: waiting, or leased.

@@ -1,11 +1,12 @@
 """Tasks of one kind after another on a stack with a canned model at no latency; in turns with it, the floor."""
 
 import asyncio
+import json
 import os
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -14,10 +15,10 @@ from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
 from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
 
 from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, connect_gateway
-from cli.gateway.live import follow
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
 from cli.stack.free_ports import free_ports
@@ -27,7 +28,7 @@ from shared.infra import keys
 from shared.infra.redis import connect
 from tools.bench.canned.running_model import canned_model, model_environment
 from tools.bench.floor.yardstick import FloorCosts, Yardstick, yardstick
-from tools.bench.overhead.spending import Costs, Spent, a_task, idle_second, mean_costs, read_spending
+from tools.bench.overhead.spending import Asked, Costs, Spent, a_task, idle_second, mean_costs, read_spending
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
@@ -110,10 +111,38 @@ class _Load:
     ) -> None:
         self._stack, self._client, self._state, self._queue = stack, client, state, queue
         self._floor, self._at_once = floor, at_once
+        self._asked = Asked()
+        self._ends: dict[str, asyncio.Future[str]] = {}
         self._number = 0
         self._planted: Mapping[ChaosTaskKind, list[ChaosTask]] = {}
 
     async def measure(self, tasks: int) -> Measured:
+        async with self.hearing():
+            return await self._measure(tasks)
+
+    @asynccontextmanager
+    async def hearing(self) -> AsyncIterator[None]:
+        """Inside, it is heard when tasks end. Nobody follows them: that would cost round trips which are not theirs."""
+        async with self._state.pubsub() as heard:
+            await heard.psubscribe(f"pa:*:t:{_TENANT}:*:events")
+            listening = asyncio.create_task(self._hear(heard))
+            try:
+                yield
+            finally:
+                listening.cancel()
+
+    async def _hear(self, heard: PubSub) -> None:
+        async for message in heard.listen():
+            if message["type"] != "pmessage":
+                continue
+            event = json.loads(str(message["data"]).partition("\n")[2])
+            if event["kind"] == "turn_finished":
+                self._end_of(str(message["channel"]).split(":")[-2]).set_result(str(event["data"]["state"]))
+
+    def _end_of(self, task_id: str) -> "asyncio.Future[str]":
+        return self._ends.setdefault(task_id, asyncio.get_running_loop().create_future())
+
+    async def _measure(self, tasks: int) -> Measured:
         each = _split(tasks)
         self._planted = _plant_tasks(self._stack.options.company_database, 2 * (_WARM + tasks + _ALONE))
         for kind in KINDS.values():
@@ -161,7 +190,8 @@ class _Load:
         return statistics.median(took)
 
     async def _read_spent(self) -> Spent:
-        return await read_spending(self._stack, self._state, self._queue, asyncio.get_running_loop().time())
+        spent = await read_spending(self._stack, self._state, self._queue, asyncio.get_running_loop().time())
+        return spent.take_off(self._asked)
 
     async def _carry_out(self, kind: ChaosTaskKind, tasks: int) -> float:
         """When the last of them ended; returns when they are archived and learned too."""
@@ -181,9 +211,11 @@ class _Load:
 
     async def _one_after_another(self, waiting: Iterator[ChaosTask]) -> None:
         for each in waiting:
-            view, _ = await follow(self._client, Utterance(each.text, Speaker("casey")), None)
-            if view.state != "completed":
-                raise Complaint(f"{each.text!r} ended {view.state}: {view.answer}")
+            accepted = await self._client.send(Utterance(each.text, Speaker("casey")))
+            async with asyncio.timeout(_SETTLED_SECONDS):
+                state = await self._end_of(accepted.id)
+            if state != "completed":
+                raise Complaint(f"{each.text!r} ended {state}")
 
     async def _count_unsettled(self) -> int:
         """Ended tasks that are still to be archived or learned."""
@@ -191,6 +223,7 @@ class _Load:
             for partition in keys.all_partitions():
                 pipe.zcard(partition.unarchived)
             pipe.hget(keys.learned_keys(_TENANT).counts, "events")
+            self._asked = self._asked.add_trip(len(pipe))
             *unarchived, learned = cast("list[int | str | None]", await pipe.execute())
         return sum(int(count or 0) for count in unarchived) + self._number - int(learned or 0)
 

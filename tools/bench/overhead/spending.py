@@ -34,6 +34,17 @@ class OfRedis(NamedTuple):
         )
 
 
+class Asked(NamedTuple):
+    """What the bench itself has asked of the state's Redis, to find out when all is done."""
+
+    reads: int = 0
+    commands: int = 0
+
+    def add_trip(self, commands: int) -> "Asked":
+        """With one more round trip."""
+        return Asked(self.reads + 1, self.commands + commands)
+
+
 class Spent(NamedTuple):
     """CPU time in milliseconds by process, and what its two Redis servers counted."""
 
@@ -41,6 +52,11 @@ class Spent(NamedTuple):
     cpu_ms: Mapping[str, float]
     state: OfRedis
     queue: OfRedis
+
+    def take_off(self, asked: Asked) -> "Spent":
+        """What others have spent: the bench's own questions are no task's."""
+        reads, commands = self.state.reads - asked.reads, self.state.commands - asked.commands
+        return self._replace(state=self.state._replace(reads=reads, commands=commands))
 
 
 class Costs(NamedTuple):

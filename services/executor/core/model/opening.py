@@ -9,7 +9,6 @@ from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import ImageBlock, Message, TextBlock
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, dumps, loads_object
-from shared.ports.store import StoreUnavailable
 
 _KEY = "talk:opening"
 _FIRST = (
@@ -26,21 +25,16 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     """
 
     async def compose() -> str:
-        return dumps(_sections(ctx) | await _list_designed_kinds(ctx))
+        return dumps(_sections(ctx) | _list_designed_kinds(ctx))
 
     opening = loads_object(await ctx.journal.run_step(_KEY, "note", compose))
     came_later = ctx.record.later_files or ctx.turn.files
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
 
-async def _list_designed_kinds(ctx: TurnContext) -> dict[str, Json]:
+def _list_designed_kinds(ctx: TurnContext) -> dict[str, Json]:
     """The kinds of task that were designed for the tenant, so that they keep their names."""
-    if ctx.process.settled:
-        return {}
-    try:
-        names = await ctx.ports.learned.process_types(ctx.record.tenant)
-    except StoreUnavailable:
-        return {}
+    names = () if ctx.process.settled else ctx.experience.designed
     return {"process_types": [*names]} if names else {}
 
 
@@ -86,6 +80,8 @@ def _constraints(ctx: TurnContext) -> str:
     rules += [_tool_rule_in_words(policy) for policy in ctx.policies if policy.tool_rules]
     standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
     said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
+    if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
+        ctx.journal.share(dumps(said)[1:-1])
     return "\n".join(filter(None, (process, foreseen, said if standing else "")))
 
 

@@ -17,7 +17,7 @@ from shared.contracts.policy import Policy, Rule
 from shared.contracts.threshold import Threshold, ThresholdKind
 from shared.domain.accuracy import Trust, recent, trust
 from shared.domain.cases import CaseOutcome, prune_log, relevant
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.domain.keywords import keywords
 from shared.domain.known import known_entities, known_facts
 from shared.ports.store import StoreUnavailable
@@ -158,9 +158,17 @@ def with_thresholds(ctx: TurnContext) -> TurnContext:
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     found = thresholds((*ctx.policies, own), texts)
+    _share_standing(ctx)
     return replace(
         ctx, thresholds=found, sections={**ctx.sections, "thresholds": describe_limits(found, ctx.experience.accuracy)}
     )
+
+
+def _share_standing(ctx: TurnContext) -> None:
+    """The limits of the tenant's own rules stand first, and are the same for many tasks; those in words are not."""
+    standing = thresholds(ctx.tenant.policies, {})
+    told = describe_limits(standing, ctx.experience.accuracy), plain([limit.model_dump() for limit in standing])
+    ctx.journal.share(*(dumps(limits)[1:-1] for limits in told if standing))
 
 
 def _one(limit: Threshold, known: Accuracy) -> JsonObject:

@@ -225,14 +225,16 @@ async def prime(
     work = opened.work
     request = work.record.request
     asked = read_policy(request.policy_doc)
-    tenant = await _tenant(ports, work.record.tenant, known.tenant_version if known else "")
+    tenant_id, process = work.record.tenant, _process(work.record, processes, known)
+    tenant, experience = await run_together(
+        _tenant(ports, tenant_id, known.tenant_version if known else ""),
+        recall(ports.learned, tenant_id, process.process_type, opened.journal),
+    )
     tenant = as_assessed(tenant, work.record)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
-    tenant_id, process = work.record.tenant, _process(work.record, processes, known)
-    servers, foreseen, experience = await run_together(
+    servers, foreseen = await run_together(
         discover_tools(ports.tools, tenant, work.record, opened.journal),
         _foresee_rules(ports, policies, request.text, opened.journal),
-        recall(ports.learned, tenant_id, process.process_type, opened.journal),
     )
     session = own_memory(await opened.store.session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, opened.journal)

@@ -87,6 +87,7 @@ class Journal:
         self._size = 0
         self._inputs = 0
         self._waiting: list[JournalEntry] = []
+        self._common: tuple[str, ...] = ()  # texts that many tasks have in common
         self._record: TaskRecord | None = None
         self._storing = asyncio.Lock()
         self._events: list[TaskEvent] = []
@@ -301,7 +302,13 @@ class Journal:
             raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
         return result
 
+    def share(self, *texts: str) -> None:
+        """Where later entries hold these texts, which many tasks have in common, they may stand there by name."""
+        self._common = tuple(dict.fromkeys((*self._common, *texts)))
+
     def _wait(self, entry: JournalEntry) -> None:
+        if common := [text for text in self._common if text in entry.data_json]:
+            entry = entry._replace(shared=tuple(dict.fromkeys((*entry.shared, *common))))
         self._waiting.append(entry)
         self._know(entry)
 
@@ -348,6 +355,8 @@ class Checkpoints:
         """
         fields = {**(self._stored if self._saved else {}), **_fields(progress, self._saved)}
         changed = {name: value for name, value in fields.items() if not self._holds(name, value)}
+        if "template" in changed:
+            self._journal.share(dumps(changed["template"]))  # tasks of a process have it in common
         if label == "entered":
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:
@@ -356,8 +365,8 @@ class Checkpoints:
         self._stored, self._saved = fields, progress
 
     def _holds(self, name: str, value: Json) -> bool:
-        """Compared as text: to Python, 1 and true are the same."""
-        stored = self._stored.get(name, _UNKNOWN)
+        """Compared as text: to Python, 1 and true are the same. What was never stored is at its default."""
+        stored = self._stored.get(name, _DEFAULTS.get(name, _UNKNOWN))
         return stored is value or (stored is not _UNKNOWN and dumps(cast(Json, stored)) == dumps(value))
 
 
@@ -395,6 +404,14 @@ def _different(now: Contract, before: Contract | None) -> set[str]:
     """The fields in which one is another object than the other."""
     names = set(type(now).model_fields)
     return names if before is None else {name for name in names if getattr(now, name) is not getattr(before, name)}
+
+
+# A template is stored although it is a default: another release may have another one.
+_DEFAULTS = {
+    name: value
+    for name, value in _fields(Progress(path=(), visited=()), None).items()
+    if name not in ("template", "path", "visited")
+}
 
 
 def _progress(fields: Mapping[str, Json]) -> Progress:

@@ -88,8 +88,11 @@ class RecordedPolicy(PolicyService):
             self._journal.record_input(name, dumps({"unavailable": str(error)}))
             raise
         asked = f'"request":{text},' if request.binding else ""  # for whoever tries a changed policy on it
+        said = verdict.to_json()
         shared = (request.policies_json(),) if request.binding else ()
-        self._journal.record_input(name, f'{{{asked}"verdict":{verdict.to_json()}}}', shared)
+        if not request.binding and verdict.text is None:  # what is foreseen then is the same for many tasks
+            shared = (said.rpartition(verdict.context_hash)[2],)
+        self._journal.record_input(name, f'{{{asked}"verdict":{said}}}', shared)
         return verdict
 
     @override

@@ -88,7 +88,7 @@ class RedisNotices(Notices):
     @override
     async def take(self) -> Sequence[Owed]:
         calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
-        rows = cast("list[list[str]]", await self._scripts.run_many("take_unarchived", calls))
+        rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [_read_owed(member) for row in rows for member in row]
 
     @override

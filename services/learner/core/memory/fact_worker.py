@@ -16,6 +16,7 @@ from services.learner.ports.memory import (
     FactsUnavailable,
     FactTodo,
     Purse,
+    PurseDay,
     RawFact,
     Spoiled,
 )
@@ -63,8 +64,8 @@ class FactWorker:
 
     async def _is_done(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
-            todo = await self._book.todo(tenant, event_id)
-            return todo is None or await self._learn(todo, now)
+            todo, day = await asyncio.gather(self._book.todo(tenant, event_id), self._purse.day(tenant, now))
+            return todo is None or await self._learn(todo, day, now)
         except Spoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
         except StoreUnavailable:
@@ -75,32 +76,28 @@ class FactWorker:
         await self._book.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _learn(self, todo: FactTodo, now: datetime) -> bool:
+    async def _learn(self, todo: FactTodo, day: PurseDay | None, now: datetime) -> bool:
+        """Within the tenant's day, which it counts in; what it may cost is set aside first."""
+        sections = sections_of(todo)
+        if day is None or not await self._purse.reserve(todo, self._finder.most(sections), day):
+            return await self._do_without(todo, FactsUnavailable("the tenant's day has no room for it"), now)
         try:
-            found, cost = await self._find(todo, now)
+            found, cost = await self._finder.find(sections)
         except FactsUnavailable as problem:
-            self.counts.failed += 1
-            log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
-            if now - todo.ended_at < _HOPELESS:
-                return False
-            return await self._keep(todo, (), problem.cost, {"facts_given_up": 1})
-        kept = await self._keep(todo, found, cost, {})
+            await self._purse.settle(todo, problem.cost, day)
+            return await self._do_without(todo, problem, now)
+        _, kept = await asyncio.gather(self._purse.settle(todo, cost, day), self._keep(todo, found, cost, {}))
         self.counts.tasks += kept
         self.counts.facts += len(found) if kept else 0
         return kept
 
-    async def _find(self, todo: FactTodo, now: datetime) -> tuple[Sequence[RawFact], Cost]:
-        """Within the tenant's day, which it counts in; what it may cost is set aside first."""
-        sections = sections_of(todo)
-        if not await self._purse.reserve(todo, self._finder.most(sections), now):
-            raise FactsUnavailable("the tenant's day has no room for it")
-        try:
-            found, cost = await self._finder.find(sections)
-        except FactsUnavailable as problem:
-            await self._purse.settle(todo, problem.cost, now)
-            raise
-        await self._purse.settle(todo, cost, now)
-        return found, cost
+    async def _do_without(self, todo: FactTodo, problem: FactsUnavailable, now: datetime) -> bool:
+        """Whether it has been so for so long that nobody tries again."""
+        self.counts.failed += 1
+        log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
+        if now - todo.ended_at < _HOPELESS:
+            return False
+        return await self._keep(todo, (), problem.cost, {"facts_given_up": 1})
 
     async def _keep(self, todo: FactTodo, found: Sequence[RawFact], cost: Cost, more: Mapping[str, int]) -> bool:
         facts = facts_of(found, todo)

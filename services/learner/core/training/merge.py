@@ -9,7 +9,7 @@ from shared.domain.cases import CASES_KEPT
 
 
 def as_shelved(case: CaseEntry) -> Shelved:
-    return Shelved(case.model_dump_json(), case)
+    return Shelved(case.stored_json(), case)
 
 
 def merge_cases(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT) -> list[Shelved]:

@@ -1,0 +1,55 @@
+"""Commands that are asked in one turn of the event loop share a round trip, and nothing else."""
+
+import asyncio
+from typing import cast
+
+import pytest
+from redis.asyncio import Redis
+
+from shared.infra import keys
+from shared.infra.lua import Scripts
+from shared.infra.redis import connect
+from shared.ports.store import StoreUnavailable
+
+pytestmark = pytest.mark.promise("state.shared_trips")
+
+
+async def _reads(redis: Redis) -> int:
+    return int(cast("dict[str, int]", await redis.info("stats"))["total_reads_processed"])
+
+
+async def test_what_is_asked_at_once_takes_one_round_trip(redis: Redis) -> None:
+    """By whichever adapter of the client: scripts and plain commands alike."""
+    one, other = Scripts(redis), Scripts(redis)
+    await one.run("probe", [keys.PROBE], [])
+    before = await _reads(redis)
+    await asyncio.gather(one.command("SET", "a", "1"), other.run("probe", [keys.PROBE], []), one.command("GET", "a"))
+    assert await _reads(redis) - before <= 2  # this question is one of them
+
+
+async def test_what_one_is_refused_the_others_are_not(redis: Redis) -> None:
+    scripts = Scripts(redis)
+    wrong, right = await asyncio.gather(
+        scripts.command("LPUSH", keys.PROBE, "1"), scripts.command("HGET", keys.PROBE, "f"), return_exceptions=True
+    )
+    assert wrong == 1
+    assert isinstance(right, StoreUnavailable)
+
+
+async def test_who_gives_up_takes_nobody_along(redis: Redis) -> None:
+    """Not even the one who sends for all."""
+    scripts = Scripts(redis)
+    sender = asyncio.create_task(scripts.command("SET", "a", "1"))
+    followers = [asyncio.create_task(scripts.command("SET", f"b{number}", "2")) for number in range(3)]
+    await asyncio.sleep(0)
+    sender.cancel()
+    followers[1].cancel()
+    results = await asyncio.gather(sender, *followers, return_exceptions=True)
+    assert [isinstance(one, asyncio.CancelledError) for one in results] == [True, False, True, False]
+    assert await redis.mget("b0", "b2") == ["2", "2"]
+
+
+async def test_a_server_that_is_away_is_away_for_each() -> None:
+    scripts = Scripts(connect("unix:///nowhere.sock"), patience=0)
+    results = await asyncio.gather(*(scripts.command("GET", "a") for _ in range(3)), return_exceptions=True)
+    assert [type(one) for one in results] == [StoreUnavailable] * 3
