@@ -159,3 +159,8 @@ def _is_kept(number: object, value: int | Decimal) -> bool:
 
 _decoder = json.JSONDecoder(parse_float=_decimal, parse_constant=_refuse_constant)  # making it costs more than a use
 _SAFE = 2**53 - 1  # every whole number up to it is a double
+
+
+def as_text(value: Json) -> str:
+    """A text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else dumps(value)

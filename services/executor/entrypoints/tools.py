@@ -101,10 +101,8 @@ def _pages(tool: Tool) -> str | None:
 
 def _key_offered(tool: Tool) -> str | None:
     """An argument that by its name takes our key: nothing is sent in it until the operator's catalogue says so."""
-    properties = tool.input_schema.get("properties")
-    names = properties if isinstance(properties, dict) else {}
     changes = tool.tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
-    return next((name for name in names if changes and "".join(words_of(name)) in _KEYS), None)
+    return next((name for name in tool.parameters if changes and "".join(words_of(name)) in _KEYS), None)
 
 
 def _as_json(wanted: WantedTools, found: Discovered) -> JsonObject:

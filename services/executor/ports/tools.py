@@ -1,5 +1,6 @@
 """Tool servers."""
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -25,6 +26,19 @@ class Tool(NamedTuple):
     why_class: str
     catalogue: CatalogueEntry
     is_skill: bool = False
+
+    @property
+    def parameters(self) -> Mapping[str, JsonObject]:
+        """The schemas of the arguments that it says it takes, by name."""
+        properties = self.input_schema.get("properties")
+        listed = properties.items() if isinstance(properties, dict) else ()
+        return {name: schema if isinstance(schema, dict) else {} for name, schema in listed}
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The arguments that it says it needs."""
+        needed = self.input_schema.get("required")
+        return frozenset(str(name) for name in needed) if isinstance(needed, list) else frozenset()
 
 
 class Unfinished(NamedTuple):

@@ -103,7 +103,7 @@ def has_tool_rules(policies: Iterable[Policy]) -> bool:
 
 def sayable(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
     """The fields that a rule can speak about: scalars and lists of scalars."""
-    return {key: cast(ContextValue, value) for key, value in fields.items() if _is_sayable(value)}
+    return {key: cast(ContextValue, value) for key, value in fields.items() if is_sayable(value)}
 
 
 def _past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
@@ -114,7 +114,7 @@ def _as_session_call(call: PastCall, open_task: str) -> SessionCall:
     return SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task)
 
 
-def _is_sayable(value: Json) -> bool:
+def is_sayable(value: Json) -> bool:
     if isinstance(value, list):
         return all(not isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)

@@ -194,7 +194,8 @@ def _kind_of_text(words: tuple[str, ...], value: str, schema: JsonObject) -> Arg
         return kind
     if last == "currency" or (value in CURRENCIES and "currency" in given):
         return ArgumentKind.CHOICE
-    if _ISO_DATE.fullmatch(value) or last in _NAMES_OF_DATES or (given & _DATE and _is_written_day(value)):
+    is_written_day = given & _DATE and any(map(str.isalpha, value)) and read_possible_dates(value)  # a month is named
+    if _ISO_DATE.fullmatch(value) or last in _NAMES_OF_DATES or is_written_day:
         return ArgumentKind.DATE
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT
@@ -205,11 +206,6 @@ def _kind_of_text(words: tuple[str, ...], value: str, schema: JsonObject) -> Arg
     if given & _RECIPIENT:
         return ArgumentKind.RECIPIENT
     return _kind_of_short_text(words, value, schema)
-
-
-def _is_written_day(value: str) -> bool:
-    """``12-Mar-2026`` and ``March 12, 2026``: a month is named; plain figures are left to the argument's name."""
-    return any(mark.isalpha() for mark in value) and bool(read_possible_dates(value))
 
 
 def _kind_of_short_text(words: tuple[str, ...], value: str, schema: JsonObject) -> ArgumentKind:

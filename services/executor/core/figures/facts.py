@@ -28,7 +28,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_machine_number, read_number, read_written_number
 from services.executor.core.figures.support import How, find_source
 from services.executor.core.figures.vocabulary import agree_in_currency, minor_places, spaced_words
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, as_text, dumps
 
 
 class FactOrigin(NamedTuple):
@@ -221,7 +221,8 @@ class FactsIndex:
     def _parts_of_texts(self, value: Json, hints: ArgumentHints) -> Iterator[FactOrigin]:
         """The texts in which the value stands among others, structured fields before free text."""
         left = _MOST_CHARACTERS
-        for field in sorted(self._texts_with(value), key=_by_standing)[:_MOST_TEXTS]:
+        texts = sorted(self._texts_with(value), key=lambda one: one.standing is not FieldStanding.STRUCTURED)
+        for field in texts[:_MOST_TEXTS]:
             text = str(field.value)
             left -= len(text)
             if left < 0:
@@ -246,7 +247,7 @@ class FactsIndex:
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
         if moment is not None and moment.day is not None:
             return self._texts_by_term.get(_term(str(moment.day.day)), [])
-        terms = _TERM.findall(value if isinstance(value, str) else dumps(value))
+        terms = _TERM.findall(as_text(value))
         return min((self._texts_by_term.get(_term(term), []) for term in terms), key=len, default=[])
 
     @cached_property
@@ -278,10 +279,6 @@ def index_facts(facts: Mapping[str, Json], now: datetime) -> FactsIndex:
 
 def _origin(field: ReadField, how: How, *, is_whole: bool) -> FactOrigin:
     return FactOrigin(field.fact_id, field.path, field.standing, field.record, field.value, how, is_whole)
-
-
-def _by_standing(field: ReadField) -> int:
-    return 0 if field.standing is FieldStanding.STRUCTURED else 1
 
 
 def _is_same_text(value: str, shown: str) -> bool:

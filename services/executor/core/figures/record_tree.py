@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, as_text
 
 _WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
 _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
@@ -133,5 +133,5 @@ def write_condition(field: str, sign: str, value: Json) -> str:
     """A condition as paths have it."""
     if value is None:
         return f"{field}{sign}null"
-    text = value if isinstance(value, str) else dumps(value)
+    text = as_text(value)
     return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"

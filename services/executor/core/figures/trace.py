@@ -56,7 +56,7 @@ def numbers_of_answer(text: str, now: datetime) -> tuple[StatedFigure, ...]:
     codes = [
         StatedFigure(one.start, one.end, one.text, code=one.text)
         for one in read.identifiers
-        if one.start not in starts and one.start not in listed and not _is_version(one.text)
+        if one.start not in starts and one.start not in listed and not _VERSION.fullmatch(one.text)
     ]
     return tuple(sorted((*numbers, *codes), key=lambda one: one.start))
 
@@ -66,10 +66,6 @@ def _is_figure(mention: NumberMention, text: str) -> bool:
         return mention.money is not None or mention.unit is not None
     before = text[max(0, mention.start - 12) : mention.start]
     return not (_VERSION_BEFORE.search(before) or _COUNTED.search(before))
-
-
-def _is_version(code: str) -> bool:
-    return _VERSION.fullmatch(code) is not None
 
 
 class OriginKind(StrEnum):
@@ -304,16 +300,13 @@ def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:
     if not 2 <= len(words) <= 5:
         return None
     shown = [
-        {(one.fact_id, one.record): one for one in facts.fields_of_words(word) if _may_be_part(one)} for word in words
+        {(one.fact_id, one.record): one for one in facts.fields_of_words(word) if one.record is not None}
+        for word in words
     ]
     common = set(shown[0]).intersection(*shown[1:])
     if len(common) != 1:
         return None
     return shown[0][common.pop()]
-
-
-def _may_be_part(origin: FactOrigin) -> bool:
-    return origin.standing is FieldStanding.STRUCTURED and origin.record is not None
 
 
 def _has_only_sourced_parts(value: str, sources: TraceSources) -> bool:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from babel import Locale
+from babel.core import get_global
 from text_to_num import find_numbers as find_spoken_numbers
 
 from shared.domain.exact_json import Json
@@ -254,14 +255,12 @@ UNITS: Mapping[str, Unit] = {
     for word in words.split()
 }
 PERCENT = UNITS["%"]
-# Active codes and the places that differ from two: ISO 4217 list one (six-group.com, "List one: current currency").
-CURRENCIES = frozenset(
-    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLF "
-    "CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG "
-    "HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA "
-    "MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD "
-    "RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX "
-    "USD UYU UZS VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG".split()
+# CLDR's legal tender of today, and two units of ISO 4217 that are none; places that differ from two are ISO's list one.
+CURRENCIES = frozenset({"CLF", "SVC"}).union(
+    code
+    for used in get_global("territory_currencies").values()
+    for code, _, end, is_tender in used
+    if is_tender and end is None
 )
 _PLACES = {
     **dict.fromkeys("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split(), 0),

@@ -3,12 +3,12 @@
 No call sees another's reply: a function is believed when the cases of another call come out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from services.executor.core.budget.budget import BudgetSpent
 from services.executor.core.dossier.endings import Failed
@@ -112,13 +112,8 @@ class _Cases(BaseModel):
 
 async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json]) -> tuple[Spec, ...]:
     """What a model says is missing, two at most; raises ``NotMade``."""
-    request = ModelRequest(
-        tier=Tier.HAIKU,
-        system=(ctx.prompts.role, ctx.prompts.tool_gap),
-        messages=(user(render({"task": ctx.task, "calculators": calculators, "made_tools": kept})),),
-        schema=schemas.TOOL_GAP,
-        max_tokens=600,
-    )
+    sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
+    request = _request(ctx, Tier.HAIKU, ctx.prompts.tool_gap, sections, schemas.TOOL_GAP, 600)
     found = await _ask_model(ctx, key, request, _GAP_SECONDS, _Gaps)
     try:
         return tuple(_general(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
@@ -128,13 +123,8 @@ async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Js
 
 async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
     """The code of a function, as it may be run; raises ``NotMade``."""
-    request = ModelRequest(
-        tier=Tier.SONNET,
-        system=(ctx.prompts.role, ctx.prompts.make_tool),
-        messages=(user(render({"tool_spec": spec.as_json()})),),
-        schema=schemas.MADE_FUNCTION,
-        max_tokens=1_200,
-    )
+    sections: dict[str, Json] = {"tool_spec": spec.as_json()}
+    request = _request(ctx, Tier.SONNET, ctx.prompts.make_tool, sections, schemas.MADE_FUNCTION, 1_200)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
     if found.cannot or not found.code.strip():
         raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
@@ -146,13 +136,8 @@ async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
 
 async def asked_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
     """The cases that the function has to meet, by a model that has not seen it; raises ``NotMade``."""
-    request = ModelRequest(
-        tier=Tier.HAIKU,
-        system=(ctx.prompts.role, ctx.prompts.tool_cases),
-        messages=(user(render({"tool_spec": spec.as_json()})),),
-        schema=schemas.MADE_CASES,
-        max_tokens=1_200,
-    )
+    sections: dict[str, Json] = {"tool_spec": spec.as_json()}
+    request = _request(ctx, Tier.HAIKU, ctx.prompts.tool_cases, sections, schemas.MADE_CASES, 1_200)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Cases)
     if found.cannot:
         raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
@@ -175,6 +160,13 @@ def _own(text: str) -> frozenset[str]:
     """Words of three or more characters with a digit: identifiers, amounts, dates."""
     words = (word.strip(".,:;()'\"").lower() for word in text.split())
     return frozenset(word for word in words if len(word) > 2 and any(mark.isdigit() for mark in word))
+
+
+def _request(
+    ctx: TurnContext, tier: Tier, prompt: str, sections: dict[str, Json], schema: Mapping[str, JsonValue], most: int
+) -> ModelRequest:
+    system, messages = (ctx.prompts.role, prompt), (user(render(sections)),)
+    return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:

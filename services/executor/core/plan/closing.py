@@ -28,7 +28,7 @@ from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import reference_to_made, references
-from services.executor.core.records.tool_words import identifies, properties_of, required_arguments, words_of_tool
+from services.executor.core.records.tool_words import identifies, words_of_tool
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools import classes
 from services.executor.core.tools.near_names import words_of
@@ -241,8 +241,8 @@ def _compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
 
 def _arguments(call: PlannedCall, undo: Tool) -> dict[str, Json]:
     """What the call was given under the same names; what else is needed is what it answers with."""
-    own = {name: call.arguments[name] for name in properties_of(undo) if name in call.arguments}
-    needed = required_arguments(undo) - {key_field(undo)}
+    own = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
+    needed = undo.required - {key_field(undo)}
     return {**own, **{name: _reference_to_answer(call, name) for name in sorted(needed - own.keys())}}
 
 

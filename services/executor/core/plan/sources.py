@@ -193,9 +193,7 @@ class SourceFinder:
         return trace.untraced_figures(text, self._sources)
 
     def _trace(self, name: str, value: Json, tool: Tool) -> Trace:
-        properties = tool.input_schema.get("properties")
-        schema = properties.get(name) if isinstance(properties, dict) else None
-        return trace_argument(name, schema if isinstance(schema, dict) else {}, value, self._sources)
+        return trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
 
     def is_address_of_free_text(self, address: str) -> bool:
         """Whether an address, or the host in it, stands in a text that somebody wrote, and in nothing that counts.
@@ -367,9 +365,7 @@ def _is_small(value: Json) -> bool:
 
 def _sets_scale(tool: Tool, path: str) -> bool:
     """Whether the tool's schema bounds the number: a priority from 1 to 5 is chosen, and not found."""
-    properties = tool.input_schema.get("properties")
-    schema = properties.get(path) if isinstance(properties, dict) else None
-    return isinstance(schema, dict) and ("maximum" in schema or "exclusiveMaximum" in schema)
+    return not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(path, {}))
 
 
 def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:

@@ -72,7 +72,8 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
     for figure in figures:
         for subject in _subjects(figure, records, task):
             about.setdefault(figure.name, set()).update(_ids(figure, subject))
-            if _has(known, figure.name, subject.id):
+            names = {name for one in known.values() if one.about == subject.id for name in (one.figure, one.group)}
+            if figure.name in names:
                 continue
             try:
                 found = _values(figure, Around(subject.anchors, records, task, links), subject.id, facts, known)
@@ -118,10 +119,6 @@ def _shared_record(uses: Sequence[tuple[str, int]], place: tuple[str, str], reco
     read = {plain_figure(record[key]) for record in same if key in record}
     whole = read.pop() if len(read) == 1 and all(rank == 0 for _, rank in uses) else None
     return Shared(frozenset(about for about, _ in uses), whole)
-
-
-def _has(known: Mapping[str, NamedValue], name: str, about: str) -> bool:
-    return any(value.about == about and (value.figure == name or value.group == name) for value in known.values())
 
 
 def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subject]:
@@ -229,8 +226,9 @@ def figures_told(ctx: TurnContext, progress: Progress) -> str:
 def section(template: Template, states: Sequence[FsmState], found: Figured = Figured()) -> Json:  # noqa: B008  # a frozen value
     """Only what there is to say."""
     figures: JsonObject = {value.name: value.value for value in found.values}
+    instruction = " ".join(" ".join(template.instructions.get(state, "") for state in states).split())
     said: dict[str, Json] = {
-        "suggested" if template.synthesized else "instruction": _instruction(template, states),
+        "suggested" if template.synthesized else "instruction": instruction,
         "figures": figures,
         "missing": [one.text for one in found.missing],
         "outputs": list(template.outputs),
@@ -240,14 +238,6 @@ def section(template: Template, states: Sequence[FsmState], found: Figured = Fig
     return {"type": template.process_type, **{name: value for name, value in said.items() if value}}
 
 
-def _instruction(template: Template, states: Sequence[FsmState]) -> str:
-    return " ".join(filter(None, (_one_line(template.instructions.get(state, "")) for state in states)))
-
-
 def _route(route: Route) -> Json:
     most: JsonObject = {} if route.up_to is None else {"up_to": route.up_to}
     return {"name": route.name, "over": route.over, **most, "way": route.way}
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -15,7 +15,7 @@ from services.executor.core.records.references import literal_parts
 from services.executor.core.states.template import Route, Template, pattern
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import as_text
 
 _NAMED = 20  # how many rows a sentence names; the rest are counted
 
@@ -56,8 +56,8 @@ def unheeded_rows(progress: Progress, task: str, plan: WritePlan) -> list[Unheed
         rows = _rows_meant(rows_of(pattern(template.routed), around))
     except (Ambiguous, NotThere):
         return []
-    spoken_of = _texts_of(plan)
-    common = _common(rows)
+    spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_parts(call.arguments)}
+    common = set.intersection(*map(_names, rows)) if len(rows) > 1 else set()  # that tells none from the others
     return [row for record in rows if not (_names(record) - common) & spoken_of for row in _due(template, record)]
 
 
@@ -71,7 +71,7 @@ def _due(template: Template, record: Seen) -> Iterator[Unheeded]:
     age = figure(record.record[field]) if field else None
     route = _route(template.routes, age) if age is not None else None
     if age is not None and route is not None and record.id is not None:
-        yield Unheeded(_text(record.id), age, route.name)
+        yield Unheeded(as_text(record.id), age, route.name)
 
 
 def _route(routes: Sequence[Route], age: Decimal) -> Route | None:
@@ -81,23 +81,10 @@ def _route(routes: Sequence[Route], age: Decimal) -> Route | None:
 def _names(record: Seen) -> set[str]:
     """The ids that stand in a row, its own and those of whom it is about."""
     return {
-        _text(value).casefold()
+        as_text(value).casefold()
         for key, value in record.record.items()
         if (key == record.id_field or names_a_record(key) or key.lower().endswith("email")) and value is not None
     }
-
-
-def _common(rows: Sequence[Seen]) -> set[str]:
-    """What stands in every row tells none from the others."""
-    return set.intersection(*(_names(record) for record in rows)) if len(rows) > 1 else set()
-
-
-def _texts_of(plan: WritePlan) -> set[str]:
-    return {_text(part).strip().casefold() for call in plan.calls for part in literal_parts(call.arguments)}
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else dumps(value)
 
 
 def _list_rows(rows: Sequence[Unheeded]) -> str:

@@ -11,7 +11,7 @@ from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.process.links import Links, denies
 from services.executor.core.records.called_records import Seen, stands_in, words
 from services.executor.core.states.template import OWN, Pattern, RouteChoice
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, as_text, dumps
 
 COUNTS = frozenset({"count"})
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -281,4 +281,4 @@ def _kind(pattern: Pattern) -> str:
 
 
 def _plain(value: Json) -> str:
-    return (value if isinstance(value, str) else dumps(value)).strip().casefold()
+    return as_text(value).strip().casefold()

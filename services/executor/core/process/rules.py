@@ -19,7 +19,7 @@ from services.executor.core.tools.classes import verb_of
 from services.executor.core.tools.paginate import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, as_text
 from shared.domain.words import Level, RuleAction, ToolClass
 
 Left = Mapping[str, Mapping[str, Decimal]]  # by figure and record
@@ -177,13 +177,8 @@ def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[
         for wanted in template.must_know:
             names = wanted.split("|")
             if known.isdisjoint(names):
-                yield Need(
-                    names[0], f"nothing was read that says the {_join_names(names)}", frozenset({verb_of(call.tool)})
-                )
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return " or ".join(name.replace("_", " ") for name in names)
+                why = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
+                yield Need(names[0], why, frozenset({verb_of(call.tool)}))
 
 
 def _join_needs(asked: Sequence[Need]) -> list[Need]:
@@ -278,7 +273,7 @@ def _whole(said: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _describe_argument(tool: str, argument: str, value: Json) -> str:
-    said = value if isinstance(value, str) else dumps(value)
+    said = as_text(value)
     return f"{tool} has {argument} {said[:_SHOWN]}"
 
 

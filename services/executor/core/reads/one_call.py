@@ -194,9 +194,10 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     """The fields that the rules, the figures of the process and the task's own text speak of."""
     template = ctx.process.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
-    about = _process_kinds(template)
+    about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in kinds(one.about)))
+    tools = {tool.name for tool in ctx.toolbox.tools.values()}
     named = [WantedField((name,), about) for condition in conditions for name in _names(condition)]
-    asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if not _is_tool(ctx, name)]
+    asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
     return tuple(dict.fromkeys((*_of_figures(template), *named, *asked)))
 
 
@@ -217,7 +218,8 @@ def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent:
 def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
     """New names by the expected ones. A column that two of them would be, or that is expected itself, is none."""
     mine = tuple(field for field in fields if _is_about(field, record, task))
-    valued = tuple(name for name, value in record.record.items() if _has_value(value))
+    told = ((name, value) for name, value in record.record.items() if value is not None)
+    valued = tuple(name for name, value in told if not isinstance(value, dict | list))
     names = _plain(mine, tuple(record.record), valued) if mine else {}
     figures = ALIASES[_FIGURE]
     return {
@@ -239,12 +241,9 @@ def _plain(fields: tuple[WantedField, ...], names: tuple[str, ...], valued: tupl
                 found.setdefault(new[0][0], set()).add(new[0][1])
     single = {old: next(iter(new)) for old, new in found.items() if len(new) == 1}
     times = Counter(single.values())
-    return {old: new for old, new in single.items() if times[new] == 1 and not _lacks_its_noun(old, new)}
-
-
-def _lacks_its_noun(old: str, new: str) -> bool:
-    """``item`` is no ``item_price``: it lacks the word that says what that is."""
-    return words_of(old)[:-1] == words_of(new)
+    return {
+        old: new for old, new in single.items() if times[new] == 1 and words_of(old)[:-1] != words_of(new)
+    }  # no ``item`` for ``item_price``
 
 
 def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
@@ -266,15 +265,6 @@ def _names_one_kind(task: str) -> bool:
     return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1
 
 
-def _has_value(value: Json) -> bool:
-    return value is not None and not isinstance(value, dict | list)
-
-
-def _process_kinds(template: Template) -> tuple[str, ...]:
-    """The kinds of record that the process is about."""
-    return tuple(dict.fromkeys(kind for figure in template.figures if figure.about for kind in kinds(figure.about)))
-
-
 def _of_figures(template: Template) -> Iterator[WantedField]:
     for computed in template.figures:
         for operand in computed.operands:
@@ -284,10 +274,6 @@ def _of_figures(template: Template) -> Iterator[WantedField]:
 
 def _names(condition: str) -> list[str]:
     return [name for name in _NAME.findall(_QUOTED.sub("''", condition)) if name not in _WORDS]
-
-
-def _is_tool(ctx: TurnContext, name: str) -> bool:
-    return any(tool.name == name for tool in ctx.toolbox.tools.values())
 
 
 def _with_fields(content: Json, added: dict[int, JsonObject]) -> Json:
@@ -380,11 +366,8 @@ def _ways(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
 
 def _table_parameter(tool: Tool) -> str | None:
     """The parameter for the table: by its name, else the only one that is required."""
-    properties, required = tool.input_schema.get("properties"), tool.input_schema.get("required")
-    names = [*properties] if isinstance(properties, dict) else []
-    needed = [str(name) for name in required] if isinstance(required, list) else []
-    known = [name for name in names if "_".join(words_of(name)) in TABLES]
-    return next(iter([*known, *(needed if len(needed) == 1 else [])]), None)
+    known = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
+    return next(iter([*known, *(tool.required if len(tool.required) == 1 else [])]), None)
 
 
 async def _new_name(
@@ -416,10 +399,7 @@ async def _known_columns(
 ) -> _Columns:
     if not unknown.is_parameter:
         return await _columns(ctx, key, tool, arguments, error)
-    declared = tool.input_schema.get("properties")
-    free = (
-        {name: said for name, said in declared.items() if name not in arguments} if isinstance(declared, dict) else {}
-    )
+    free: JsonObject = {name: said for name, said in tool.parameters.items() if name not in arguments}
     return _Columns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
 
 

@@ -224,7 +224,8 @@ class TaskReader:
         """What the machine had read is read by whoever asks for it now."""
         handed = fact.model_copy(update={"by_machine": False})
         self._facts[fact.ref] = handed
-        self._calls.append(PastCall(tool=fact.tool, outcome=read_outcome(handed), fields=sayable(_arguments(fact))))
+        asked = sayable(loads_object(fact.arguments_json))
+        self._calls.append(PastCall(tool=fact.tool, outcome=read_outcome(handed), fields=asked))
         return handed
 
     def forget(self, ref: str) -> None:
@@ -257,10 +258,6 @@ class TaskReader:
 
 def _unread(ref: str, tool: Tool, arguments: str) -> Fact:
     return Fact(ref=ref, connection_id=tool.connection_id, tool=tool.name, arguments_json=arguments, result_json="")
-
-
-def _arguments(fact: Fact) -> JsonObject:
-    return loads_object(fact.arguments_json)
 
 
 def _call(fact: Fact) -> tuple[str, str, str]:

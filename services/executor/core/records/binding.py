@@ -12,7 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from services.executor.core.dossier.values import Fact, Figured, NamedValue, Operand
+from services.executor.core.dossier.values import Fact, Figured, NamedValue
 from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
@@ -112,10 +112,11 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
     """Which records a call names, by whatever argument; an identifier goes before a text that is one too."""
     about = noun_of_tool(tool)
     found = [(reference, graph.find_meant(reference)) for reference in references_in(arguments, about)]
-    if any(one.is_id and meant for one, meant in found):
-        found = [(one, meant) for one, meant in found if meant or not _is_mere_figure(one, about)]
+    if any(one.is_id and meant for one, meant in found):  # then a mere number names none: ``new_salary``
+        found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
     nodes = _most_plainly(found)
-    unread = [one for one, meant in found if one.must_exist and not meant and not _is_made(tool, one)]
+    makes = about if makes_something(tool) else ()
+    unread = [one for one, meant in found if one.must_exist and not meant and not agree(one.noun, makes)]
     subjects = [node for node in nodes if agree(about, node.kind)]
     unread_subjects = [one for one in unread if agree(about, one.noun)]
     if not subjects and not unread_subjects:
@@ -317,15 +318,6 @@ def _most_plainly(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> l
     return [node for key, node in every.items() if key in plain or not any(agree(node.kind, kind) for kind in settled)]
 
 
-def _is_mere_figure(reference: RecordReference, about: Noun) -> bool:
-    """Whether a number names no record where another argument does: the ``new_salary`` of ``set_salary``."""
-    return reference.is_number and not reference.is_id and reference.noun != about
-
-
-def _is_made(tool: str, reference: RecordReference) -> bool:
-    return makes_something(tool) and agree(reference.noun, noun_of_tool(tool))
-
-
 def _put(fields: dict[str, Json], dotted: str, value: Json) -> None:
     head, _, name = dotted.partition(".")
     inner = fields.get(head)
@@ -414,11 +406,8 @@ def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: Cal
             rest = {name: one for name, one in known.items() if name != value.name}
             yield from _records_under(known[operand.ref], rest, view)
         elif operand.source == "result":
-            yield from view.records_at(operand.ref, _place(operand))
-
-
-def _place(operand: Operand) -> str:
-    return operand.path.rpartition(".")[0] if not operand.path.endswith("]") else operand.path
+            path = operand.path if operand.path.endswith("]") else operand.path.rpartition(".")[0]
+            yield from view.records_at(operand.ref, path)
 
 
 def figures_seen(template: Template, values: Sequence[NamedValue], found: Figured) -> ProcessFigures:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.figures.record_tree import is_keyed, names_a_record, own_id, write_condition
+from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.paginate import PARTIAL
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
 _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
 _SAYS_NOTHING = frozenset(
@@ -105,7 +105,7 @@ class Seen:
 @lru_cache(maxsize=4096)
 def words(name: str) -> tuple[str, ...]:
     """The words of a name, in the singular: ``get_purchase_orders`` is get, purchase, order."""
-    return tuple(_singular(word.lower()) for word in _WORDS.findall(name))
+    return tuple(map(singular, words_of(name)))
 
 
 def aliases(name: str) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def _walk(
             yield from _walk(fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
         return
     here = within
-    if _has_fields(value) and not (rows is None and key is None and _is_envelope(value, names)):
+    if any(map(_is_scalar, value.values())) and not (rows is None and key is None and _is_envelope(value, names)):
         called_so = names if is_part or key is not None else _with_own_name(value, names)
         here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
         yield here
@@ -204,18 +204,8 @@ def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...]) -> bool:
     return any(set(own) <= _SAYS_NOTHING or own[-1:] == name[-1:] for own in lists for name in names or ((),))
 
 
-def _has_fields(value: JsonObject) -> bool:
-    return any(_is_scalar(item) for item in value.values())
-
-
 def _is_scalar(value: Json) -> bool:
     return not isinstance(value, dict | list)
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
 
 
 def is_named(record: Seen, task: str) -> bool:
@@ -381,6 +371,10 @@ def is_like_an_id(text: str) -> bool:
     if not text or " " in text or _DATE.fullmatch(text):
         return False
     return figure(text) is None and any(mark.isdigit() for mark in text)
+
+
+def looks_like_a_name(value: Json) -> bool:
+    return isinstance(value, str) and is_like_an_id(value)
 
 
 def shape_of(text: str) -> str:

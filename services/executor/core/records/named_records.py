@@ -16,11 +16,12 @@ from services.executor.core.records.called_records import (
 from services.executor.core.records.read_backs import read_back_by_operator
 from services.executor.core.records.record_graph import says_not_found
 from services.executor.core.records.references import references
+from services.executor.core.records.tool_words import as_typed
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
 
 
@@ -100,36 +101,17 @@ def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[To
     exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))
     for tool in exact:
         if name := _identifier(tool, kind):
-            return MissingRead(tool, {name: _as_wanted(reference.value, _properties(tool)[name])})
-    whole = next((tool for tool in exact if not _required_parameters(tool)), None)
+            return MissingRead(tool, {name: as_typed(reference.value, tool, name)})
+    whole = next((tool for tool in exact if not tool.required), None)
     return MissingRead(whole, {}) if whole else None
 
 
 def _identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
     """The argument that asks for one record of the kind, where the tool needs no other; None if there is none."""
-    needed, properties = _required_parameters(tool), _properties(tool)
-    own = [name for name in properties if _identifies(name, kind) and needed <= {name}]
-    return next((name for name in own if name in needed), own[0] if own else None)
+    own = [name for name in tool.parameters if _identifies(name, kind) and tool.required <= {name}]
+    return next((name for name in own if name in tool.required), own[0] if own else None)
 
 
 def _identifies(name: str, kind: tuple[str, ...]) -> bool:
     found = reference_of(name, "x-1", kind)
     return found is not None and agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])
-
-
-def _as_wanted(value: Json, schema: Json) -> Json:
-    """The identifier in the type that the tool's schema names: some servers number their records."""
-    wanted = schema.get("type") if isinstance(schema, dict) else None
-    if wanted == "string" and isinstance(value, int):
-        return str(value)
-    return int(value) if wanted in ("integer", "number") and isinstance(value, str) and value.isdigit() else value
-
-
-def _properties(tool: Tool) -> Mapping[str, Json]:
-    properties = tool.input_schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
-
-
-def _required_parameters(tool: Tool) -> frozenset[str]:
-    required = tool.input_schema.get("required")
-    return frozenset(str(name) for name in required) if isinstance(required, list) else frozenset()

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.record_tree import names_a_record, nodes_of
-from services.executor.core.records.record_match import looks_like_a_name
+from services.executor.core.records.called_records import looks_like_a_name
 from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.records.tool_words import (
     ToolWords,
+    as_typed,
     identifies,
-    properties_of,
-    required_arguments,
     subject_of,
     words_of_tool,
 )
@@ -123,7 +122,7 @@ def choose_read_back(
     if tool.tool_class is not ToolClass.CHANGE:
         return None
     write = _describe_write(tool, arguments, call_id)
-    readers = [reader for reader in _readers(toolbox).get(tool.connection_id, ()) if not barred(reader.tool.name)]
+    readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
     ways = chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts))
     chosen = next((asked for asked in ways if _can_be_asked(asked)), None)
     return _read_back(chosen, tool) if chosen else None
@@ -147,8 +146,9 @@ def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
     """What ``choose_read_back`` comes to for a call with all arguments of the schema, before anything is read."""
     if tool.tool_class is not ToolClass.CHANGE:
         return None
-    write = _describe_write(tool, dict.fromkeys(properties_of(tool), "x"), "c1")
-    readers = [_describe_reader(one) for one in tools if one.connection_id == tool.connection_id and _reads(one)]
+    write = _describe_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
+    beside = {one.name: one for one in tools if one.connection_id == tool.connection_id}
+    readers = _index_readers(beside).get(tool.connection_id, ())
     asked = next(chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, ())), None)
     if asked is None:
         return None
@@ -166,7 +166,7 @@ def read_back_by_operator(
 ) -> ReadBack | None:
     """The read that the operator's catalogue names, where it can be asked and is not barred."""
     write = _describe_write(tool, arguments, call_id)
-    readers = [reader for reader in _readers(toolbox).get(tool.connection_id, ()) if not barred(reader.tool.name)]
+    readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
     chosen = next((asked for asked in _reads_named_by_operator(write, readers) if _can_be_asked(asked)), None)
     return _read_back(chosen, tool) if chosen else None
 
@@ -309,7 +309,7 @@ def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
         if value is None and name in reader.identifiers:
             value = _id_for(reader.identifiers[name], write)
         if value is not None:
-            given[name] = _as_typed(value, reader.tool, name)
+            given[name] = as_typed(value, reader.tool, name)
     return given
 
 
@@ -359,17 +359,6 @@ def _can_be_asked(asked: AskedRead) -> bool:
     return any(references(asked.arguments)) or problems_with(asked.arguments, asked.reader.tool) is None
 
 
-def _as_typed(value: Json, tool: Tool, name: str) -> Json:
-    """An id as the read's schema wants it: some servers give numbers, and take them back as texts or the reverse."""
-    schema = properties_of(tool).get(name)
-    kind = schema.get("type") if isinstance(schema, dict) else None
-    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if kind in ("integer", "number") and isinstance(value, str) and value.isascii() and value.isdecimal():
-        return int(value)
-    return value
-
-
 def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
     scalars = {name: value for name, value in arguments.items() if value is not None and not isinstance(value, list)}
     by_words = {
@@ -380,39 +369,20 @@ def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWri
     return NamedWrite(tool, words_of_tool(tool.name), call_id, named_ids(tool.name, arguments), by_words)
 
 
-class _Unchanged:
-    """A toolbox as the key of a cache: the same one, not an equal one."""
-
-    def __init__(self, toolbox: Toolbox) -> None:
-        self.toolbox = toolbox
-
-    def __hash__(self) -> int:
-        return id(self.toolbox.tools)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Unchanged) and self.toolbox.tools is other.toolbox.tools
-
-
-def _readers(toolbox: Toolbox) -> Mapping[str, tuple[ReadTool, ...]]:
-    return _index_readers(_Unchanged(toolbox))
-
-
-@lru_cache(maxsize=64)
-def _index_readers(of: _Unchanged) -> Mapping[str, tuple[ReadTool, ...]]:
+def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]]:
     """The read tools of a toolbox by connection, in the toolbox's order."""
     found: dict[str, list[ReadTool]] = {}
-    for tool in of.toolbox.tools.values():
-        if _reads(tool):
+    for tool in tools.values():
+        if tool.tool_class is ToolClass.READ:
             found.setdefault(tool.connection_id, []).append(_reader_of(tool))
-    return {connection: tuple(readers) for connection, readers in found.items()}
+    return found
 
 
-def _reads(tool: Tool) -> bool:
-    return tool.tool_class is ToolClass.READ
+_readers = IdentityCache(_index_readers, 64)
 
 
 def _describe_reader(tool: Tool) -> ReadTool:
-    words, required, names = words_of_tool(tool.name), required_arguments(tool), list(properties_of(tool))
+    words, required, names = words_of_tool(tool.name), tool.required, list(tool.parameters)
     identifiers = {
         name: subject_of(name, words.nouns)
         for name in names

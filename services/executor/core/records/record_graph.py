@@ -6,6 +6,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
+from services.executor.core.dossier.past_calls import is_sayable
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.calculate.conditions import NoSuchPath, same, select
 from services.executor.core.figures.numbers import figure
@@ -240,13 +241,6 @@ def one_value(values: Sequence[Said]) -> Said:
     """What all of them say; open where they differ, or any of them is."""
     first = values[0]
     return first if all(_agree(value, first) for value in values) else OPEN
-
-
-def is_sayable(value: Json) -> bool:
-    """A scalar, or a list of such."""
-    if isinstance(value, list):
-        return all(not isinstance(item, dict | list) for item in value)
-    return not isinstance(value, dict)
 
 
 def _by_other_name(name: str, fields: Fields) -> list[Said]:

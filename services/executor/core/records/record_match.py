@@ -1,6 +1,5 @@
 """Which records of a read-back a call is about, by the identifiers it names, and whether they say what it set."""
 
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -8,12 +7,11 @@ from typing import NamedTuple
 from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
+from services.executor.core.records.called_records import looks_like_a_name
 from services.executor.core.tools.near_names import may_be, words_of
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.keywords import stem
-
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Subjects(NamedTuple):
@@ -34,7 +32,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     if not names:
         return Subjects(nodes, ())
     named = {place for place, node in enumerate(nodes) if any(same(node.own, name) for name in names.values())}
-    direct = named | {place for place, node in enumerate(nodes) if _refers(node.record, names)}
+    direct = named | {place for place, node in enumerate(nodes) if any(_same_ids(node.record, names))}
     if not named:
         alone = len(nodes) == 1
         direct |= {
@@ -49,7 +47,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
         for place, node in enumerate(nodes)
         if place not in direct
         and (in_scope or any(id(outer.record) in records for outer in node.around))
-        and not _denies(node.record, names)
+        and all(_same_ids(node.record, names))
     ]
     return Subjects([nodes[place] for place in sorted(direct)], within)
 
@@ -68,23 +66,10 @@ def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
     return by_key or {key: value for key, value in scalars.items() if looks_like_a_name(value)}
 
 
-def looks_like_a_name(value: Json) -> bool:
-    if not isinstance(value, str) or " " in value.strip() or _DATE.match(value):
-        return False
-    return figure(value) is None and any(mark.isdigit() for mark in value)
-
-
-def _refers(record: JsonObject, names: Mapping[str, Json]) -> bool:
-    return any(same(record[key], names[name]) for key in record for name in names if _is_that(key, name))
-
-
-def _denies(record: JsonObject, names: Mapping[str, Json]) -> bool:
-    """Whether a record has another value under one of the call's ids: it is about something else."""
-    return any(not same(record[key], names[name]) for key in record for name in names if _is_that(key, name))
-
-
-def _is_that(key: str, name: str) -> bool:
-    return key == name or words_of(key) == words_of(name)
+def _same_ids(record: JsonObject, names: Mapping[str, Json]) -> list[bool]:
+    """Of each of the call's ids that a record has too, whether it has the same value."""
+    keys = [(key, name) for key in record for name in names if key == name or words_of(key) == words_of(name)]
+    return [same(record[key], names[name]) for key, name in keys]
 
 
 def _shows(record: JsonObject, names: Mapping[str, Json]) -> bool:

@@ -1,7 +1,6 @@
 """What the name of a tool says: its verb, the thing it is about, and what its identifier arguments identify."""
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -87,11 +86,11 @@ def subject_of(name: str, own: frozenset[str]) -> frozenset[str]:
     return frozenset(map(stem, words))
 
 
-def properties_of(tool: Tool) -> Mapping[str, Json]:
-    properties = tool.input_schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
-
-
-def required_arguments(tool: Tool) -> frozenset[str]:
-    required = tool.input_schema.get("required")
-    return frozenset(str(name) for name in required) if isinstance(required, list) else frozenset()
+def as_typed(value: Json, tool: Tool, name: str) -> Json:
+    """An id as the tool's schema wants it: some servers give numbers, and take them back as texts or the reverse."""
+    kind = tool.parameters.get(name, {}).get("type")
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if kind in ("integer", "number") and isinstance(value, str) and value.isascii() and value.isdecimal():
+        return int(value)
+    return value

@@ -46,6 +46,12 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _PARTS.findall(name)]
 
 
+def singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
+
+
 def similar_names(missing: str, names: Sequence[str]) -> list[str]:
     """The name that is like the missing one; several if none is clearly the most alike."""
     scored = sorted(((_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
@@ -109,7 +115,7 @@ def _is_same_word(one: str, other: str) -> bool:
     return (
         _is_short_form(short, long)
         or _has_another_ending(short, long)
-        or _collapse_doubles(short) == _collapse_doubles(long)
+        or _DOUBLED.sub(r"\1", short) == _DOUBLED.sub(r"\1", long)
     )
 
 
@@ -134,7 +140,3 @@ def _has_another_ending(one: str, other: str) -> bool:
     shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     endings = (one[shared:], other[shared:])
     return shared >= 4 and all(ending in _ENDINGS for ending in endings)
-
-
-def _collapse_doubles(word: str) -> str:
-    return _DOUBLED.sub(r"\1", word)

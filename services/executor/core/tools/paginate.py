@@ -181,13 +181,10 @@ def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -
         if isinstance(value, dict) and len(here) < _DEPTH:
             yield from _marks(value, place, here)
         elif isinstance(value, list):
-            yield from (PageMark(PagingWord.NEXT, here, link.get("href")) for link in value if _is_next(link, key))  # type: ignore[union-attr]  # _is_next looked
+            links = [one for one in value if isinstance(one, dict)] if "links" in key.lower() else []
+            yield from (PageMark(PagingWord.NEXT, here, one.get("href")) for one in links if one.get("rel") == "next")
         elif word is not None and not isinstance(value, dict):
             yield PageMark(word, here, value)
-
-
-def _is_next(link: Json, key: str) -> bool:
-    return "links" in key.lower() and isinstance(link, dict) and link.get("rel") == "next"
 
 
 def _leads(value: Json) -> bool:
@@ -240,9 +237,8 @@ class Paging(NamedTuple):
 
 def paging_of(tool: Tool, arguments: JsonObject, page: ListPage) -> Paging:
     """What a tool's schema, or else the call and its answer, say of arguments for parts."""
-    schemas = _schemas(tool.input_schema)
-    if schemas is not None:
-        return Paging(_arguments_by_word(schemas), schemas, is_open=False)
+    if isinstance(tool.input_schema.get("properties"), dict):
+        return Paging(_arguments_by_word(tool.parameters), tool.parameters, is_open=False)
     echoed: dict[str, JsonObject] = {mark.path[-1]: {} for mark in page.marks_of(PagingWord.PAGE, PagingWord.OFFSET)}
     known: dict[str, JsonObject] = {name: {} for name in arguments}
     following = next((mark for mark in page.marks_of(PagingWord.NEXT) if isinstance(mark.value, str)), None)
@@ -323,13 +319,6 @@ def _convert_type(value: Json, schema: JsonObject) -> Json:
     ):
         return int(value)
     return str(value) if kind == "string" and isinstance(value, int) else value
-
-
-def _schemas(schema: JsonObject) -> dict[str, JsonObject] | None:
-    fields = schema.get("properties")
-    if not isinstance(fields, dict):
-        return None
-    return {name: field for name, field in fields.items() if isinstance(field, dict)}
 
 
 def _arguments_by_word(schemas: Mapping[str, JsonObject]) -> dict[PagingWord, str]:

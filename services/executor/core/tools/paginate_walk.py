@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.paginate import (
     PARTIAL,
     ListBounds,
@@ -39,8 +39,9 @@ class CollectedRows:
     """
 
     def __init__(self, noun: str) -> None:
-        """``noun``: what the list is of, as far as its name says; ``invoice_id`` identifies an invoice."""
-        self._noun = noun
+        """``noun``: what the list is of, by its name: ``invoices``; ``invoice_id`` identifies an invoice."""
+        *words, last = words_of(noun) or [""]
+        self._noun = "_".join([*words, singular(last)])
         self._id: str | None = None
         self._is_first = True
         self._at: dict[str, int] = {}
@@ -59,14 +60,17 @@ class CollectedRows:
         part = digest([list(rows), beside])
         again = part in self._parts
         self._parts.add(part)
-        if self._id is not None and self._have_ids(rows):
-            return sum(self._took(row, dumps(_value(row, self._id))) for row in rows)
+        if self._id is not None and _identifies(self._id, rows):
+            before = len(self.all)
+            for row in rows:
+                self._keep(row, dumps(_value(row, self._id)))
+            return len(self.all) - before
         self._id = None
         if again and rows and not is_sure:
             self.left_out += 1
             return 0
         for row in rows:
-            self._append(row)
+            self._keep(row)
         return len(rows)
 
     @property
@@ -78,18 +82,12 @@ class CollectedRows:
         """The identifier of the last row; None if rows have none."""
         return _value(self.all[-1], self._id) if self._id and self.all else None
 
-    def _have_ids(self, rows: Sequence[Json]) -> bool:
-        return self._id is not None and _identifies(self._id, rows)
-
-    def _took(self, row: Json, key: str) -> bool:
-        if key in self._at:
+    def _keep(self, row: Json, key: str | None = None) -> None:
+        if key is not None and key in self._at:
             self.all[self._at[key]] = row
-            return False
-        self._at[key] = len(self.all)
-        self._append(row)
-        return True
-
-    def _append(self, row: Json) -> None:
+            return
+        if key is not None:
+            self._at[key] = len(self.all)
         self.all.append(row)
         self.size += len(dumps(row))
 
@@ -102,7 +100,7 @@ class Listing:
         self._paging = paging
         self._bounds = bounds
         self._asked = arguments
-        self._rows = CollectedRows(singular(page.place[-1] if page.place else tool.name.partition("_")[2]))
+        self._rows = CollectedRows(page.place[-1] if page.place else tool.name.partition("_")[2])
         self._rows.add(page.rows, _place_told(page))
         self._marks: set[str] = set()
         self._probing = False  # whether the first page may be asked for under another number
@@ -283,12 +281,6 @@ class Listing:
     def _stop(self, why: str) -> None:
         self.following = None
         self.why_partial = why
-
-
-def singular(name: str) -> str:
-    """One of what a list is named after: ``purchase_orders`` holds a ``purchase_order``."""
-    word = "_".join(words_of(name))
-    return word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s")
 
 
 def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds) -> Listing | None:

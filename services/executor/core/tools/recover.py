@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from services.executor.core.tools.classes import by_name
-from services.executor.core.tools.near_names import may_be, words_of
+from services.executor.core.tools.near_names import may_be, singular, words_of
 from services.executor.core.tools.schema_drift import matches
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool
@@ -69,11 +69,10 @@ def may_stand_in(gone: Tool, other: Tool) -> bool:
     """Whether a tool could be asked in place of another at all, whoever proposes it: a read of the same server for a
     read, by class and by name, whose name says nothing to the contrary.
     """
-    if gone.tool_class is not ToolClass.READ or other.tool_class is not ToolClass.READ:
+    if any(each is not ToolClass.READ for tool in (gone, other) for each in (tool.tool_class, by_name(tool.name)[0])):
         return False
-    if (other.connection_id, other.name) == (gone.connection_id, gone.name) or _reads_not(other) or _reads_not(gone):
-        return False
-    return other.connection_id == gone.connection_id and not has_opposites(words_of(gone.name), words_of(other.name))
+    is_another = other.connection_id == gone.connection_id and other.name != gone.name
+    return is_another and not has_opposites(words_of(gone.name), words_of(other.name))
 
 
 def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
@@ -173,11 +172,6 @@ def _declared_parameters(tool: Tool) -> set[str] | None:
     return set(properties) if isinstance(properties, dict) else None
 
 
-def _reads_not(tool: Tool) -> bool:
-    """Whether a name says more than reading: whoever calls such a tool a read is believed for itself alone."""
-    return by_name(tool.name).tool_class is not ToolClass.READ
-
-
 def _verb(tool: Tool) -> str:
     return next(iter(words_of(tool.name)), "")
 
@@ -194,14 +188,7 @@ def _is_plural(tool: Tool) -> bool:
 
 def _singular(noun: Sequence[str]) -> list[str]:
     """The same with its last word in the singular."""
-    if not noun:
-        return []
-    last = noun[-1]
-    if last.endswith("ies") and len(last) > 4:
-        last = f"{last[:-3]}y"
-    elif last.endswith("s") and not last.endswith(("ss", "us", "is")) and len(last) > 2:
-        last = last[:-1]
-    return [*noun[:-1], last]
+    return [*noun[:-1], *map(singular, noun[-1:])]
 
 
 def _values(value: Json) -> Collection[str]:

@@ -154,7 +154,7 @@ def bare_name(column: str) -> str:
 
 
 def _same_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
-    return [column for column in columns if _letters(column) == _letters(missing)]
+    return [column for column in columns if "".join(words_of(column)) == "".join(words_of(missing))]
 
 
 def _aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
@@ -194,10 +194,6 @@ TIERS: tuple[tuple[str, Tier], ...] = (
     ("prefix", prefix_matches),
     ("words", same_words),
 )
-
-
-def _letters(name: str) -> str:
-    return "".join(words_of(name))
 
 
 def _columns(described: Json) -> Iterator[str]:

@@ -10,6 +10,7 @@ _STEPS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
 MOST = 16_000  # characters of one result that a prompt holds
 MOST_OF_A_RESULT = 6_000  # in a conversation
 _MOST_NAMES = 12
+_COMPUTED = "what is computed over them takes all."
 
 
 def shorten_content(content: Json, most: int) -> tuple[Json, str]:
@@ -19,7 +20,8 @@ def shorten_content(content: Json, most: int) -> tuple[Json, str]:
     for text, items in _STEPS:
         cut = _cut(content, text, items)
         if len(dumps(cut)) <= most:
-            return cut, _shortening_note(f"texts over {text} characters and lists within it over {items} items")
+            what = f"texts over {text} characters and lists within it over {items} items"
+            return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTED}"
     whole = dumps(content)
     seen = _beginning(whole, most)
     return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
@@ -48,10 +50,6 @@ def _beginning(text: str, most: int) -> str:
     return seen
 
 
-def _shortening_note(what: str) -> str:
-    return f"Not all of it is shown here: of {what} only the beginning; what is computed over them takes all."
-
-
 def _cut(content: Json, text: int, items: int) -> Json:
     match content:
         case str() if len(content) > text:
@@ -73,7 +71,7 @@ def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
     kept = max(kept, 1)
     if kept == len(page.rows):
         return content, ""
-    cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; what is computed over them takes all."
+    cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; {_COMPUTED}"
     return put(content, page.place, page.rows[:kept]), cut
 
 

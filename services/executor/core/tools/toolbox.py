@@ -46,11 +46,8 @@ def toolbox(discovered: Iterable[tuple[Connection, Iterable[Tool]]]) -> Toolbox:
         everything += tools
     everything.sort(key=lambda tool: (tool.name, tool.connection_id))
     times = Counter(tool.name for tool in everything)
-    return Toolbox({_offered_name(tool, times[tool.name] > 1): tool for tool in everything}, connections)
-
-
-def _offered_name(tool: Tool, ambiguous: bool) -> str:
-    return f"{tool.connection_id}__{tool.name}" if ambiguous else tool.name
+    names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in everything]
+    return Toolbox(dict(zip(names, everything, strict=True)), connections)
 
 
 def schema_of(tool: Tool) -> Mapping[str, JsonValue]:

@@ -25,8 +25,7 @@ _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 def key_field(tool: Tool) -> str | None:
     """The argument in which the server takes our key: the operator's catalogue names it, and the tool has it."""
     name = tool.catalogue.idempotency_field
-    properties = tool.input_schema.get("properties")
-    return name if name and isinstance(properties, dict) and name in properties else None
+    return name if name and name in tool.parameters else None
 
 
 def as_sent(entry: LedgerEntry, tool: Tool) -> JsonObject:
@@ -60,11 +59,8 @@ def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
         errors = sorted(found, key=lambda error: (error.json_path, error.message))  # a replay knows another order
     except (Unresolvable, RecursionError):
         return None
-    return "; ".join(f"{error.json_path}: {_plain_text(error.message)}" for error in errors) or None
-
-
-def _plain_text(message: str) -> str:
-    return _DECIMAL.sub(r"\1", message)
+    said = "; ".join(f"{error.json_path}: {error.message}" for error in errors)
+    return _DECIMAL.sub(r"\1", said) or None
 
 
 def _is_integer(_checker: TypeChecker, value: object) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
+from services.executor.core.records.called_records import looks_like_a_name
 from services.executor.core.records.record_match import (
     Subjects,
     find_subjects,
@@ -13,7 +14,6 @@ from services.executor.core.records.record_match import (
     is_listed_under,
     is_near,
     leaf_for,
-    looks_like_a_name,
     says_the_same,
 )
 from services.executor.core.records.tool_words import words_of_tool

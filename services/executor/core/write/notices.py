@@ -9,7 +9,6 @@ from services.executor.core.dossier.dossier import Dossier, Progress, Rest
 from services.executor.core.dossier.values import Fact
 from services.executor.core.records.called_records import says
 from services.executor.core.records.references import literal_parts, references
-from services.executor.core.records.tool_words import properties_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import files_not_read
 from services.executor.core.session.ledger import entries, write_key
@@ -120,7 +119,7 @@ def text_place(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[s
 
     An argument that is called so, in its schema or an object of it; else the only text of several words.
     """
-    texts = list(_texts_of_arguments(arguments, properties_of(tool)))
+    texts = list(_texts_of_arguments(arguments, tool.parameters))
     known = [text for name in _BODIES for text in texts if words_of(text.path[-1])[-1:] == [name]]
     others = [text for text in texts if " " in text.value.strip() and not _NO_BODIES & set(words_of(text.path[-1]))]
     found = known[:1] or (others if len(others) == 1 else [])

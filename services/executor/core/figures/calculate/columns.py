@@ -105,7 +105,7 @@ _CENTS = frozenset({"cents", "minor", "pence"})
 _TIMES = {"secs": "seconds", "mins": "minutes", "hrs": "hours"} | {
     name: name for name in ("seconds", "minutes", "hours", "days", "weeks")
 }
-_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 class ListColumn(NamedTuple):
@@ -176,7 +176,7 @@ def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
 def read_cell_truth(cell: Cell, operation: str) -> bool:
     if isinstance(cell.value, bool):
         return cell.value
-    truth = _TRUTHS.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
+    truth = TRUTHS.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
     if truth is None:
         raise CannotCalculate(
             f"{operation} needs conditions that are true or false, and {_describe_cell(cell)} is none"
@@ -216,7 +216,8 @@ def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
     named = [unit for unit in units if unit]
     if len(named) > 1 or ("cents" in units and "" in units):
         told = " and ".join(unit or "whole units" for unit in units)
-        raise CannotCalculate(f"{operation} of {told}: convert them first, as with {_conversion(named)}")
+        how = "cents_to_units" if "cents" in named else f"{named[0]}_to_{named[-1]}"
+        raise CannotCalculate(f"{operation} of {told}: convert them first, as with {how}")
     return named[0] if named else ""
 
 
@@ -239,10 +240,6 @@ def _currency_hints(cell: Cell) -> list[str]:
 def _is_no_money(field: str) -> bool:
     words = set(plain_name(field).split())
     return bool(words & _NO_MONEY) and not words & {"amount", "price", "cost", "total", "fee"}
-
-
-def _conversion(units: Sequence[str]) -> str:
-    return "cents_to_units" if "cents" in units else f"{units[0]}_to_{units[-1]}" if units else "cents_to_units"
 
 
 def _no_date(cell: Cell, operation: str) -> CannotCalculate:

@@ -6,10 +6,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from services.executor.core.figures.calculate.columns import is_empty
+from services.executor.core.figures.calculate.columns import TRUTHS, is_empty
 from services.executor.core.figures.dates import DateOrder, has_time, name_the_same_day, read_date, read_moment
 from services.executor.core.figures.numbers import figure, read_amount
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, as_text, dumps
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
@@ -24,7 +24,7 @@ def same(shown: Json, claimed: Json) -> bool:
         return True
     number, other = figure(shown), figure(claimed)
     if number is not None and other is not None:
-        return number == other and len({unit for unit in (_unit(shown), _unit(claimed)) if unit}) < 2
+        return number == other and len({tuple(_UNIT.findall(str(value))) for value in (shown, claimed)} - {()}) < 2
     return (
         isinstance(shown, str) and isinstance(claimed, str) and shown.strip().casefold() == claimed.strip().casefold()
     )
@@ -38,10 +38,6 @@ def _moment(value: Json) -> datetime | None:
         return datetime.fromisoformat(value)
     except ValueError:
         return None
-
-
-def _unit(value: Json) -> tuple[str, ...]:
-    return tuple(_UNIT.findall(value)) if isinstance(value, str) else ()
 
 
 Holds: TypeAlias = Callable[[Json], bool]
@@ -58,7 +54,6 @@ ORDERINGS = tuple(_COMPARISONS)
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE = "overdue"
 SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE)
-_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def condition(text: str) -> Holds:
@@ -145,19 +140,18 @@ def compare(value: Json, other: Json, order: DateOrder = "") -> int | None:
 
 
 def _as_word(value: Json) -> bool | str:
-    text = (value if isinstance(value, str) else dumps(value)).strip().casefold()
-    return _TRUTHS.get(text, text)
+    text = as_text(value).strip().casefold()
+    return TRUTHS.get(text, text)
 
 
 def _contains(value: Json, part: Json) -> bool:
     if isinstance(value, list):
         return any(are_same(item, part) for item in value)
-    text = value if isinstance(value, str) else "" if value is None else dumps(value)
-    return str(_text(part)).casefold() in text.casefold()
+    return _text(part).casefold() in _text(value).casefold()
 
 
 def _text(value: Json) -> str:
-    return value if isinstance(value, str) else "" if value is None else dumps(value)
+    return "" if value is None else as_text(value)
 
 
 def _meets(value: Json, sign: str, literal: str | None) -> bool:
@@ -181,7 +175,8 @@ def select(value: Json, path: str) -> list[Json]:
         key, index, only = match[1], match[2], match[3]
         if only is not None:
             holds = condition(only)
-            found = [record for parent in found for record in _records(parent) if holds(record)]
+            records = (record for one in found for record in (one if isinstance(one, list) else [one]))
+            found = [record for record in records if holds(record)]
             continue
         found = [item for parent in found for item in _step(parent, key, index, path)]
     return found
@@ -203,8 +198,3 @@ def _step(parent: Json, key: str | None, index: str | None, path: str) -> list[J
     if index is not None and index != "*" and isinstance(parent, list) and int(index) < len(parent):
         return [parent[int(index)]]
     raise NoSuchPath(f"path {path!r}: no {key or f'[{index}]'} there")
-
-
-def _records(parent: Json) -> list[Json]:
-    """What a condition looks at: the items of a list, or the one thing that an earlier condition let through."""
-    return parent if isinstance(parent, list) else [parent]

@@ -49,7 +49,7 @@ from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate, decimal_text
-from shared.domain.exact_json import Json, dumps, loads_object
+from shared.domain.exact_json import Json, as_text, dumps, loads_object
 
 _MOST_GROUPS = 500
 _NO_GROUP = "(none)"
@@ -266,7 +266,8 @@ def _compute_groups(call: CalculationCall, by: str, made: Made) -> OperationResu
         raise CannotCalculate("by needs one operand, a path into a list such as r1.items[*].amount")
     column = call.columns[0]
     groups = _group_cells(column, by)
-    inner = call if call.operation in AGGREGATES else call._replace(operation=_choose_total(column))
+    total = "count" if any(isinstance(cell.value, dict) for cell in column.cells) else "sum"
+    inner = call if call.operation in AGGREGATES else call._replace(operation=total)
     answers = {
         name: perform(inner._replace(columns=[column._replace(cells=cells)]), made) for name, cells in groups.items()
     }
@@ -282,16 +283,11 @@ def _compute_groups(call: CalculationCall, by: str, made: Made) -> OperationResu
     return perform(call._replace(columns=[column._replace(cells=cells)], give=""), made)
 
 
-def _choose_total(column: ListColumn) -> str:
-    """Rows are counted, figures summed."""
-    return "count" if any(isinstance(cell.value, dict) for cell in column.cells) else "sum"
-
-
 def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
     keys: dict[Decimal | str | None, str] = {}
     groups: dict[str, list[Cell]] = {}
     for cell, value in zip(column.cells, read_field_of_rows(column.cells, by, " to group by"), strict=True):
-        text = _NO_GROUP if is_empty(value) else value if isinstance(value, str) else dumps(value)
+        text = _NO_GROUP if is_empty(value) else as_text(value)
         groups.setdefault(keys.setdefault(identity(value), text), []).append(cell)
     if column.cells and groups.keys() == {_NO_GROUP}:
         rows = describe_fields(column.cells)

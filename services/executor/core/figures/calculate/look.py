@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from pydantic import JsonValue
-
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.calculate.columns import Cell, is_empty
-from services.executor.core.figures.calculate.conditions import SIGNS, NoSuchPath
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.operands import read_field_of_rows, select_cells, select_rows
-from services.executor.core.figures.calculate.tool import read_conditions
+from services.executor.core.figures.calculate.tool import TEXT, WHERE, read_conditions, read_text
 from services.executor.core.figures.dates import find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.finance.calculator import CannotCalculate
@@ -22,7 +20,6 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 MOST = 6_000  # characters of an answer
 _MOST_OF_A_ROW = 3_000
-_TEXT: Mapping[str, JsonValue] = {"type": "string"}
 _DESCRIPTION = """\
 Rows and fields of an earlier result that was shown short, by its ref. All rows are searched. Use where to filter, \
 fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
@@ -35,23 +32,15 @@ LOOK = ToolDefinition(
     {
         "type": "object",
         "properties": {
-            "ref": {**_TEXT, "description": "of the result: r2"},
-            "list": {**_TEXT, "description": "path of the list, record or text where the result has several: lines"},
-            "where": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {"field": {**_TEXT}, "is": {"type": "string", "enum": [*SIGNS]}, "value": {**_TEXT}},
-                    "required": ["field", "is"],
-                    "additionalProperties": False,
-                },
-            },
-            "fields": {"type": "array", "items": {**_TEXT}},
-            "sort_by": {**_TEXT},
+            "ref": {**TEXT, "description": "of the result: r2"},
+            "list": {**TEXT, "description": "path of the list, record or text where the result has several: lines"},
+            "where": {**WHERE},
+            "fields": {"type": "array", "items": {**TEXT}},
+            "sort_by": {**TEXT},
             "descending": {"type": "boolean"},
             "first": {"type": "integer", "minimum": 1},
             "skip": {"type": "integer", "minimum": 0},
-            "distinct": {**_TEXT, "description": "a field: its different values, and how many rows have each"},
+            "distinct": {**TEXT, "description": "a field: its different values, and how many rows have each"},
             "count": {"type": "boolean"},
         },
         "required": ["ref"],
@@ -82,9 +71,9 @@ def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Js
     said: JsonObject = {"source_note": fact.note} if fact.note else {}
     if given.get("count") is True:
         return {**counted, **said}
-    if distinct := _text(given.get("distinct")):
+    if distinct := read_text(given.get("distinct")):
         return {**counted, **_count_distinct(kept, distinct), **said}
-    kept = _sort(kept, _text(given.get("sort_by")), descending=given.get("descending") is True)
+    kept = _sort(kept, read_text(given.get("sort_by")), descending=given.get("descending") is True)
     part = _ListPart(
         _names(given.get("fields")), _number(given.get("skip")) or 0, _number(given.get("first")) or len(kept)
     )
@@ -92,11 +81,11 @@ def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Js
 
 
 def _rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
-    ref = _text(given.get("ref")).strip("[]")
+    ref = read_text(given.get("ref")).strip("[]")
     fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
     if fact is None:
         raise CannotCalculate(f"no result has the reference {ref!r}; there are {', '.join(f.ref for f in facts)}")
-    path = _text(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
+    path = read_text(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
     selection = select_cells(fact.result, path)
     if selection.is_list:
         return fact, _wrap_rows(selection.cells)
@@ -190,13 +179,9 @@ def _take_fitting(rows: Sequence[Json]) -> list[Json]:
 def _names(given: Json) -> list[str]:
     if isinstance(given, str):
         return [name.strip() for name in given.split(",") if name.strip()]
-    return [_text(name) for name in given] if isinstance(given, list) else []
+    return [read_text(name) for name in given] if isinstance(given, list) else []
 
 
 def _number(given: Json) -> int | None:
     amount = read_amount(given)
     return int(amount.number) if amount is not None and amount.number >= 0 else None
-
-
-def _text(given: Json) -> str:
-    return given.strip() if isinstance(given, str) else "" if given is None else dumps(given)

@@ -31,7 +31,7 @@ from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in
 from services.executor.core.tools.shorten import list_names
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
 
@@ -480,7 +480,7 @@ def read_operand_texts(given: Json) -> list[str]:
 def _read_operand_text(item: Json) -> str:
     if isinstance(item, dict):
         return _read_operand_object(item)
-    return item if isinstance(item, str) else dumps(item)
+    return as_text(item)
 
 
 def _read_operand_object(item: JsonObject) -> str:

@@ -34,7 +34,7 @@ from services.executor.core.figures.numbers import Number, WrittenAmount, read_a
 from services.executor.core.figures.vocabulary import UNITS, is_currency, places
 from services.executor.core.finance.calculator import CalculatorResult, CannotCalculate, decimal_text
 from services.executor.core.finance.catalogue import CALCULATORS, RATIO_PLACES, calculate
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, as_text, dumps
 
 Value = Decimal | date | bool | str
 _LONGEST = 50  # digits of a result
@@ -156,7 +156,8 @@ def _perform_calculator(call: CalculationCall) -> OperationResult:
         call.singles()
     if calculator.dates:
         days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.cells()]
-        return OperationResult(calculate(call.operation, list(map(Decimal, days))), unit=_unit_of_days(call.operation))
+        unit = "" if "bucket" in call.operation else "days"
+        return OperationResult(calculate(call.operation, list(map(Decimal, days))), unit=unit)
     amounts = call.amounts()
     if any(amount.unit == "cents" for amount in amounts):
         raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
@@ -168,10 +169,6 @@ def _perform_calculator(call: CalculationCall) -> OperationResult:
     return OperationResult(
         value, currency if calculator.result is CalculatorResult.MONEY else "", "", note, keeps_places=True
     )
-
-
-def _unit_of_days(operation: str) -> str:
-    return "" if "bucket" in operation else "days"
 
 
 def _describe_arguments(arguments: str, amounts: Sequence[WrittenAmount]) -> str:
@@ -376,9 +373,9 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
     best = (min if call.operation == "which_has_least" else max)(ranks)
     found = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == best]
     names = [_name_row(cell, call) for cell in found]
-    tied = [_write_text(name) for name in names[1:6]]
+    tied = [as_text(name) for name in names[1:6]]
     more = f"; as much: {', '.join(tied)}{'' if len(names) <= 6 else f' and {len(names) - 6} more'}" if tied else ""
-    return _answer_field(names[0], f"{found[0].field or 'value'} {_write_text(found[0].value)}{more}", call.order)
+    return _answer_field(names[0], f"{found[0].field or 'value'} {as_text(found[0].value)}{more}", call.order)
 
 
 def _name_row(cell: Cell, call: CalculationCall) -> Json:
@@ -398,11 +395,7 @@ def _answer_field(value: Json, note: str, order: DateOrder) -> OperationResult:
     if isinstance(value, bool | int | Decimal):
         return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
     days = read_possible_dates(value)
-    return OperationResult(days[0] if len(days) == 1 and not order else _write_text(value), note=note)
-
-
-def _write_text(value: Json) -> str:
-    return value if isinstance(value, str) else dumps(value)
+    return OperationResult(days[0] if len(days) == 1 and not order else as_text(value), note=note)
 
 
 @_operation("increase_by_percent decrease_by_percent", "base, percent")

@@ -39,7 +39,7 @@ from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS, describe_calculators
 from services.executor.ports.models import ToolDefinition
-from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
+from shared.domain.exact_json import Json, JsonObject, as_text, loads, loads_object
 
 _OTHER_SIGNS = {
     "==": "=", "is": "=", "eq": "=", "equals": "=", "equal": "=", "<>": "!=", "not": "!=", "is not": "!=", "ne": "!=",
@@ -67,7 +67,20 @@ Examples:
 {"name":"enough","operation":"is_more","operands":["r1.remaining","50,000"]}
 {"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}
 {"name":"deadline","operation":"add_working_days","operands":["today","10"]}"""
-_TEXT: Mapping[str, JsonValue] = {"type": "string"}
+TEXT: Mapping[str, JsonValue] = {"type": "string"}
+WHERE: Mapping[str, JsonValue] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "field": {**TEXT},
+            "is": {"type": "string", "enum": [*SIGNS]},
+            "value": {**TEXT, "description": "a word, an operand, or another field of the row"},
+        },
+        "required": ["field", "is"],
+        "additionalProperties": False,
+    },
+}
 
 
 def operations_in_words() -> str:
@@ -84,28 +97,15 @@ def calculate_tool(made: Made = NOTHING) -> ToolDefinition:
     extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
     told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
     properties: dict[str, JsonValue] = {
-        "name": {**_TEXT, "description": "what to call the value, to use it later: total_due"},
-        "operation": {**_TEXT, "description": told},  # each name stands there once, with what it takes
-        "operands": {"type": "array", "items": {**_TEXT}, "minItems": 1},
-        "where": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "field": {**_TEXT},
-                    "is": {"type": "string", "enum": [*SIGNS]},
-                    "value": {**_TEXT, "description": "a word, an operand, or another field of the row"},
-                },
-                "required": ["field", "is"],
-                "additionalProperties": False,
-            },
-            "description": "only rows that meet all of these count",
-        },
+        "name": {**TEXT, "description": "what to call the value, to use it later: total_due"},
+        "operation": {**TEXT, "description": told},  # each name stands there once, with what it takes
+        "operands": {"type": "array", "items": {**TEXT}, "minItems": 1},
+        "where": {**WHERE, "description": "only rows that meet all of these count"},
         "by": {
-            **_TEXT,
+            **TEXT,
             "description": f"one figure for each value of this field; with {', '.join(AGGREGATES)}, {SOUGHT[0]}",
         },
-        "give": {**_TEXT, "description": "for which_has_most and which_has_least: the field that names the row"},
+        "give": {**TEXT, "description": "for which_has_most and which_has_least: the field that names the row"},
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
     }
     required: list[JsonValue] = ["operation", "operands"]
@@ -127,13 +127,13 @@ def calculate(given: JsonObject, known: KnownFigures, made: Made = NOTHING) -> N
     try:
         operands = _operands(given.get("operands"), operation, sources)
         asked = NamedValue(
-            name=_free_name(_text(given.get("name")), operation, known),
+            name=_free_name(read_text(given.get("name")), operation, known),
             operation=operation,
             operands=operands,
             value="",
             where=tuple(_condition(one, operands, sources) for one in read_conditions(given.get("where"))),
-            by=_text(given.get("by")),
-            give=_text(given.get("give")),
+            by=read_text(given.get("by")),
+            give=read_text(given.get("give")),
             date_order=_order(given.get("date_order")),
             made_by=made.tools[operation].by if operation in made.tools else None,
         )
@@ -150,13 +150,13 @@ def describe_value(value: NamedValue) -> JsonObject:
 
 
 def _operation(given: Json, made: Made) -> str:
-    asked = _text(given).casefold().replace(" ", "_")
+    asked = read_text(given).casefold().replace(" ", "_")
     operation = _OTHER_NAMES.get(asked, asked)
     if operation in OPERATIONS or operation in CALCULATORS or operation in made.tools:
         return operation
     near = [name for name in (*OPERATIONS, *CALCULATORS) if set(asked.split("_")) & set(name.split("_"))]
     hint = f"perhaps {', '.join(near[:6])}" if near else f"such as {', '.join(list(OPERATIONS)[:8])}"
-    raise CannotCalculate(f"unknown operation {_text(given)!r}: take one of the operations of the schema, {hint}")
+    raise CannotCalculate(f"unknown operation {read_text(given)!r}: take one of the operations of the schema, {hint}")
 
 
 def _operands(given: Json, operation: str, sources: OperandSources) -> tuple[Operand, ...]:
@@ -195,15 +195,13 @@ def _written_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
     read = _read_list(given)
     for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
         if isinstance(one, dict):
-            sign = _text(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
-            yield _text(one.get("field")), _OTHER_SIGNS.get(sign, sign), _value(one.get("value"))
+            sign = read_text(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
+            value = one.get("value")
+            text = ", ".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
+            yield read_text(one.get("field")), _OTHER_SIGNS.get(sign, sign), text
         else:
-            field, sign, literal = parse_condition(_text(one))
+            field, sign, literal = parse_condition(read_text(one))
             yield field, sign, literal or ""
-
-
-def _value(given: Json) -> str:
-    return ", ".join(_text(one) for one in given) if isinstance(given, list) else _text(given)
 
 
 def _condition(one: tuple[str, str, str], operands: Iterable[Operand], sources: OperandSources) -> RowCondition:
@@ -246,5 +244,5 @@ def _order(given: Json) -> Literal["", "day_first", "month_first"]:
     return "day_first" if given == "day_first" else "month_first" if given == "month_first" else ""
 
 
-def _text(given: Json) -> str:
-    return given.strip() if isinstance(given, str) else "" if given is None else dumps(given)
+def read_text(given: Json) -> str:
+    return "" if given is None else as_text(given).strip()
