@@ -1,12 +1,13 @@
 """Fixtures that more than one folder uses."""
 
+import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import structlog
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -15,10 +16,13 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.redis_server import durable_server
 
-# `make test-long` takes the second one. A deadline would measure how busy the machine is.
-settings.register_profile("quick", max_examples=60, deadline=None)
-settings.register_profile("thorough", max_examples=500, deadline=None)
+# `make test-long` takes the second one. Deadlines and the check of slowness would measure how busy the machine is.
+_BUSY = [HealthCheck.too_slow]
+settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=_BUSY)
+settings.register_profile("thorough", max_examples=500, deadline=None, suppress_health_check=_BUSY)
 settings.load_profile("quick")
+# Every HTTP client reads all authorities that it trusts; no test speaks to a server that a usual one vouches for.
+os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).with_name("authority.pem")))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -39,36 +39,82 @@ def test_the_project_keeps_its_import_directions() -> None:
 @pytest.mark.parametrize(
     ("module", "imported"),
     [
-        pytest.param("shared/domain/odd.py", "shared.contracts.base", id="a word knows a contract"),
+        pytest.param(
+            "shared/domain/odd.py", "shared.contracts.base", marks=pytest.mark.long, id="a word knows a contract"
+        ),
         pytest.param("shared/infra/odd.py", "services.policy", id="shared knows a service"),
         pytest.param("services/gateway/odd.py", "services.executor", id="a service knows another"),
         pytest.param(
-            "services/executor/adapters/odd.py", "services.executor.bootstrap", id="an adapter knows the root"
+            "services/executor/adapters/odd.py",
+            "services.executor.bootstrap",
+            marks=pytest.mark.long,
+            id="an adapter knows the root",
         ),
-        pytest.param("services/gateway/features/odd/odd.py", "services.gateway.edge", id="a feature in no layer"),
-        pytest.param("services/gateway/features/tasks/service.py", "redis", id="a service does I/O"),
+        pytest.param(
+            "services/gateway/features/odd/odd.py",
+            "services.gateway.edge",
+            marks=pytest.mark.long,
+            id="a feature in no layer",
+        ),
+        pytest.param(
+            "services/gateway/features/tasks/service.py", "redis", marks=pytest.mark.long, id="a service does I/O"
+        ),
         pytest.param(
             "services/gateway/features/memory/service.py",
             "services.gateway.features.learning.store",
             id="a feature knows the store of another",
         ),
         pytest.param(
-            "services/gateway/edge/odd.py", "services.gateway.features.identity", id="the edge knows a feature"
+            "services/gateway/edge/odd.py",
+            "services.gateway.features.identity",
+            marks=pytest.mark.long,
+            id="the edge knows a feature",
         ),
-        pytest.param("services/gateway/odd_part.py", "services.gateway.parts.console", id="a part is imported by name"),
+        pytest.param(
+            "services/gateway/odd_part.py",
+            "services.gateway.parts.console",
+            marks=pytest.mark.long,
+            id="a part is imported by name",
+        ),
         pytest.param(
             "services/gateway/features/odd.py",
             "services.gateway.mcp_server.server",
+            marks=pytest.mark.long,
             id="a feature knows an optional part",
         ),
         pytest.param("services/executor/core/odd.py", "redis", id="a core does I/O"),
-        pytest.param("services/executor/core/odd.py", "services.executor.adapters", id="a core knows an adapter"),
-        pytest.param("services/executor/core/odd.py", "services.executor.ports", id="a core file in no folder"),
-        pytest.param("services/executor/core/write/odd.py", "services.executor.core.plan", id="write knows plan"),
-        pytest.param("services/executor/core/prime/odd.py", "services.executor.core.reflect", id="PRIME knows REFLECT"),
+        pytest.param(
+            "services/executor/core/odd.py",
+            "services.executor.adapters",
+            marks=pytest.mark.long,
+            id="a core knows an adapter",
+        ),
+        pytest.param(
+            "services/executor/core/odd.py",
+            "services.executor.ports",
+            marks=pytest.mark.long,
+            id="a core file in no folder",
+        ),
+        pytest.param(
+            "services/executor/core/write/odd.py",
+            "services.executor.core.plan",
+            marks=pytest.mark.long,
+            id="write knows plan",
+        ),
+        pytest.param(
+            "services/executor/core/prime/odd.py",
+            "services.executor.core.reflect",
+            marks=pytest.mark.long,
+            id="PRIME knows REFLECT",
+        ),
         pytest.param("cli/odd.py", "services.gateway", id="the command line knows a service"),
-        pytest.param("cli/odd.py", "tools.chaos", id="the command line knows a tool otherwise than by finding it"),
-        pytest.param("services/policy/odd.py", "tools.bench", id="a service knows a tool"),
+        pytest.param(
+            "cli/odd.py",
+            "tools.chaos",
+            marks=pytest.mark.long,
+            id="the command line knows a tool otherwise than by finding it",
+        ),
+        pytest.param("services/policy/odd.py", "tools.bench", marks=pytest.mark.long, id="a service knows a tool"),
         pytest.param("services/policy/odd.py", "tests.doubles", id="a test double in production"),
     ],
 )

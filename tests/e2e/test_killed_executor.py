@@ -83,7 +83,9 @@ _TRUTH = {0: WriteStatus.ABSENT, 1: WriteStatus.VERIFIED}
 
 
 @pytest.mark.promise("I3.kill_a_process")
-@pytest.mark.parametrize("case", OPEN_CALLS)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if "caller died" in case else pytest.mark.long) for case in OPEN_CALLS]
+)
 async def test_a_kill_between_sending_and_result_never_writes_twice(stack: WholeStack, case: str) -> None:
     """The successor lets the call's time pass and reads; it does not send. The answer says truly what is so."""
     number = list(OPEN_CALLS).index(case)

@@ -136,6 +136,7 @@ async def test_a_stack_whose_redis_dies_says_so_and_ends(tmp_path: Path) -> None
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 @pytest.mark.promise("launcher.restarts")
 async def test_a_stack_survives_each_killed_process_and_a_waiting_approval_with_it(tmp_path: Path) -> None:
     """Each is started again, and said so; the approval that waited is then answered and its task carried out."""

@@ -46,8 +46,12 @@ async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy
 @pytest.mark.promise("planner.plain_words")
 @pytest.mark.parametrize(
     ("tasks", "least"),
-    [(english.TASKS, 45), (varied.TASKS, 12), (foreign.TASKS, 5)],
-    ids=["english", "varied", "foreign"],
+    [
+        pytest.param((*english.TASKS[1::4], *varied.TASKS[1::4], *foreign.TASKS[1::3]), 14, id="some"),
+        pytest.param(english.TASKS, 45, id="english", marks=pytest.mark.long),
+        pytest.param(varied.TASKS, 12, id="varied", marks=pytest.mark.long),
+        pytest.param(foreign.TASKS, 5, id="foreign", marks=pytest.mark.long),
+    ],
 )
 async def test_most_tasks_are_carried_out_none_wrongly_and_nobody_is_asked_without_a_rule(
     tasks: tuple[PlainTask, ...], least: int, tmp_path: Path, record_property: Tell
@@ -60,7 +64,7 @@ async def test_most_tasks_are_carried_out_none_wrongly_and_nobody_is_asked_witho
 @pytest.mark.promise("planner.plain_words")
 @pytest.mark.parametrize("strategy", _DELIBERATE)
 async def test_tasks_hold_whatever_the_strategy(strategy: Strategy, tmp_path: Path, record_property: Tell) -> None:
-    tasks = (*english.TASKS[::7], *foreign.TASKS[::5])
+    tasks = (*english.TASKS[::11], *foreign.TASKS[::8])
     ends = {task.name: await judge(task, tmp_path, strategy) for task in tasks}
     _tell(record_property, strategy.value, ends)
     _hold(ends, len(tasks) - 1)
@@ -68,7 +72,7 @@ async def test_tasks_hold_whatever_the_strategy(strategy: Strategy, tmp_path: Pa
 
 @pytest.mark.promise("planner.plain_words")
 async def test_tools_of_a_wide_catalogue_are_found_and_used(tmp_path: Path, record_property: Tell) -> None:
-    tasks = english.TASKS[:8]
+    tasks = english.TASKS[:5]
     ends = {task.name: await judge(task, tmp_path, others=_WIDE) for task in tasks}
     _tell(record_property, "wide", ends)
     _hold(ends, len(tasks) - 2)

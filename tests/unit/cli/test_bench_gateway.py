@@ -27,6 +27,7 @@ def test_a_target_that_is_missed_is_named(ours: RequestRates, missed: list[str])
     assert all(sentence.startswith(start) for sentence, start in zip(found, missed, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.promise("bench.gateway")
 async def test_both_servers_answer_all_that_is_measured() -> None:
     figures = await measure_gateway(Plan(rounds=1, seconds=0.2, open_streams=3))

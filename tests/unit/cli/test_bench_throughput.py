@@ -58,6 +58,7 @@ def test_a_target_that_is_missed_is_named(cells: list[CellFigures], missed: list
     assert all(sentence.startswith(start) for sentence, start in zip(found, missed, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.promise("bench.throughput")
 async def test_our_stack_and_a_bare_loop_are_measured_on_the_same_tasks() -> None:
     ours, bare = await measure(ThroughputPlan([LoadCell(0.0, 2, 2)], bound=0, held=0, langgraph=False), cores=2)

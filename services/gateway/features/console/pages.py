@@ -5,6 +5,7 @@ import hashlib
 import mimetypes
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -163,8 +164,12 @@ _WORDS = {
 
 class Pages:
     def __init__(self, assets: ConsoleAssets, notice: str, clock: Callable[[], datetime]) -> None:
-        self._clock = clock
-        self._environment = Environment(
+        self._clock, self._assets, self._notice = clock, assets, notice
+
+    @cached_property
+    def _environment(self) -> Environment:
+        """Made for the first page: a gateway that shows none compiles no template."""
+        environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent / "templates"),
             autoescape=True,
             auto_reload=False,
@@ -172,10 +177,11 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(iso=iso, path=in_path, title=title_of)
-        self._environment.globals.update(assets=assets.urls, notice=notice, **_WORDS)
+        environment.filters.update(iso=iso, path=in_path, title=title_of)
+        environment.globals.update(assets=self._assets.urls, notice=self._notice, **_WORDS)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
-            self._environment.globals[name] = self._environment.get_template(template).module
+            environment.globals[name] = environment.get_template(template).module
+        return environment
 
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
