@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from pydantic import JsonValue
+
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
@@ -39,6 +41,7 @@ class AgentCall(Contract):
     question: str = ""  # what it asked last
     asked_in: str = ""  # the turn in which it did
     reply: str | None = None  # a person's answer, which is to be sent or was
+    reply_parts: tuple[dict[str, JsonValue], ...] = ()  # the same as it was sent, if more than text
     replies: int = 0  # how often a person answered
 
 

@@ -121,6 +121,9 @@ class ArtifactChunk(Contract):
     last_chunk: bool = True
 
 
+FILE_ID = "fileId"  # stands in a message's part in place of a file's bytes
+
+
 class HistoryMessage(Contract):
     role: str  # "user" or "agent"
     text: str

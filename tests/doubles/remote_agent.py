@@ -32,6 +32,7 @@ class RemoteAgent(AgentExecutor):
     def __init__(self) -> None:
         self.heard: list[tuple[str, str, str, str]] = []
         self.data: list[object] = []
+        self.files: list[tuple[str, bytes]] = []
         self.stopped: list[str] = []
         self.go_on = asyncio.Event()
         self.headers: list[dict[str, str]] = []
@@ -45,6 +46,7 @@ class RemoteAgent(AgentExecutor):
         text = context.get_user_input()
         self.heard.append((context.message.message_id, text, context.context_id, context.task_id))
         self.data += [part.data for part in context.message.parts if part.HasField("data")]
+        self.files += [(part.filename, part.raw) for part in context.message.parts if part.HasField("raw")]
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         if context.current_task is None:
             status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)

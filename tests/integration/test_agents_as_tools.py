@@ -7,6 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from google.protobuf.json_format import MessageToDict
+from pydantic import JsonValue
 from redis.asyncio import Redis
 from typing_extensions import override
 
@@ -28,6 +30,7 @@ from tests.demanding import showing
 from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_turn
 from tests.doubles.remote_agent import QUESTION, SKILL, RemoteAgent, card_at, remote_agent
+from tests.doubles.sent_files import image_of
 from tests.integration.state_stage import accepted, begin_next, sessions_of
 from tests.integration.test_connections_with_credentials import kept
 from tests.scripted_agent import scripted_agent
@@ -137,6 +140,27 @@ async def test_a_file_that_comes_with_the_answer_reaches_the_conversation() -> N
     shown = ["by rail, platform nine" in first_text(request) for request in stage.model.requests]
     assert (shown[0], shown[-1]) == (False, True)
     assert (await replayed(stage)).is_same
+
+
+@GENERATIONS
+async def test_files_and_data_of_an_answer_reach_the_agent(version: str) -> None:
+    agent = RemoteAgent()
+    parts: list[dict[str, JsonValue]] = [
+        {"text": "by rail, as in"},
+        {"data": {"platform": 9, "gate": None}},
+        {"fileId": "0", "filename": "waybill.jpg", "mediaType": "image/jpeg"},
+    ]
+    async with _stage(agent, "ask me", version) as stage:
+        stage.files = ToldFiles(ReadFile(name="waybill.jpg"))
+        await stage.run()
+        sent = (SentFile(file_id="0", name="waybill.jpg"),)
+        turn = message("by rail, as in", "turn-2").model_copy(update={"files": sent, "parts": tuple(parts)})
+        record = await stage.run(turn)
+        assert (await replayed(stage)).is_same
+    assert record.state is TaskState.COMPLETED
+    assert "by rail" in agent.heard[1][1]
+    assert [MessageToDict(one) for one in agent.data] == [{"platform": 9, "gate": None}]
+    assert agent.files == [("waybill.jpg", image_of())]
 
 
 async def test_a_question_waits_in_the_store_and_another_executor_hands_on_the_answer(

@@ -63,11 +63,11 @@ async def test_a_file_is_read_as_what_it_is_whatever_it_is_called(
 @pytest.mark.promise("files.read")
 async def test_an_image_is_kept_as_a_model_may_be_shown_it(archive: FolderArchive) -> None:
     found = await read(archive, sent_files.image_of(4000, 1000))
-    picture = await kept(archive).picture("acme", found.picture_id)
+    picture = await kept(archive).content("acme", found.picture_id)
     assert picture is not None
     assert picture.startswith(b"\xff\xd8")
     assert found.picture_tokens == -(-1568 * 392 // 750)
-    assert await kept(archive).picture("other", found.picture_id) is None
+    assert await kept(archive).content("other", found.picture_id) is None
 
 
 @pytest.mark.promise("files.hostile")
@@ -113,7 +113,7 @@ class AwayArchive(FolderArchive):
 async def test_an_archive_that_is_away_is_no_crash(tmp_path: Path) -> None:
     found = await kept(AwayArchive(tmp_path)).read("acme", SentFile(file_id="0" * 64))
     assert found.problem == "the archive of files cannot be reached"
-    assert await kept(AwayArchive(tmp_path)).picture("acme", "0" * 64) is None
+    assert await kept(AwayArchive(tmp_path)).content("acme", "0" * 64) is None
 
 
 # --- by address ---------------------------------------------------------------------------------------------------

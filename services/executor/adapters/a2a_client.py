@@ -30,6 +30,7 @@ from services.executor.ports.tools import (
     CALL_ID,
     MESSAGE,
     NEVER_TAKEN,
+    PARTS,
     Tool,
     ToolAnswer,
     ToolSilent,
@@ -193,11 +194,9 @@ def _has(task: Task, call_id: str) -> bool:
 
 
 def _request(tool: str, arguments: JsonObject, context: str) -> SendMessageRequest:
-    message = Message(
-        message_id=str(arguments.get(CALL_ID) or uuid4()),
-        role=Role.ROLE_USER,
-        parts=[Part(text=str(arguments.get(MESSAGE, "")))],
-    )
+    said = arguments.get(PARTS) or [{"text": str(arguments.get(MESSAGE, ""))}]
+    message = ParseDict({"parts": wire(said)}, Message(), ignore_unknown_fields=True)
+    message.message_id, message.role = str(arguments.get(CALL_ID) or uuid4()), Role.ROLE_USER
     message.metadata.update({"skill": tool})
     if task_id := arguments.get(AGENT_TASK):
         message.task_id = str(task_id)

@@ -67,9 +67,9 @@ class KeptFiles(TaskFiles):
             return known.model_copy(update={"problem": "the archive of files cannot be reached"})
 
     @override
-    async def picture(self, tenant: str, picture_id: str) -> bytes | None:
+    async def content(self, tenant: str, name: str) -> bytes | None:
         try:
-            return await self._archive.get(tenant, picture_id)
+            return await self._archive.get(tenant, name)
         except ArchiveUnavailable:
             return None
 

@@ -12,7 +12,7 @@ class ReadFile(Contract):
     """One file as it was read. ``media_type`` and ``size`` are those of its content, whatever its sender said.
 
     ``text``: what it says, bounded; ``is_cut``: there is more. ``picture_id``: an image as a model may be shown it,
-    which ``TaskFiles.picture`` has, and ``picture_tokens`` what that costs. ``problem``: why it could not be read, in
+    which ``TaskFiles.content`` has, and ``picture_tokens`` what that costs. ``problem``: why it could not be read, in
     words for everybody; then there is neither.
     """
 
@@ -32,8 +32,8 @@ class TaskFiles(Protocol):
         """What a file holds, fetched and kept first where its sender gave an address. What fails is its ``problem``."""
         ...
 
-    async def picture(self, tenant: str, picture_id: str) -> bytes | None:
-        """A JPEG for the model; None where it can no longer be had."""
+    async def content(self, tenant: str, name: str) -> bytes | None:
+        """The bytes of a kept file, or of a picture for the model, a JPEG; None where they can no longer be had."""
         ...
 
 
@@ -45,5 +45,5 @@ class NoFiles(TaskFiles):
         return ReadFile(name=file.shown_name, problem="this installation keeps no files")
 
     @override
-    async def picture(self, tenant: str, picture_id: str) -> bytes | None:
+    async def content(self, tenant: str, name: str) -> bytes | None:
         return None

@@ -8,8 +8,8 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
 # The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
-# with. ``MESSAGE`` is what the agent is told.
-MESSAGE, CALL_ID, AGENT_TASK = "message", "message_id", "task_id"
+# with. ``MESSAGE`` is what the agent is told, ``PARTS`` a person's answer that is more than text, as A2A 1.0 has parts.
+MESSAGE, CALL_ID, AGENT_TASK, PARTS = "message", "message_id", "task_id", "parts"
 
 
 class Tool(NamedTuple):

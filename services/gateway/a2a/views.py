@@ -14,7 +14,6 @@ from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
 
 from services.gateway.a2a.card_keys import CardKeys
-from services.gateway.features.files.model import FILE_ID
 from services.gateway.features.streams.updates import (
     ArtifactUpdate,
     Snapshot,
@@ -25,7 +24,7 @@ from services.gateway.features.streams.updates import (
 from services.gateway.features.tasks.views import answer_of, metadata_of
 from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
 from services.gateway.features.webhooks.model import TaskHook
-from shared.contracts.task import Artifact, File, HistoryMessage, TaskRecord
+from shared.contracts.task import FILE_ID, Artifact, File, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
 Shown = dict[str, JsonValue]

@@ -32,7 +32,7 @@ class ToldFiles(TaskFiles):
         return self.files[file.shown_name]
 
     @override
-    async def picture(self, tenant: str, picture_id: str) -> bytes | None:
+    async def content(self, tenant: str, name: str) -> bytes | None:
         return image_of()
 
 

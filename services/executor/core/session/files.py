@@ -33,7 +33,7 @@ async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: 
 async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
     """What the model is shown of the images; one that can no longer be had is named to it, and has no data."""
     shown = [file for file in read if file.picture_id]
-    found = [await files.picture(record.tenant, file.picture_id) for file in shown]
+    found = [await files.content(record.tenant, file.picture_id) for file in shown]
     return tuple(
         ImageBlock(file.picture_id, file.name, base64.b64encode(data or b"").decode(), file.picture_tokens)
         for file, data in zip(shown, found, strict=True)

@@ -13,9 +13,9 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.tools.toolbox import MOST_COMPILED
-from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, Tool
+from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
-from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.exact_json import JsonObject, loads_object, plain
 from shared.domain.identity_cache import IdentityCache
 
 MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
@@ -42,7 +42,8 @@ def as_sent(entry: LedgerEntry, tool: Tool) -> JsonObject:
         return {**arguments, CALL_ID: entry.key}
     if agent.reply is None:
         return {**arguments, CALL_ID: entry.key, AGENT_TASK: agent.task}
-    return {MESSAGE: agent.reply, CALL_ID: f"{entry.key}-{agent.replies}", AGENT_TASK: agent.task}
+    parts: JsonObject = {PARTS: [plain(part) for part in agent.reply_parts]} if agent.reply_parts else {}
+    return {MESSAGE: agent.reply, **parts, CALL_ID: f"{entry.key}-{agent.replies}", AGENT_TASK: agent.task}
 
 
 def problems_with(arguments: JsonObject, tool: Tool) -> str | None:

@@ -1,6 +1,7 @@
 """From a call that went out to the truth about it: by its answer and by reading, never by sending again (I3, I4)."""
 
 import asyncio
+import base64
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -15,10 +16,11 @@ from services.executor.core.tools.failures import ErrorMeaning, classify_error, 
 from services.executor.core.tools.paginate_walk import listing
 from services.executor.core.tools.validate import MOST_SENDINGS, problems_with
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
-from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
+from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.task import FILE_ID
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.words import DOUBTS, Resolution, ToolClass, WriteStatus
@@ -26,7 +28,27 @@ from shared.domain.words import DOUBTS, Resolution, ToolClass, WriteStatus
 
 async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
     """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``."""
-    return await dispatch_call(ctx, tool, arguments, reads=False)
+    return await dispatch_call(ctx, tool, await _with_contents(ctx, arguments), reads=False)
+
+
+async def _with_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
+    """With the bytes of files in a person's answer to an agent, which stand in no journal."""
+    parts = arguments.get(PARTS)
+    if not isinstance(parts, list):
+        return arguments
+    return {**arguments, PARTS: [await _with_bytes(ctx, part) for part in parts]}
+
+
+async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
+    """A file that is no longer kept is named to the agent."""
+    file_id = part.get(FILE_ID) if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not isinstance(file_id, str):
+        return part
+    content = await ctx.ports.files.content(ctx.record.tenant, file_id)
+    if content is None:
+        return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
+    others = {name: value for name, value in part.items() if name != FILE_ID}
+    return {"raw": base64.b64encode(content).decode(), **others}
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
@@ -193,8 +215,8 @@ async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unf
     """Store which of the agent's tasks the call is, and what it asks; without a question it is at work."""
     replies = entry.agent.replies if entry.agent else 0
     if not unfinished.question:
-        reply = entry.agent.reply if entry.agent else None
-        agent = AgentCall(task=unfinished.task_id, at_work=True, reply=reply, replies=replies)
+        before = entry.agent or AgentCall(task="")
+        agent = before.model_copy(update={"task": unfinished.task_id, "at_work": True, "question": "", "asked_in": ""})
         # Nothing of ours is on its way any more: it may be judged at any time.
         known = entry.model_copy(update={"agent": agent, "open_until": None})
         return await settle(ctx, known, WriteStatus.SENDING, "the agent is at work")

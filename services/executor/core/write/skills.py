@@ -77,7 +77,7 @@ async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
         return await find_truth(ctx, entry, may_resend=False)
     if agent is None or not _answers(turn, agent) or turn.principal.id != ctx.record.requester.id:
         raise AgentAsks(entry)
-    replied = agent.model_copy(update={"reply": turn.text, "replies": agent.replies + 1})
+    replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
     note = f"{turn.principal.id} answered what the agent asks"
     await settle(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
     return (await ctx.store.ledger())[entry.key]  # a replay knows already what came of it

@@ -8,10 +8,9 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import object_at, text_at
-from shared.contracts.task import SentFile
+from shared.contracts.task import FILE_ID, SentFile
 from shared.domain.exact_json import JsonObject
 
-FILE_ID = "fileId"  # stands in a kept part in place of the bytes
 _KEYS = ("file", "raw", "url")
 _SHORTEST_TWICE = 16  # characters; shorter texts happen to be base64
 _BYTES, _ADDRESS = ("raw", "bytes", "fileWithBytes"), ("url", "uri", "fileWithUri")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
-from services.gateway.features.files.model import FILE_ID, ClientFile, KeptFile
-from shared.contracts.task import HistoryMessage, TaskRecord
+from services.gateway.features.files.model import ClientFile, KeptFile
+from shared.contracts.task import FILE_ID, HistoryMessage, TaskRecord
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
