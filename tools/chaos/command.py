@@ -11,6 +11,8 @@ from tempfile import mkdtemp
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.status import Status
 
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
@@ -22,7 +24,6 @@ from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table,
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import findings
 from tools.chaos.judgement import ExitCode
-from tools.chaos.progress import follow
 from tools.chaos.report import ChaosReport, JudgedRun, report_json, report_table
 from tools.chaos.run import ChaosRun, at_own_pace, carry_out, course_of, stack_of
 from tools.chaos.schedule import MOST_A_SECOND, Schedule, schedule
@@ -42,6 +43,8 @@ _NOT_ITS_OWN = (
 )
 _EXECUTORS = 3
 _REPORT = "chaos-report.json"
+_EVERY = 1.0  # seconds between two looks at how a run goes, on a terminal
+_LINE_EVERY = 10.0  # and elsewhere
 
 
 def chaos(
@@ -193,11 +196,37 @@ async def _chaos(planned: Schedule, options: Options) -> ChaosReport:
 
 async def _watch_run(run: ChaosRun, quiet: bool) -> RunEvidence:
     async with asyncio.TaskGroup() as group:
-        showing = None if quiet else group.create_task(follow(run, err))
+        showing = None if quiet else group.create_task(_follow(run, err))
         evidence = await carry_out(run)
         if showing:
             showing.cancel()
     return evidence
+
+
+async def _follow(run: ChaosRun, console: Console) -> None:
+    """Tell how the run stands, until cancelled."""
+    if not console.is_terminal:
+        while True:
+            await asyncio.sleep(_LINE_EVERY)
+            console.print(_line_of(run), style="dim")
+    with Status(_line_of(run), console=console) as status:
+        while True:
+            await asyncio.sleep(_EVERY)
+            status.update(_line_of(run))
+
+
+def _line_of(run: ChaosRun) -> str:
+    """One line: time, tasks, kills."""
+    elapsed, seconds = time.monotonic() - run.began, run.schedule.seconds
+    accepted = sum(1 for _ in run.load.accepted_tasks())
+    kills = sum(run.crew.killed.values())
+    phase = "struck" if elapsed < seconds else "settling"
+    if run.schedule.rolling:
+        phase = f"{len(run.roller.restarts)} restarts"
+    return (
+        f"{elapsed:5.0f} s of {seconds:.0f}, {phase}: {accepted} tasks accepted, {run.count_ended()} ended,"
+        f" {run.count_unsettled()} open, {kills} kills, {run.striker.carried_out.total()} strikes"
+    )
 
 
 def _faults(names: str) -> tuple[ListedFault, ...] | None:

@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject
 from tools.chaos.endings import Otherwise, find_unexpected_ends
 from tools.chaos.ledgers import CompanyLedger
 from tools.chaos.load import ENDED, SentTask
-from tools.chaos.rolled import Rolled
+from tools.chaos.roller import Rolled
 from tools.chaos.sent_calls import SentCall
 from tools.chaos.sight import Counted
 

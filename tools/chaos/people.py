@@ -13,7 +13,6 @@ from tools.chaos.chaos_tasks import Alteration, ChaosTaskKind, Intended, RowChan
 from tools.chaos.endings import Unforeseen
 from tools.chaos.evidence import arguments_of
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
-from tools.chaos.late_calls import LateCalls
 from tools.chaos.ledgers import CompanyLedger, change_row
 from tools.chaos.load import Approved, Load, SentTask
 from tools.chaos.sight import Sight
@@ -26,6 +25,29 @@ _LOOK_EVERY = 0.5
 _AGAIN = 1.5
 _MOST_RETRIES = 2  # of one call
 _OPERATOR_SECONDS = 8.0  # nobody looks into the books at once: what a frozen server has yet to do is done by then
+
+_MARGIN_SECONDS = 2.0  # beyond the time at which a company says that it applies a late call
+
+
+class LateCalls:
+    """Which company still has a call in hand that it will apply later than anybody waits, as its operator would know.
+
+    Told by whoever makes a company late, asked by whoever settles a write in doubt.
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def note(self, company: str, seconds: float) -> None:
+        """The company applies within so many seconds what it has been asked for by now."""
+        self._until[company] = max(self._until.get(company, 0.0), time.monotonic() + seconds + _MARGIN_SECONDS)
+
+    def are_in_hand(self, company: str) -> bool:
+        return time.monotonic() < self._until.get(company, 0.0)
+
+    async def until_none(self) -> None:
+        """Return once no company has one in hand."""
+        await asyncio.sleep(max(0.0, max(self._until.values(), default=0.0) - time.monotonic()))
 
 
 class People:

@@ -22,7 +22,7 @@ from tools.chaos.judgement import (
     tasks_not_as_asked,
 )
 from tools.chaos.recovery import Recovered, percentile
-from tools.chaos.rolled import Rolled
+from tools.chaos.roller import Rolled
 from tools.chaos.run import ChaosRun
 from tools.chaos.writes import reported_doublings
 

@@ -1,15 +1,17 @@
-"""Restarts every service, one process after another, as a deployment of a new version does: nobody is killed."""
+"""Restarts every service, one process after another, as a new version does, and what must not have come of it."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from cli.stack.free_ports import free_ports
 from cli.stack.readiness import wait_until_ready
 from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.crew import Crew
+from tools.chaos.endings import Unforeseen
 
 READY_SECONDS = 60.0
 GONE_SECONDS = 60.0  # the longest grace of any service, and time to spare
@@ -64,3 +66,33 @@ class Roller:
         line.upstream = replacement.spec.url.removeprefix("http://")
         await asyncio.sleep(self._serves_on)
         self.restarts.append(Restart(name, *await self._crew.hand_over(name, replacement, GONE_SECONDS)))
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """What is left of a run in which everything was restarted with care.
+
+    ``failed``: requests and streams that came to nothing. ``streams``: events as told, and the whole story, by task.
+
+    ``by_themselves``: processes that ended unasked. ``doubts``: writes whose fate nobody could tell.
+    """
+
+    failed: Sequence[str]
+    streams: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    restarts: Sequence[Restart]
+    by_themselves: Sequence[str]
+    doubts: frozenset[str]
+    unforeseen: Sequence[Unforeseen] = ()
+
+    def gaps(self) -> Iterator[tuple[str, str]]:
+        """Tasks whose watchers lack an event, or got one twice, and what is the matter."""
+        for task_id, (told, story) in self.streams.items():
+            if told != story[: len(told)] or not told:
+                yield task_id, f"{len(told)} events were told, and they do not begin the story of {len(story)}"
+
+    def rough_ends(self) -> Iterator[str]:
+        for restart in self.restarts:
+            if restart.code != 0:
+                how = "had to be killed" if restart.code is None else f"ended with exit code {restart.code}"
+                yield f"{restart.name} {how} {restart.seconds:.1f} s after it was asked to stop"
+        yield from self.by_themselves

@@ -27,14 +27,12 @@ from tools.chaos.full_disk import Disk, NoDisk
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.intruder import Intruder
 from tools.chaos.judgement import RunCourse, count_as_asked
-from tools.chaos.late_calls import LateCalls
 from tools.chaos.ledgers import CompanyLedger, plant
 from tools.chaos.load import CLERK, Load
 from tools.chaos.pace import BURST_TASKS, LONE_TASKS, Pace, measure_pace
-from tools.chaos.people import People
+from tools.chaos.people import LateCalls, People
 from tools.chaos.recovery import Recoveries
-from tools.chaos.rolled import Rolled
-from tools.chaos.roller import Roller
+from tools.chaos.roller import Rolled, Roller
 from tools.chaos.schedule import LONGEST_ROUND, MOST_A_SECOND, WARM_UP_FROM, Planned, Schedule, burst_tasks, warm_up
 from tools.chaos.sent_calls import CallTap
 from tools.chaos.shifted_clock import ClockFile

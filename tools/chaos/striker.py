@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tools.chaos.burst import Bursts
 from tools.chaos.crew import Crew
 from tools.chaos.full_disk import Disk
 from tools.chaos.intruder import Intruder
-from tools.chaos.late_calls import LateCalls
+from tools.chaos.people import LateCalls
 from tools.chaos.recovery import Recoveries
 from tools.chaos.sent_calls import CallTap
 from tools.chaos.shifted_clock import ClockFile
@@ -75,6 +75,7 @@ class Striker:
         self._bursts = means.bursts
         self._state, self._repair, self._intruder, self._late = means.state, means.repair, means.intruder, means.late
         self._one_at_a_time = asyncio.Lock()  # where the end of Redis' log is cut, or its place taken
+        self._misbehaving = defaultdict[str, asyncio.Lock](asyncio.Lock)  # by company, or the model
         self._stopped: set[str] = set()
         self.carried_out: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()  # the victim was dead already, or nobody met the fault
@@ -349,25 +350,30 @@ class Striker:
         return True
 
     async def _misbehave_model(self, strike: Strike) -> bool:
-        hit = await self._tell(strike.victim, strike.fault.detail)
-        met = hit and await self._meets(self._lines[strike.victim], strike.seconds)
-        await self._tell(strike.victim, _HEALTHY_MODEL)
+        async with self._misbehaving[strike.victim]:
+            hit = await self._tell(strike.victim, strike.fault.detail)
+            met = hit and await self._meets(self._lines[strike.victim], strike.seconds)
+            await self._tell(strike.victim, _HEALTHY_MODEL)
         return met
 
     async def _misbehave_tools(self, strike: Strike) -> bool:
-        """The company keeps the fault until it was asked, or so many seconds; then it is healthy again."""
-        pid = self._crew.pid(strike.victim)
-        if not await self._tell(strike.victim, strike.fault.detail):
-            return False
-        ends = time.monotonic() + strike.seconds
-        used = False
-        while not used and time.monotonic() < ends and self._crew.pid(strike.victim) == pid:
-            await asyncio.sleep(_PAUSE / 2)
-            used = await self._is_used(strike)
-        if used:
-            self._late.note(strike.victim, _latest(loads_object(strike.fault.detail)))
-        await self._tell(strike.victim, "{}")
-        return used
+        """The company keeps the fault until it was asked, or so many seconds; then it is healthy again.
+
+        It has one fault at a time: the next waits for its turn.
+        """
+        async with self._misbehaving[strike.victim]:
+            pid = self._crew.pid(strike.victim)
+            if not await self._tell(strike.victim, strike.fault.detail):
+                return False
+            ends = time.monotonic() + strike.seconds
+            used = False
+            while not used and time.monotonic() < ends and self._crew.pid(strike.victim) == pid:
+                await asyncio.sleep(_PAUSE / 2)
+                used = await self._is_used(strike)
+            if used:
+                self._late.note(strike.victim, _latest(loads_object(strike.fault.detail)))
+            await self._tell(strike.victim, "{}")
+            return used
 
     async def _is_used(self, strike: Strike) -> bool:
         """Whether a call has met the fault: a company counts down how often it lasts."""

@@ -14,8 +14,7 @@ from tools.chaos.endings import Unforeseen, find_unexpected_ends
 from tools.chaos.evidence import Harm
 from tools.chaos.findings import findings
 from tools.chaos.followers import Followers
-from tools.chaos.rolled import Rolled
-from tools.chaos.roller import Restart
+from tools.chaos.roller import Restart, Rolled
 from tools.chaos.schedule import schedule
 
 FINE = Rolled(
