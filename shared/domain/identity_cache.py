@@ -28,3 +28,20 @@ class IdentityCache(Generic[Key, Value]):
         else:
             self._held.move_to_end(id(key))
         return held[1]
+
+
+class SameTuples(Generic[Key]):
+    """Of tuples that have the very same members, one: what is computed of it is found again, whoever made the tuple."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[tuple[int, ...], tuple[Key, ...]] = OrderedDict()
+
+    def __call__(self, members: tuple[Key, ...]) -> tuple[Key, ...]:
+        """A held tuple holds its members, so no other object has one of their ids."""
+        key = tuple(map(id, members))
+        held = self._held.setdefault(key, members)
+        self._held.move_to_end(key)
+        if len(self._held) > self._most:
+            self._held.popitem(last=False)
+        return held

@@ -57,7 +57,11 @@ def encode_request(model: str, request: ModelRequest, without: Set[Feature] = fr
     system = _system(request)
     if request.tools:
         strict = Feature.STRICT not in without
-        fields["tools"] = _array(_tools(request.tools, strict=strict, mark=marks and not system))
+        mark = marks and not system
+        known = _tools_known(request.tools)
+        if (strict, mark) not in known:
+            known[strict, mark] = _array(_tools(request.tools, strict=strict, mark=mark))
+        fields["tools"] = known[strict, mark]
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_KEPT if marks else {})}])
@@ -114,6 +118,7 @@ def _encode_tool(tool: ToolDefinition) -> _ToolText:
 
 
 _tool_text = IdentityCache(_encode_tool, 8_192)  # the tools of a catalogue come with each request
+_tools_known = IdentityCache[Sequence[ToolDefinition], dict[tuple[bool, bool], str]](lambda _: {}, 32)  # all, as JSON
 
 
 def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:

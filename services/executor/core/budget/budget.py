@@ -372,7 +372,7 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     """
     blocks = _blocks(request)
     repeated = _repeated_tokens(request, before)
-    prefix = sum(map(len, request.system)) + sum(_tool_length(tool) for tool in request.tools)
+    prefix = sum(map(len, request.system)) + _tools_length(request.tools)
     prefix += _length(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
     known, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
@@ -446,7 +446,12 @@ def _measure_tool(tool: ToolDefinition) -> int:
     return len(tool.name) + len(tool.description) + _length(tool.input_schema)
 
 
+def _measure_tools(tools: tuple[ToolDefinition, ...]) -> int:
+    return sum(map(_tool_length, tools))
+
+
 _tool_length = IdentityCache(_measure_tool, 8_192)
+_tools_length = IdentityCache(_measure_tools, 32)
 
 
 def _block_length(block: Block) -> int:

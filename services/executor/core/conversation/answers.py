@@ -1,6 +1,7 @@
 """What a reply without calls must be to count as the answer, and what is said under it."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
@@ -97,7 +98,8 @@ class AnswerChecks:
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text):
             return progress.update_dossier(answer=text)
-        text = without_addresses(text, self._finder(progress).is_address_of_free_text)
+        finder = cache(lambda: self._finder(progress))  # few answers have an address
+        text = without_addresses(text, lambda address: finder().is_address_of_free_text(address))
         text = f"{text.rstrip()}{self._caveat(progress, text, missing)}"
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 

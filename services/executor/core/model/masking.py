@@ -55,9 +55,8 @@ def mask_request(request: ModelRequest, task: str) -> Masked:
     """
     hidden = _Hidden()
     hidden.add(marked_values(task))
-    for tool in request.tools:
-        for found in _marks_of_tool(tool):
-            hidden.take(found)
+    for found in _marks_of_tools(request.tools):
+        hidden.take(found)
     tools = _masked_tools(request.tools, hidden)
     messages = []
     for message in request.messages:
@@ -216,6 +215,18 @@ _marks_of_tool = IdentityCache(_find_tool_marks, 8_192)
 _words_of_tool = IdentityCache(_join_words, 8_192)
 
 
+def _find_marks_of_all(tools: tuple[ToolDefinition, ...]) -> tuple[_FoundMarks, ...]:
+    return tuple(found for tool in tools for found in _marks_of_tool(tool))
+
+
+def _join_words_of_all(tools: tuple[ToolDefinition, ...]) -> str:
+    return _BETWEEN.join(map(_words_of_tool, tools))
+
+
+_marks_of_tools = IdentityCache(_find_marks_of_all, 32)  # a conversation asks with the same tuple each time
+_words_of_tools = IdentityCache(_join_words_of_all, 32)
+
+
 def _plain(value: str) -> str:
     """A private key that was found in JSON, with its lines as they are."""
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
@@ -262,7 +273,7 @@ def _block(block: Block, mask: _Mask) -> Block:
 def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _Hidden) -> tuple[ToolDefinition, ...]:
     """The same tools where none has a value to be kept back: what was worked out of them holds."""
     mask = hidden.mask()
-    if not hidden.names or not mask.may_occur_in(_BETWEEN.join(map(_words_of_tool, tools))):
+    if not hidden.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
     plain_to_see = hidden.mask(but=MarkKind.PASSWORD)
     return tuple(_tool(tool, mask, plain_to_see) for tool in tools)

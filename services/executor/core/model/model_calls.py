@@ -65,7 +65,7 @@ class UnusableAnswer(ValueError):
 
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request that its answer may depend on."""
-    tools = f"[{', '.join(map(_tool_text, request.tools))}]"
+    tools = _tools_text(request.tools)
     messages = tuple(message._replace(blocks=tuple(map(_by_digest, message.blocks))) for message in request.messages)
     before = (_text(part) for part in (request.tier, request.system, messages))
     after = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
@@ -164,6 +164,7 @@ def _plain(value: object) -> dict[str, object] | str:
 _text = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_plain).encode  # made once
 # A tool is written as it was before flags, where it has none.
 _tool_text = IdentityCache[ToolDefinition, str](lambda tool: _text(tool[:-1] if tool.strict else tool), 8_192)
+_tools_text = IdentityCache[tuple[ToolDefinition, ...], str](lambda tools: f"[{', '.join(map(_tool_text, tools))}]", 32)
 
 
 def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:

@@ -37,8 +37,9 @@ def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[
     }
     if not named or CHOOSES.search(part.quote):
         return ()
-    kinds = _kinds_by_key(facts)
-    return tuple(dict.fromkeys(one for listed in _lists_in(part.quote) for one in _find_left_out(listed, named, kinds)))
+    lists = [listed for listed in _lists_in(part.quote) if not named.issuperset(map(identifier_key, listed))]
+    kinds = _kinds_by_key(facts) if lists else {}
+    return tuple(dict.fromkeys(one for listed in lists for one in _find_left_out(listed, named, kinds)))
 
 
 def _find_left_out(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from services.executor.core.tools.validate import key_field
 from services.executor.ports.models import ToolDefinition, ToolUse
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.identity_cache import IdentityCache
+from shared.domain.identity_cache import IdentityCache, SameTuples
 from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
 
@@ -82,8 +82,8 @@ USE_TOOL = ToolDefinition(
 def offered_tools(toolbox: Toolbox, local: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
     """The local tools, then every tool of the servers in one fixed order; or a search over them where they are many."""
     if is_wide(toolbox):
-        return (*local, USE_TOOL)  # ``find_tools`` is among the local ones
-    return (*local, *(_definition(name, tool) for name, tool in toolbox.tools.items()))
+        return _same((*local, USE_TOOL))  # ``find_tools`` is among the local ones
+    return _same((*local, *(_definition(name, tool) for name, tool in toolbox.tools.items())))
 
 
 def is_wide(toolbox: Toolbox) -> bool:
@@ -145,6 +145,7 @@ def _measure(tool: Tool) -> int:
 
 
 _length = IdentityCache(_measure, MOST_COMPILED)
+_same = SameTuples[ToolDefinition](32)  # what requests need of all tools together is worked out once for many tasks
 _definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
 
 
