@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import structlog
 
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker
 from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.memory.rememberer import Crowded, Rememberer
 from services.learner.entrypoints.loops import SWEEP_SECONDS
@@ -42,10 +42,10 @@ async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: async
 
 
 async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
-    """Find the facts of one task after the other until asked to stop."""
+    """Find the facts of tasks until asked to stop; those of a while are found together."""
 
     async def find() -> None:
-        if not await worker.round(datetime.now(UTC)):
+        if await worker.round(datetime.now(UTC)) < AT_ONCE:
             await _pause(stop, _DUE_SECONDS)
 
     await _run_until_stopped(find, stop)

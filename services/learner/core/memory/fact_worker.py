@@ -25,7 +25,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.ports.store import StoreUnavailable
 
 CLAIM_SECONDS = 120.0
-_AT_ONCE = 8
+AT_ONCE = 8
 _LATER_SECONDS = 30.0
 _TIMES = 20
 _HOPELESS = timedelta(hours=24)  # after so long without a model a task's facts are done without
@@ -51,7 +51,7 @@ class FactWorker:
 
     async def round(self, now: datetime) -> int:
         """Find the facts of the next tasks, if any wait; how many were in hand. What one breaks off the others end."""
-        claimed = await self._book.claim(_AT_ONCE, CLAIM_SECONDS)
+        claimed = await self._book.claim(AT_ONCE, CLAIM_SECONDS)
         found = await asyncio.gather(*(self._is_done(*one, now) for one in claimed), return_exceptions=True)
         pairs = list(zip(claimed, found, strict=True))
         if done := [one for one, is_done in pairs if is_done is True]:
