@@ -15,7 +15,7 @@ from services.executor.core.conversation.answers import AnswerChecks
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, Dispatched
 from services.executor.core.conversation.local_tools import LocalTools
-from services.executor.core.conversation.strategies import Drafting, OneReply, drafting_for
+from services.executor.core.conversation.strategies import OneReply, drafting_for
 from services.executor.core.conversation.understood import (
     before_process,
     known_of_kind,
@@ -82,7 +82,7 @@ class Conversation:
         self._notice_asked = False  # whether the model was told once whom the process has to tell
         self._written: tuple[Fact, ...] = ()  # what servers answered to the writes of earlier plans
         self._settled = False  # whether a reply with calls was heard: it says what the task's parts are
-        self._drafting: Drafting = OneReply()  # until then it is the same for every strategy
+        self._drafting = OneReply()  # until then it is the same for every strategy
         self._answers = AnswerChecks(ctx)
 
     @property

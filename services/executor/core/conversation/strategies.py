@@ -1,7 +1,7 @@
 """The three strategies over the same conversation (seed 000): how a reply is had, and how the answer is drafted."""
 
 import re
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from services.executor.core.budget.budget import BudgetShare, BudgetSpent
 from services.executor.core.dossier.dossier import Progress
@@ -14,7 +14,8 @@ from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.shorten import shorten_result
-from services.executor.ports.models import ModelReply, ModelRequest, Tier
+from services.executor.core.tools.tools_offered import CALL, WRITES
+from services.executor.ports.models import ModelReply, ModelRequest, Tier, ToolUse
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import Strategy
@@ -86,24 +87,11 @@ _SYNTHESIZE = (
 )
 
 
-class Drafting(Protocol):
-    """``extra_calls``: how many calls of the model the last reply took beside its own."""
+class OneReply:
+    """fsm: each reply counts as it is. The other strategies differ from it where they say so.
 
-    extra_calls: int
-
-    async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply: ...
-
-    def after_results(self, replies: int) -> str:
-        """What is said beside the results of that reply."""
-        ...
-
-    async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:
-        """The answer, and how many calls of the model it took."""
-        ...
-
-
-class OneReply(Drafting):
-    """fsm: each reply counts as it is."""
+    ``extra_calls``: how many calls of the model the last reply took beside its own.
+    """
 
     def __init__(self) -> None:
         self.extra_calls = 0
@@ -112,9 +100,11 @@ class OneReply(Drafting):
         return await talk.ask(purse, tier)
 
     def after_results(self, replies: int) -> str:  # noqa: ARG002
+        """What is said beside the results of that reply."""
         return ""
 
     async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:  # noqa: ARG002
+        """The answer, and how many calls of the model it took."""
         return text, 0
 
 
@@ -159,11 +149,7 @@ class TwoDrafts(OneReply):
 
     def _is_decisive(self, reply: ModelReply) -> bool:
         """Whether it proposes a write, or answers."""
-        tools = self._ctx.toolbox.tools
-        writes = [
-            use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in ("change", "notify")
-        ]
-        return bool(writes) or not reply.tool_uses
+        return bool(_proposed(reply, self._ctx)) or not reply.tool_uses
 
     async def _affords(self, talk: Talk, purse: BudgetShare) -> bool:
         """Decided once, whoever goes on with the run."""
@@ -191,7 +177,7 @@ class TwoDrafts(OneReply):
         return None if reply.stop_reason == "max_tokens" else reply
 
 
-def drafting_for(ctx: TurnContext, progress: Progress) -> Drafting:
+def drafting_for(ctx: TurnContext, progress: Progress) -> OneReply:
     """A question has nothing to deliberate: it is answered the short way, whatever was drawn."""
     if progress.thinks is Strategy.FSM:
         return OneReply()
@@ -230,13 +216,15 @@ def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
     return consensus(first.text, second.text).reached
 
 
-def _calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
+def _proposed(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     tools = ctx.toolbox.tools
-    proposing = [
-        use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in ("change", "notify")
-    ]
+    return [use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in WRITES]
+
+
+def _calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
     return [
-        dumps([use.name, {name: value for name, value in use.input.items() if name != "_call"}]) for use in proposing
+        dumps([use.name, {name: value for name, value in use.input.items() if name != CALL}])
+        for use in _proposed(reply, ctx)
     ]
 
 

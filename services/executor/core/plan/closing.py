@@ -381,7 +381,8 @@ def _drop_blocked(plan: WritePlan, verdict: Verdict) -> _Judged:
             why[call.call_id] = "not made: another call of its part is blocked by policy"
     if any(call.tool_class is ToolClass.CHANGE and call.call_id in why for call in plan.calls):
         why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of(call, plan, why)}
-    return _Judged(plan.model_copy(update={"calls": _calls_left(plan, why)}), why)
+    left = tuple(call for call in plan.calls if call.call_id not in why)
+    return _Judged(plan.model_copy(update={"calls": left}), why)
 
 
 def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
@@ -397,7 +398,3 @@ def _writes_to_somebody(call: PlannedCall) -> bool:
     """``write_to_holder`` with a text: nobody classed it, and it tells like a notice."""
     named = words_of(call.tool)
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
-
-
-def _calls_left(plan: WritePlan, barred: Mapping[str, str]) -> tuple[PlannedCall, ...]:
-    return tuple(call for call in plan.calls if call.call_id not in barred)

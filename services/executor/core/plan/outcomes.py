@@ -45,7 +45,7 @@ async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> d
     for call in plan.calls:
         entry = known.get(call.call_id)
         reason = reasons.get(call.call_id, why_not)
-        told[call.call_id] = _of_entry(entry) if entry else {"status": NOT_MADE, "note": reason}
+        told[call.call_id] = outcome_of_call(entry) if entry else {"status": NOT_MADE, "note": reason}
     return told
 
 
@@ -64,11 +64,6 @@ def _as_fact(entry: LedgerEntry) -> Fact:
         arguments_json=entry.arguments_json,
         result_json=entry.result_json or "null",
     )
-
-
-def outcome_of_call(entry: LedgerEntry) -> Json:
-    """The same for one write that was made before."""
-    return _of_entry(entry)
 
 
 def parts_not_done(
@@ -164,7 +159,8 @@ def _note(
     return next((note for note in notes if note), None) or (f"{NOT_MADE}: {left_out_for}" if left_out_for else NOT_MADE)
 
 
-def _of_entry(entry: LedgerEntry) -> JsonObject:
+def outcome_of_call(entry: LedgerEntry) -> JsonObject:
+    """What became of one write, as the model is told it."""
     return {
         "status": entry.status.value.replace("_", " "),
         "answer": loads(entry.result_json) if entry.result_json is not None else entry.refusal,

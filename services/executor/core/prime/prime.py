@@ -33,7 +33,6 @@ from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.bandit import Arm, Arms, Choice, choose
 from shared.domain.exact_json import JsonObject, plain
-from shared.domain.words import Strategy
 
 _NAME = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")
 _CALLED = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.IGNORECASE)
@@ -143,9 +142,6 @@ def _known_names(found: Sequence[Offered]) -> set[str]:
     return {tool.name for tool in tools}.union(*(names for names in arguments if isinstance(names, dict)))
 
 
-AVAILABLE = tuple(Strategy)  # in the order in which they are tried; a setting may name fewer (STRATEGIES)
-
-
 class Foreseen(NamedTuple):
     """``constraints`` are sentences for every prompt; ``text`` is what the text rules found, as clients see it."""
 
@@ -168,10 +164,6 @@ class Opened(NamedTuple):
     store: TurnStore
     journal: Journal
     checkpoints: Checkpoints
-
-
-def strategy_for(arms: Arms, available: Sequence[Strategy] = AVAILABLE) -> Choice:
-    return choose(arms, available)
 
 
 def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
@@ -288,7 +280,7 @@ def first_progress(ctx: TurnContext) -> Progress:
 
 async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its process told and its strategy drawn: by the arms of that kind of process."""
-    choice = strategy_for(ctx.experience.arms, ctx.limits.strategies)
+    choice = choose(ctx.experience.arms, ctx.limits.strategies)
     bandit = describe_arms(choice, ctx.experience.arms)
     ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
     ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)

@@ -101,7 +101,7 @@ async def _read_state(ctx: TurnContext, call: PlannedCall, arguments: JsonObject
     if reader is None or reader.tool_class is not ToolClass.READ:  # its class may have changed since the plan
         return None
     try:
-        answer = await _read(ctx, reader, arguments)
+        answer = await dispatch_call(ctx, reader, arguments, reads=True)
         if failure_of(answer) is not None:
             return [] if says_absent(answer.content) else None
         return [] if answer.content is None else await _whole(ctx, call, reader, arguments, answer.content)
@@ -117,7 +117,7 @@ async def _whole(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: J
         return first
     while (following := found.following) is not None:
         problems = problems_with(following, reader)
-        part = None if problems else await _read(ctx, reader, following)
+        part = None if problems else await dispatch_call(ctx, reader, following, reads=True)
         if part is None or has_failed(part):
             found.note_refusal(problems or dumps(part.content if part else None))
             break
@@ -126,10 +126,6 @@ async def _whole(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: J
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
         return None
     return found.merge_rows(first)
-
-
-async def _read(ctx: TurnContext, reader: Tool, arguments: JsonObject) -> ToolAnswer:
-    return await dispatch_call(ctx, reader, arguments, reads=True)
 
 
 class WriteJudgement(NamedTuple):
