@@ -149,7 +149,7 @@ class TwoDrafts(OneReply):
 
     def _is_decisive(self, reply: ModelReply) -> bool:
         """Whether it proposes a write, or answers."""
-        return bool(_proposed(reply, self._ctx)) or not reply.tool_uses
+        return bool(_find_proposals(reply, self._ctx)) or not reply.tool_uses
 
     async def _affords(self, talk: Talk, purse: BudgetShare) -> bool:
         """Decided once, whoever goes on with the run."""
@@ -216,7 +216,7 @@ def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
     return consensus(first.text, second.text).reached
 
 
-def _proposed(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
+def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     tools = ctx.toolbox.tools
     return [use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in WRITES]
 
@@ -224,7 +224,7 @@ def _proposed(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
 def _calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
     return [
         dumps([use.name, {name: value for name, value in use.input.items() if name != CALL}])
-        for use in _proposed(reply, ctx)
+        for use in _find_proposals(reply, ctx)
     ]
 
 
