@@ -173,9 +173,14 @@ def _webhooks(options: StackOptions) -> dict[str, str]:
 
 
 def _assessments(options: StackOptions) -> dict[str, str]:
-    """What the keys to assessed worlds are kept under: gateway and executors have the same."""
+    """What the keys to assessed worlds are kept under, at the gateway alone."""
     key = options.environ.get("ASSESSMENT_KEY") or options.assessment_key
     return {"ASSESSMENT_KEY": key} if key else {}
+
+
+def _practice_servers(options: StackOptions) -> str:
+    """The gateway's worlds, and whatever else the caller lists."""
+    return ",".join(filter(None, (f"{url_of(options.port)}/worlds", options.environ.get("PRACTICE_SERVERS"))))
 
 
 def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
@@ -188,7 +193,7 @@ def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mappi
         | _tools(options, ports)
         | _credentials(options)
         | _archive(options)
-        | _assessments(options)
+        | {"PRACTICE_SERVERS": _practice_servers(options)}
     )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
 

@@ -8,8 +8,6 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeAlias
 
-from redis.asyncio import Redis
-
 from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.bound_turns import BoundTurns
 from services.executor.adapters.breaking import BreakingTools
@@ -19,7 +17,6 @@ from services.executor.adapters.counted_turns import CountedTurns
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.participation_keys import ParticipationKeys
 from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
@@ -30,7 +27,6 @@ from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.tenants_without_made_tools import TenantsWithoutMadeTools
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
 from services.executor.core.budget.budget import Ceilings, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
@@ -56,7 +52,6 @@ from shared.infra.guard import Guard
 from shared.infra.late_model import ClosableModel, LateModel
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
-from shared.infra.participations import RedisParticipations
 from shared.infra.parts import PartGroup
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
@@ -86,6 +81,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
         lists=ListBounds(settings.list_pages, settings.list_rows, settings.list_bytes),
         ceilings=_ceilings(settings),
         file_characters=settings.file_characters,
+        practice_servers=settings.practice_servers,
     )
     refuse_bad_files()
     policy = HttpPolicy(settings.policy_url, tracer=tracer)
@@ -95,9 +91,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
     try:
         async with (
             open_credentials(settings.credentials_dir, Guard(settings.operators_reach)) as credentials,
-            open_servers(
-                settings.tools_reach, credentials, _worlds(settings, redis), tracer, settings.tool_list_seconds
-            ) as servers,
+            open_servers(settings.tools_reach, credentials, tracer, settings.tool_list_seconds) as servers,
             AsyncExitStack() as parts,
         ):
             breaking = BreakingTools(servers)
@@ -119,12 +113,6 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
         await redis.aclose()
         await policy.close()
         await model.close()
-
-
-def _worlds(settings: ExecutorSettings, redis: Redis) -> WorldKeys:
-    """Who opens the worlds of assessments; without a key of its own the executor opens none."""
-    keys = settings.assessment_keys
-    return ParticipationKeys(RedisParticipations(redis, keys)) if keys else NoWorlds()
 
 
 def show_tools(arguments: Sequence[str]) -> int:

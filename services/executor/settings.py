@@ -13,7 +13,6 @@ from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_re
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
@@ -81,7 +80,7 @@ class CredentialSettings(BaseSettings):
 
 
 class ExecutorSettings(
-    RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings, TracingSettings, AssessmentSettings, LogSettings
+    RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings, TracingSettings, LogSettings
 ):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 
@@ -121,6 +120,11 @@ class ExecutorSettings(
     green_agent_mcp_url: str = Field(default="", description="the tool server of tasks that name none")
     tools_allowed_hosts: HostList = Field(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
+    )
+    practice_servers: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="tool servers of worlds made to try the worker, by the beginnings of their URLs, commas between: a "
+        "bridge's; of practice there a tenant's `practice` says what a write needs that no rule speaks about",
     )
     tool_timeout: float = Field(default=10.0, gt=0, description="seconds after which a tool call ends")
     tool_list_seconds: float = Field(
@@ -213,6 +217,11 @@ class ExecutorSettings(
     def operators_reach(self) -> Reach:
         """Where what a tenant's own operators name may be: tool servers and token endpoints."""
         return operators_reach(self.tools_allowed_hosts)
+
+    @field_validator("practice_servers", mode="before")
+    @classmethod
+    def _split_servers(cls, given: object) -> object:
+        return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
 
     @field_validator("executor_parts")
     @classmethod

@@ -241,7 +241,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     )
     host = PartHost(settings, state, identity, services, _now)
     group = PartGroup[BuildPart]("gateway")
-    optional = [group.load(name)(host) for name in settings.gateway_parts]
+    optional = [group.load(name)(host) for name in settings.parts]
     for part in optional:
         app.router.routes.extend(part.routes)
     return app

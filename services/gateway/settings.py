@@ -198,12 +198,31 @@ class GatewaySettings(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
     )
     model_notice: str = Field(default="", description="what is said about the model on the card and in answers")
+    worlds_url: str = Field(
+        default="",
+        pattern=_URL,
+        description="where executors reach this gateway, for the worlds of assessments; empty: HOST and PORT",
+    )
+    world_seconds: float = Field(
+        default=8.0, gt=0, description="seconds for which a simulated world is waited for, in one call"
+    )
     gateway_parts: PartNames = Field(
         default=("console",),
-        description="the optional parts that are loaded: console, mcp (tasks and approvals as tools over MCP, at /mcp)",
+        description="the optional parts that are loaded: console, mcp (tasks and approvals as tools over MCP, at "
+        "/mcp), worlds (simulated worlds as MCP servers; ASSESSMENT_KEY brings it)",
     )
     a2a_streaming: Literal["on", "off"] = Field(default="on", description="whether streams are offered")
     a2a_extended_card: Literal["on", "off"] = Field(default="on", description="whether the extended card is offered")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of all parts that are to be loaded, each once."""
+        return tuple(dict.fromkeys((*self.gateway_parts, *(("worlds",) if self.assessment_key else ()))))
+
+    @property
+    def worlds_base(self) -> str:
+        """Where executors find the worlds of assessments."""
+        return self.worlds_url or f"http://{self.host}:{self.port}"
 
     @field_validator("gateway_parts")
     @classmethod

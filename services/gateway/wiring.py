@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from uuid import uuid4
 
@@ -33,7 +34,9 @@ from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
-from shared.domain.outgoing import files_reach, webhook_reach
+from services.gateway.worlds.addresses import world_endpoint
+from services.gateway.worlds.users import ChatWords
+from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.installation import Installation
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
@@ -164,6 +167,8 @@ def participation(
     settings: GatewaySettings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
 ) -> ParticipationService:
     keys = settings.assessment_keys
+    loopback = settings.profile == "embedded"
+    guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=loopback))
     return ParticipationService(
         participations=RedisParticipations(state, keys) if keys else None,
         tasks=tasks,
@@ -171,7 +176,9 @@ def participation(
         lists=RedisTaskLists(state),
         clock=now,
         new_id=lambda: str(uuid4()),
-        world=PermittedWorlds(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
+        world=PermittedWorlds(settings.tools_allowed_hosts, loopback=loopback),
+        users=ChatWords(guard, settings.world_seconds),
+        endpoint=partial(world_endpoint, settings.worlds_base),
     )
 
 

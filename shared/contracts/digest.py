@@ -59,10 +59,10 @@ def fault_of(outcome: TaskOutcome) -> str:
 
 
 def digest_of(outcome: TaskOutcome) -> Digest:
-    """The digest of one outcome; ``NO_DIGEST`` of one that has a fault, or of an assessment's turn, of which nothing is
+    """The digest of one outcome; ``NO_DIGEST`` of one that has a fault, or of practice, of which nothing is
     counted. The quality is taken as it was measured.
     """
-    if outcome.assessed or fault_of(outcome):
+    if outcome.practice or fault_of(outcome):
         return NO_DIGEST
     case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
     counted = f"{reward_units(outcome.quality)} {case.outcome} {round(at.timestamp() * 1000)} {at.date()}"

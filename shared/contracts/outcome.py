@@ -29,7 +29,7 @@ class TaskOutcome(Contract):
     strategy: Strategy
     strategy_applied: bool = True  # false where the task's end says nothing about its strategy
     dry_run: bool = False  # nothing was to be written: it is counted, and nothing is learned from it
-    assessed: bool = False  # a turn in a simulated world: neither counted nor learned from
+    practice: bool = False  # done in a world made for that: neither counted nor learned from
     quality: float  # 0 to 1, a score and no amount of money
     summary: str
     tool_calls: int

@@ -1,23 +1,10 @@
-"""What gateway and executor say to each other of an assessment in which this worker is the one that is measured."""
+"""An assessment in which this worker is the one that is measured."""
 
 from datetime import datetime
 
 from pydantic import AwareDatetime, Field
 
 from shared.contracts.base import Contract
-
-
-class AssessedTurn(Contract):
-    """One turn of an assessment, as a task's request carries it. The key to the world is not in it (I12).
-
-    ``assessment`` is that of its ``Participation``: where another has taken its place by now, the turn acts no more.
-    """
-
-    assessment: str = ""
-    ues_url: str
-    turn_number: int = Field(ge=1)
-    current_time: AwareDatetime  # the world's
-    events_processed: int = 0
 
 
 class Participation(Contract):
@@ -29,4 +16,5 @@ class Participation(Contract):
     ues_url: str
     sealed_key: str = Field(repr=False)
     since: datetime
+    first: AwareDatetime  # when it began, by the time of its world
     turns: int = 0  # the highest turn that was begun

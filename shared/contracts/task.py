@@ -4,10 +4,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import AwareDatetime, Field, JsonValue
 
 from shared.contracts.base import Contract
-from shared.contracts.participation import AssessedTurn
 from shared.domain.words import Dialect, Role, TaskState
 
 
@@ -76,6 +75,22 @@ class SolverRequest(Contract):
     expected_format: Literal["list", "single", "json"] = "list"
 
 
+class Practice(Contract):
+    """The task is done to try the worker, in a world made for that: nobody decides anything while it runs, and it is
+    neither counted nor learned from.
+
+    ``current_time``: that world's, by which the task's words are read; None where the task is read by the real one.
+    ``instructions``: how that world goes on, and what it wants in an answer; the model is told with the task.
+    ``turn``: which of an assessment's turns it is, of which the first begins with an empty memory; else 0. ``began``:
+    when the first was.
+    """
+
+    current_time: AwareDatetime | None = None
+    instructions: str = ""
+    turn: int = Field(default=0, ge=0)
+    began: AwareDatetime | None = None
+
+
 class TaskRequest(Contract):
     """What the client asked for, as it asked for it. ``policy_doc``: prose, a JSON string of rules, or an object."""
 
@@ -85,7 +100,7 @@ class TaskRequest(Contract):
     metadata: dict[str, JsonValue] = {}
     solver: SolverRequest | None = None
     files: tuple[SentFile, ...] = ()
-    assessment: AssessedTurn | None = None  # this worker is measured: the text is the same in every assessment
+    practice: Practice | None = None
 
 
 class File(Contract):

@@ -35,13 +35,12 @@ class Connection(Contract):
 
     id: str
     url: str  # empty: the server that the executor is started with
-    protocol: Literal["auto", "mcp", "rest", "a2a", "ues"] = "auto"
+    protocol: Literal["auto", "mcp", "rest", "a2a"] = "auto"
     credential: Credential | None = None
     traceparent: bool = False  # whether the server is told which trace a call belongs to (W3C Trace Context)
     catalogue: dict[str, CatalogueEntry] = Field(default={})
     owner: str = Field(default="", exclude=True)
     from_request: bool = Field(default=False, exclude=True)  # named by a request: called under guard
-    assessment: str = Field(default="", exclude=True)  # of a simulated world: the assessment whose world it is
 
     @property
     def line(self) -> str:
@@ -94,8 +93,7 @@ class TenantRecord(Contract):
     """A cap that is None does not limit.
 
     ``unruled_writes``: what a write that no rule speaks about needs (nothing, or an approval).
-    ``assessments``: the same for turns of assessments, where nobody approves and all writes go to the assessed world;
-    or that the tenant takes part in none.
+    ``practice``: the same for tasks in worlds that are made to try the worker; or that there are none here.
     """
 
     id: str
@@ -103,7 +101,7 @@ class TenantRecord(Contract):
     time_zone: str = "UTC"
     quiet_hours: QuietHours | None = None  # when processes that heed them tell nobody anything
     unruled_writes: Literal["allow", "approve"] = "approve"
-    assessments: Literal["allow", "approve", "refuse"] = "allow"
+    practice: Literal["allow", "approve", "refuse"] = "allow"
     approval_hours: float = Field(default=24, gt=0)  # how long a decision may take before it means no
     approval_ladder: tuple[Rung, ...] = ()  # whom an approval goes on to instead, the lowest level first
     notices: tuple[NoticeTarget, ...] = ()  # who is told of approvals
@@ -126,13 +124,6 @@ class TenantRecord(Contract):
         if not is_rising(ladder):
             raise ValueError("the levels of an approval ladder stand lowest first, each once")
         return ladder
-
-    @field_validator("connections")
-    @classmethod
-    def _are_no_worlds(cls, connections: tuple[Connection, ...]) -> tuple[Connection, ...]:
-        if any(connection.protocol == "ues" for connection in connections):
-            raise ValueError("a simulated world is no connection of a tenant: turns of assessments alone have one")
-        return connections
 
     @field_validator("time_zone")
     @classmethod

@@ -1,4 +1,4 @@
-"""The setting that gateway and executor must have in common to take part in assessments."""
+"""The setting by which a gateway takes part in assessments."""
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -14,7 +14,7 @@ class AssessmentSettings(BaseSettings):
     assessment_key: str = Field(
         default="",
         repr=False,
-        description="what the keys to assessed worlds are kept under, the same at gateway and executor: Fernet keys, "
+        description="what the keys to assessed worlds are kept under: Fernet keys, "
         "the newest first, commas between; empty: no assessment is taken",
     )
 

@@ -42,6 +42,7 @@ class RedisParticipations(Participations):
             ues_url=beginning.ues_url,
             sealed_key=self._seal.close(beginning.api_key),
             since=beginning.since,
+            first=beginning.first,
         )
         names = [participation_key(tenant, begun.session_id)]
         arguments = (begun.assessment, begun.caller, begun.model_dump_json(), self._seconds)

@@ -15,6 +15,7 @@ class Beginning(NamedTuple):
     ues_url: str
     api_key: str
     since: datetime
+    first: datetime  # when it began, by the time of its world
 
 
 class BegunByOther(Exception):

@@ -137,7 +137,7 @@ def test_compose_waits_for_the_paths_that_the_launcher_waits_for(tmp_path: Path)
 def test_services_start_in_the_order_of_their_health() -> None:
     """Each waits until those whose address it was given are healthy, not merely started."""
     for name, service in BUILT.items():
-        named = {other for other in SERVICES for value in service.environment.values() if f"{other}:" in value}
+        named = {other for other in SERVICES for value in service.environment.values() if f"{other}:" in value} - {name}
         assert service.depends_on.keys() >= named, name
         assert {wait.condition for wait in service.depends_on.values()} <= {"service_healthy"}, name
 

@@ -32,7 +32,8 @@ _ASSESSED = _LOCAL | {
     ("assessor", "gateway"),
     ("assessor", "simulator"),
     ("assessor", "planner"),
-    ("executor", "simulator"),
+    ("gateway", "simulator"),
+    ("executor", "gateway"),
 }
 # The gateway is what others reach, console included.
 _FROM_ANYWHERE = {"gateway"}

@@ -154,6 +154,7 @@ async def test_a_waiting_task_holds_nothing(stack: WholeStack) -> None:
 
 
 @pytest.mark.promise("participant.whole")
+@pytest.mark.promise("participant.whole_turn")
 async def test_an_assessor_measures_the_stack_and_ends_by_itself_with_a_result(
     stack: WholeStack, tmp_path: Path
 ) -> None:

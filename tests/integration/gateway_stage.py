@@ -21,7 +21,7 @@ from services.gateway.settings import GatewaySettings
 from shared.contracts.approval import Approval
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
-from shared.contracts.task import Artifact, TaskEvent, TaskRecord, TurnKind
+from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import RuleAction, TaskState, ToolClass
 from shared.infra.keys import BELL, QUEUE
@@ -165,19 +165,10 @@ def _ended(work: Work) -> TaskRecord:
             "state": state,
             "answer": answer,
             "reason": reason,
-            "artifacts": _reply(work, reason),
             "metadata": {"process_type": "general", "failed_part": part, **_doubts(work)},
             "turns_done": (*work.record.turns_done, turn.turn_id),
         }
     )
-
-
-def _reply(work: Work, reason: str | None) -> tuple[Artifact, ...]:
-    """What an assessor is answered, however the turn went."""
-    if work.record.request.assessment is None:
-        return ()
-    said: dict[str, JsonValue] = {"message_type": "turn_complete", "notes": reason or "read", "time_step": "PT2H"}
-    return (Artifact(name="turn_reply", data=said),)
 
 
 def _doubts(work: Work) -> dict[str, JsonValue]:
@@ -207,6 +198,8 @@ def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
             return TaskState.REJECTED, None, "blocked by policy limit-1"
         case _, "fail" | "down":
             return TaskState.FAILED, None, "the tool server is down"
+        case _ if work.record.request.practice:
+            return TaskState.COMPLETED, "read\nNext: PT2H", None
         case _:
             return TaskState.COMPLETED, f"done: {turn.text}", None
 

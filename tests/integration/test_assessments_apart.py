@@ -39,7 +39,7 @@ def _turn(number: int, tenant: str) -> TaskOutcome:
     limit = ThresholdOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=False)
     outcome = an_outcome_of("Mail Ann Lee of Umbrella Corp about EUR 300.00", number, tenant, thresholds=(limit,))
     state = TaskState.FAILED if number % 2 else TaskState.COMPLETED
-    return outcome.model_copy(update={"assessed": True, "strategy": Strategy.MOA, "state": state})
+    return outcome.model_copy(update={"practice": True, "strategy": Strategy.MOA, "state": state})
 
 
 async def _end(stage: MemoryStage, outcomes: list[TaskOutcome]) -> None:

@@ -10,6 +10,10 @@ import pytest
 from cryptography.fernet import Fernet
 from pydantic import JsonValue
 from redis.asyncio import Redis
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
@@ -29,6 +33,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.keys import PARTICIPATION_SECONDS, participation_key
 from shared.infra.participations import RedisParticipations
 from tests.integration.gateway_stage import Stage, at, gateway, gateway_on, stage
+from tests.serving import serving
 from tests.sse_reading import rpc_stream
 
 SECRET = "5e" * 32
@@ -42,11 +47,26 @@ START: JsonObject = {
     "current_time": NOW,
     "initial_state_summary": {},
 }
+WORDS = "Tend my mail."
 COMPLETE: JsonObject = {"message_type": "assessment_complete", "reason": "scenario_complete"}
 
 
 def _turn(number: int = 1) -> JsonObject:
     return {"message_type": "turn_start", "turn_number": number, "current_time": NOW, "events_processed": 0}
+
+
+@pytest.fixture(autouse=True)
+async def _world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """A world in whose chat the user has asked for something; any path before it is one more world."""
+
+    async def chat(_: Request) -> JSONResponse:
+        said = {"message_id": "m1", "conversation_id": "user-assistant", "role": "user", "content": WORDS}
+        return JSONResponse({"messages": [{**said, "timestamp": NOW}], "total_count": 1, "returned_count": 1})
+
+    routes = [Route("/chat/query", chat, methods=["POST"]), Route("/other/chat/query", chat, methods=["POST"])]
+    async with serving(Starlette(routes=routes)) as url:
+        monkeypatch.setitem(START, "ues_url", url)
+        yield
 
 
 class Way(NamedTuple):
@@ -124,16 +144,18 @@ async def _everything(redis: Redis) -> bytes:
 async def test_an_assessment_is_begun_and_each_turn_is_a_task_of_its_session(
     way: Way, redis: Redis, redis_url: str
 ) -> None:
-    """In every dialect. A start takes no executor; a turn's task has the fixed words and what the turn says."""
+    """In every dialect. A start takes no executor; a turn's task has the user's words and what the turn says."""
     async with _stage(redis, redis_url) as play:
         begun = await _said(play, START, way=way)
         replies = [await _said(play, _turn(number), way=way) for number in (1, 2)]
     assert "The assessment has begun" in dumps(begun)
     turns = _records(play)
     assert [turn.session_id for turn in turns] == ["c1", "c1"]
-    assert {turn.request.text for turn in turns} == {DEFAULT_ASSESSMENT_INSTRUCTIONS}
-    assessed = [turn.request.assessment for turn in turns]
-    assert [(one.turn_number, one.ues_url) for one in assessed if one] == [(n, START["ues_url"]) for n in (1, 2)]
+    assert {turn.request.text for turn in turns} == {WORDS}
+    practice = [turn.request.practice for turn in turns]
+    assert [(one.turn, one.current_time == one.began) for one in practice if one] == [(1, True), (2, True)]
+    assert {turn.request.tools_endpoint for turn in turns} == {turns[0].request.tools_endpoint}
+    assert "/worlds/default/c1/" in str(turns[0].request.tools_endpoint)
     for reply in replies:
         assert _answer(reply) == {"message_type": "turn_complete", "notes": "read", "time_step": "PT2H"}
 
@@ -273,6 +295,17 @@ def _first_data(reply: JsonObject) -> Json:
     return next(part["data"] for part in parts if part["kind"] == "data")
 
 
+@pytest.mark.promise("participant.every_end")
+async def test_a_world_that_cannot_be_asked_is_told_at_once(redis: Redis, redis_url: str) -> None:
+    async with _stage(redis, redis_url) as play:
+        await _said(play, {**START, "ues_url": "http://127.0.0.1:9"})
+        reply = await _said(play, _turn())
+    told = read_reply(cast("dict[str, JsonValue]", _answer(reply)))
+    assert isinstance(told, TurnComplete)
+    assert "the assessed world cannot be asked" in str(told.notes)
+    assert play.worker.works == []
+
+
 @pytest.mark.promise("participant.key_sealed")
 async def test_the_key_is_kept_sealed_and_stands_nowhere_else(
     redis: Redis, redis_url: str, capfd: pytest.CaptureFixture[str]
@@ -375,7 +408,7 @@ async def test_what_only_looks_like_a_turn_is_one_where_an_assessment_runs(redis
         await _said(play, untyped)
         await _said(play, START, "c2")
         await _said(play, untyped, "c2")
-    assert [record.request.assessment is not None for record in _records(play)] == [False, True]
+    assert [record.request.practice is not None for record in _records(play)] == [False, True]
 
 
 @pytest.mark.promise("participant.takes_over")
@@ -386,14 +419,14 @@ async def test_a_second_start_takes_over_and_cancels_the_turn_that_runs(
     async with _stage(redis, redis_url) as play:
         await _said(play, START, context)
         first = await _said(play, _turn(), context, script="rest")
-        await _said(play, {**START, "ues_url": "http://127.0.0.1:8081"}, context)
+        await _said(play, {**START, "ues_url": f"{START['ues_url']}/other"}, context)
         await play.worker.has_begun(2)
         await _said(play, _turn(), context)
     assert at(first, "result.status.state") == "working"
     stopped, second = play.worker.works[1:]
     assert (stopped.turn.kind, stopped.turn.task_id) == (TurnKind.CANCEL, at(first, "result.id"))
-    assert second.record.request.assessment is not None
-    assert second.record.request.assessment.ues_url == "http://127.0.0.1:8081"
+    before, after = stopped.record.request.tools_endpoint, second.record.request.tools_endpoint
+    assert before != after
 
 
 @pytest.mark.promise("participant.takes_over")

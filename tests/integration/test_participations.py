@@ -6,8 +6,9 @@ import pytest
 from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 
-from services.executor.adapters.participation_keys import ParticipationKeys
+from services.gateway.parts.worlds import KeptWorlds
 from services.gateway.settings import GatewaySettings
+from services.gateway.worlds.calls import BridgedWorld
 from shared.contracts.forget import ForgetScope
 from shared.infra.keys import participant_key, participation_key
 from shared.infra.participations import RedisParticipations
@@ -20,7 +21,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def _beginning(assessment: str = "a1", caller: str = "green", session: str = "s1") -> Beginning:
-    return Beginning(assessment, session, caller, "http://127.0.0.1:8080", "the-key", NOON)
+    return Beginning(assessment, session, caller, "http://127.0.0.1:8080", "the-key", NOON, NOON)
 
 
 @pytest.mark.promise("participant.key_sealed")
@@ -58,15 +59,15 @@ async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> 
 async def test_a_turn_has_the_key_of_its_own_assessment_alone(redis: Redis) -> None:
     """Also where the next one of the session has the same address: its world is another's by then."""
     kept = RedisParticipations(redis, [NEW])
-    keys = ParticipationKeys(kept)
+    worlds = KeptWorlds(kept)
     url = (await kept.begin("acme", _beginning())).ues_url
-    before = await keys.key_to("acme", "s1", url, "a1")
+    before = await worlds.world_of("acme", "s1", "a1")
     await kept.begin("acme", _beginning("a2"))
 
-    assert before == "the-key"
-    assert await keys.key_to("acme", "s1", url, "a1") is None
-    assert await keys.key_to("acme", "s1", url, "a2") == "the-key"
-    assert await keys.key_to("acme", "s1", "http://127.0.0.1:8081", "a2") is None
+    assert before == BridgedWorld(url, "the-key")
+    assert await worlds.world_of("acme", "s1", "a1") is None
+    assert await worlds.world_of("acme", "s1", "a2") == BridgedWorld(url, "the-key")
+    assert await worlds.world_of("other", "s1", "a2") is None
 
 
 @pytest.mark.promise("participant.takes_over")

@@ -11,7 +11,6 @@ from services.executor.adapters.discreet_servers import DiscreetServers
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.adapters.ues_tools import NoWorlds, UesTools, WorldKeys
 from services.executor.ports.credentials import Credentials
 from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers
 from shared.contracts.tenant import Connection
@@ -25,14 +24,12 @@ from shared.ports.tracing import NO_TRACER, Tracer
 async def open_servers(
     reach: Reach,
     credentials: Credentials | None = None,
-    worlds: WorldKeys | None = None,
     tracer: Tracer = NO_TRACER,
     list_seconds: float = 0.0,
 ) -> AsyncIterator[ToolServers]:
     """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
 
     ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
-    ``worlds``: who has the keys to the worlds of assessments; they are asked under the guard of what requests name.
     ``list_seconds``: for how long a list of tools holds.
     ``tracer``: whose trace those are told of that ask for it; who is named by a request is never told.
     """
@@ -47,11 +44,10 @@ async def open_servers(
         A2aAgents(tenants_guard, shown, tracer) as tenants_agents,
         McpTools(guard=guard, list_seconds=list_seconds) as far_mcp,
         RestBridge(guard) as far_rest,
-        UesTools(worlds or NoWorlds(), guard) as far_worlds,
     ):
         trusted = DiscreetServers(DetectingToolServers(mcp, rest, agents=agents), shown)
         tenants = DiscreetServers(DetectingToolServers(tenants_mcp, tenants_rest, agents=tenants_agents), shown)
-        yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest, far_worlds), reach)
+        yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest), reach)
 
 
 class ByOrigin(ToolServers):

@@ -27,6 +27,7 @@ log = structlog.get_logger()
 MAX_PAGES = 100
 MAX_NAME = 128
 _NO_ENTRY = CatalogueEntry()
+PROOF = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "expect": {FIELD: VALUE}}
 
 
 class BadListing(Exception):
@@ -137,10 +138,10 @@ def _schema_fault(schema_json: str) -> str | None:
 
 
 def _tool(connection: Connection, tool: ListedTool) -> Tool:
-    entry = connection.catalogue.get(tool.name, _NO_ENTRY)
+    entry = connection.catalogue.get(tool.name) or _proof_by_server(tool)
     said = tool.annotations
     annotations = Annotations(said.read_only_hint, said.destructive_hint) if said else None
-    is_own = not (connection.from_request or connection.assessment)
+    is_own = not connection.from_request
     classified = classify(tool.name, annotations, entry, is_own=is_own)
     return Tool(
         connection_id=connection.id,
@@ -151,6 +152,21 @@ def _tool(connection: Connection, tool: ListedTool) -> Tool:
         why_class=classified.why,
         catalogue=entry,
     )
+
+
+def _proof_by_server(tool: ListedTool) -> CatalogueEntry:
+    """The read by which the server says that a write is proved, and what it shows then; it says nothing of a class.
+
+    What reads show is the server's word in any case, so which read to ask may be its word too.
+    """
+    said = (tool.meta or {}).get(PROOF)
+    if not isinstance(said, dict) or not isinstance(said.get("read_back"), str):
+        return _NO_ENTRY
+    expect = said.get("expect")
+    try:
+        return CatalogueEntry(read_back=said["read_back"], expect=expect if isinstance(expect, dict) else {})
+    except ValidationError:
+        return _NO_ENTRY
 
 
 def _exact(schema: dict[str, object]) -> JsonObject:

@@ -6,7 +6,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.other_protocol import OtherProtocol
-from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 
@@ -22,13 +22,12 @@ class DetectingToolServers(ToolServers):
         self,
         mcp: ToolServers,
         rest: ToolServers,
-        worlds: ToolServers | None = None,
         agents: ToolServers | None = None,
     ) -> None:
-        """``worlds``, ``agents``: never found by asking: a connection says that it is one."""
+        """``agents``: never found by asking: a connection says that it is one."""
         self._mcp = mcp
         self._rest = rest
-        self._worlds, self._agents = worlds, agents
+        self._agents = agents
         self._spoken: dict[str, ToolServers] = {}
 
     @override
@@ -81,13 +80,10 @@ class DetectingToolServers(ToolServers):
         spoken = self._known_servers(connection)
         if spoken is None:
             return ""
-        names = {id(self._mcp): "mcp", id(self._rest): "rest", id(self._agents): "a2a"}
-        return names.get(id(spoken), "ues")
+        return {id(self._mcp): "mcp", id(self._rest): "rest"}.get(id(spoken), "a2a")
 
     def _servers_by_protocol(self, connection: Connection) -> ToolServers | None:
-        if connection.protocol == "ues" and self._worlds is None:
-            raise ToolForbidden("a simulated world is only a tool server of an assessment's turns")
-        stated = {"mcp": self._mcp, "rest": self._rest, "ues": self._worlds, "a2a": self._agents}
+        stated = {"mcp": self._mcp, "rest": self._rest, "a2a": self._agents}
         return stated.get(connection.protocol)
 
     def _known_servers(self, connection: Connection) -> ToolServers | None:

@@ -21,6 +21,7 @@ from services.gateway.features.streams.updates import (
     TasklessReply,
     Update,
 )
+from services.gateway.features.tasks.turn_reply import artifacts_of
 from services.gateway.features.tasks.views import answer_of, metadata_of
 from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
 from services.gateway.features.webhooks.model import TaskHook
@@ -44,13 +45,14 @@ def task_view(record: TaskRecord, notice: str, history_length: int | None = None
 
 
 def reply_view(record: TaskRecord, notice: str) -> Shown:
-    """The answer of an ended task as a message that belongs to no task."""
+    """The answer of an ended task as a message that belongs to no task, with the data of its results."""
     answer = answer_of(record)
+    data = [part for item in artifacts_of(record) if item.data is not None for part in _parts(item)]
     return {
         "messageId": f"{record.task_id}-reply",
         "contextId": record.session_id,
         "role": "ROLE_AGENT",
-        "parts": [{"text": answer.text if answer else ""}],
+        "parts": [{"text": answer.text if answer else ""}, *data],
         "metadata": _metadata(metadata_of(record, notice)),
     }
 
@@ -99,7 +101,7 @@ def _status(record: TaskRecord, state: TaskState, text: str | None, at: datetime
 def _artifacts(record: TaskRecord) -> list[JsonValue]:
     """The worker's answer first; a sentence about the status, where it gave none, behind what it made."""
     answer = answer_of(record)
-    made: list[JsonValue] = [_artifact(place, item) for place, item in enumerate(record.artifacts, start=1)]
+    made: list[JsonValue] = [_artifact(place, item) for place, item in enumerate(artifacts_of(record), start=1)]
     if answer is None:
         return made
     said = _artifact(0, Artifact(name=answer.name, text=answer.text))

@@ -38,12 +38,12 @@ def read(event: str) -> TaskOutcome:
 def lesson_in(delivery: Delivery) -> Lesson | None:
     """What was delivered, by its digest if it has one, else by the outcome itself; raises ``Unreadable``.
 
-    ``None``: a turn of an assessment, of which nothing is learned and which is not counted.
+    ``None``: practice, of which nothing is learned and which is not counted.
     """
     if delivery.digest is not None:
         return lesson_by(delivery.digest)
     outcome = read(delivery.event)
-    return None if outcome.assessed else lesson_of(outcome)
+    return None if outcome.practice else lesson_of(outcome)
 
 
 def lesson_of(outcome: TaskOutcome) -> Lesson:

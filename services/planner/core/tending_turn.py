@@ -13,7 +13,7 @@ from services.planner.core.mentions import MentionKind
 from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, changes_of, number_of_clause, parts_of, quote
-from services.planner.core.present import now_of
+from services.planner.core.present import find_beginning, is_turn, now_of
 from services.planner.core.process_names import process_name
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Request, ToolSpec, as_object
 from services.planner.core.situation import Situation
@@ -21,7 +21,7 @@ from services.planner.core.telling import telling_calls
 from services.planner.core.tending import Call, Tended, tend_rows
 from services.planner.core.tending_rules import standing
 from services.planner.core.toolset import Toolset
-from services.planner.core.turn_record import as_done, find_beginning, is_limit, open_wishes
+from services.planner.core.turn_record import as_done, is_limit, open_wishes
 from services.planner.core.wanted_facts import is_from
 from services.planner.core.wishes import AskedFact, PersonalWish, WishKind, read_wishes, without_wishes
 from services.planner.core.words import parts, stem, text_stems
@@ -30,7 +30,6 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 _AT_ONCE = 8
 _SHOWN = 60  # characters of a value, in the account of a turn
 _IDLE = "nothing that was read calls for it now"
-_TURN = "turn"
 _TO_USER = re.compile(r"\b(?:tell|let|remind) me\b", re.I)
 _OF_TIMES = frozenset(stem(word) for word in "calendar appointment event meeting".split())
 _OF_CHAT = frozenset({"chat"})
@@ -42,7 +41,7 @@ def tends(request: Request, situation: Situation, toolset: Toolset) -> bool:
     """Whether a task has standing instructions: the loop counts its turns, or its words speak of what comes later."""
     if now_of(request) is None:
         return False
-    if _TURN in as_object(request.section("now")):
+    if is_turn(request):
         return True
     if situation.of_kind(MentionKind.ID):
         return False

@@ -10,9 +10,11 @@ from services.planner.core.answer import ToldAnswer, answer
 from services.planner.core.compute import figures, subject_of
 from services.planner.core.finding import searches, through_search
 from services.planner.core.intents import Intent
+from services.planner.core.next_turn import next_line
 from services.planner.core.notices import with_notice
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import as_understood, number_of
+from services.planner.core.present import is_turn
 from services.planner.core.process import call_understand, process_of
 from services.planner.core.proposals import ProposedMove, as_calls, moves_of, next_moves
 from services.planner.core.reads import next_reads
@@ -88,7 +90,8 @@ def _tending(request: Request, situation: Situation, toolset: Toolset) -> Planne
     fresh = calls_due(request, situation, toolset, due_now)
     if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)
-    return PlannerReply(account(request, due_now, toolset.has(LEAVE_PART)))
+    told = account(request, due_now, toolset.has(LEAVE_PART))
+    return PlannerReply(f"{told}\n{next_line(request, toolset, told)}" if is_turn(request) else told)
 
 
 def _understanding(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:

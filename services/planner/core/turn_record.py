@@ -1,14 +1,12 @@
-"""What earlier turns of a task that goes on with time have said of it: when it began, and which wishes are done."""
+"""What earlier turns of a task that goes on with time have said of it: which wishes are done."""
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from services.planner.core.intents import understand
 from services.planner.core.request import Request, objects
 from services.planner.core.wishes import PersonalWish, without_wishes
 
-_STAMP = re.compile(r"^\[(?P<at>\d{4}-\d\d-\d\dT[^\]\s]+)\]")
 _LIMITS = re.compile(r"\b(?:nobody|nothing|no one|else|alone)\b|^\w+ (?:comes?|arrives?|is|are|can|will)\b", re.I)
 
 
@@ -17,21 +15,10 @@ def as_done(quote: str) -> str:
     return f"Done: “{quote}”"
 
 
-def open_wishes(request: Request, wishes: Sequence[PersonalWish]) -> tuple[PersonalWish, ...]:
-    """Those of which no turn has said that they are done."""
-    told = " ".join([*_agent_texts(request), request.sections.get("answer", "")])
+def open_wishes(request: Request, wishes: Sequence[PersonalWish], answer: str = "") -> tuple[PersonalWish, ...]:
+    """Those of which no turn has said that they are done, nor this one's ``answer``."""
+    told = " ".join([*_agent_texts(request), answer])
     return tuple(wish for wish in wishes if as_done(wish.quote) not in told)
-
-
-def find_beginning(request: Request) -> datetime | None:
-    """When the first of the earlier turns was; None in the first one, and where no turn says when it was."""
-    for text in _agent_texts(request):
-        match = _STAMP.match(text)
-        try:
-            return datetime.fromisoformat(match["at"]) if match else None
-        except ValueError:
-            return None
-    return None
 
 
 def _agent_texts(request: Request) -> list[str]:

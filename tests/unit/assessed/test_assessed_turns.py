@@ -1,17 +1,16 @@
-"""A turn of an assessment as a task: what it hears, what it may touch, how it ends."""
+"""A turn of an assessment as a task: what it may touch, how it ends."""
 
 import pytest
-from pydantic import ValidationError
 
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.turn.attempt import give_up
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.turns import SessionState
+from services.gateway.features.tasks.turn_reply import artifacts_of
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
-from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.words import TaskState
-from tests.doubles.scripted_model import Script, ScriptedModel, json_reply, state_of
-from tests.unit.assessed.turn_stage import TurnStage, assessed, write
+from tests.doubles.scripted_model import Script, ScriptedModel, state_of
+from tests.unit.assessed.turn_stage import TurnStage, as_turn, write
 from tests.unit.assessed.world_stage import WorldStage
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import message
@@ -26,7 +25,7 @@ def stage(world: WorldStage) -> TurnStage:
 
 @pytest.mark.promise("participant.turn_as_task")
 async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: WorldStage, stage: TurnStage) -> None:
-    await world.ask("Star the mail from Anna and tell her: it is Friday.")
+    stage.asks("Star the mail from Anna and tell her: it is Friday.")
     mail = await world.mail(ANNA, "When?")
     stage.plans(
         write("star_email", message_id=mail),
@@ -35,7 +34,7 @@ async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: Wor
         write("label_email", message_id=mail, label="answered"),
         write("send_chat_message", content="Anna knows."),
     )
-    stage.talk.answer = "Anna was answered."
+    stage.talk.answer = "Anna was answered.\nNext: PT30M"
 
     record = await stage.run()
 
@@ -43,12 +42,18 @@ async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: Wor
     assert stage.statuses == ["verified"] * 5
     asked = [request for request in stage.model.requests if "Star the mail from Anna" in repr(request)]
     assert len(asked) == len(stage.model.requests)
-    assert read_reply(stage.reply) == TurnComplete(notes=record.answer, time_step="PT30M")
+    reply = read_reply(stage.reply)
+    assert isinstance(reply, TurnComplete)
+    assert (reply.time_step, "Anna was answered." in str(reply.notes), "Next:" in str(reply.notes)) == (
+        "PT30M",
+        True,
+        False,
+    )
 
 
 @pytest.mark.promise("I10.assessed_world")
 async def test_nothing_of_the_tenants_own_is_asked_or_offered(world: WorldStage, stage: TurnStage) -> None:
-    await world.ask("Approve claim C-1.")
+    stage.asks("Approve claim C-1.")
     stage.plans(write("approve_claim", claim_id="C-1"))
 
     record = await stage.run()
@@ -64,7 +69,7 @@ async def test_a_plan_that_needs_a_person_is_not_written_and_the_turn_says_so(
     world: WorldStage, stage: TurnStage
 ) -> None:
     mail = await world.mail(ANNA, "When?")
-    stage.tenants.record = stage.tenants.record.model_copy(update={"assessments": "approve"})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"practice": "approve"})
     stage.plans(write("star_email", message_id=mail))
 
     record = await stage.run()
@@ -78,12 +83,12 @@ async def test_a_plan_that_needs_a_person_is_not_written_and_the_turn_says_so(
 
 @pytest.mark.promise("participant.nobody_approves")
 async def test_a_tenant_may_take_part_in_none(stage: TurnStage) -> None:
-    stage.tenants.record = stage.tenants.record.model_copy(update={"assessments": "refuse"})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"practice": "refuse"})
 
     record = await stage.run()
 
     assert record.state is TaskState.REJECTED
-    assert "no assessment" in str(stage.reply["notes"])
+    assert "no practice" in str(stage.reply["notes"])
 
 
 @pytest.mark.promise("participant.turn_as_task")
@@ -119,7 +124,7 @@ async def test_an_end_is_believed_only_where_every_write_is_verified(
     mail = await world.mail(ANNA, "When?")
     world.line.lost["/email/send"] = lost
     stage.plans(write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
-    stage.talk.helpers["next_turn"] = json_reply({"finished": True, "time_step": "", "reason": "All is done."})
+    stage.talk.answer = "Anna was written to.\nNext: finished"
     if lost:
         world.line.cut.add("/email/query")  # nobody can look
     assert mail
@@ -135,7 +140,7 @@ async def test_an_end_is_believed_only_where_every_write_is_verified(
     ("said", "step"), [("PT5S", "PT1M"), ("P30D", "P1D"), ("soon", "PT1H"), ("", "PT1H"), ("PT2H", "PT2H")]
 )
 async def test_the_next_turn_comes_within_bounds(stage: TurnStage, said: str, step: str) -> None:
-    stage.talk.helpers["next_turn"] = json_reply({"finished": False, "time_step": said, "reason": ""})
+    stage.talk.answer = f"Nothing was due.\nNext: {said}"
 
     await stage.run()
 
@@ -145,19 +150,19 @@ async def test_the_next_turn_comes_within_bounds(stage: TurnStage, said: str, st
 @pytest.mark.promise("participant.every_end")
 async def test_a_world_that_is_gone_fails_the_turn_with_a_readable_reply(world: WorldStage, stage: TurnStage) -> None:
     await world.proctor.keys.revoke(world.key_id)
+    stage.plans(write("star_email", message_id="m1"))
 
     record = await stage.run()
 
     assert record.state is TaskState.FAILED
-    assert "over" in str(read_reply(stage.reply).wire()["notes"])
-    assert stage.model.requests == []
+    assert isinstance(read_reply(stage.reply), TurnComplete)
 
 
 @pytest.mark.promise("participant.every_end")
 async def test_a_lost_answer_that_no_read_settles_ends_the_turn_and_asks_no_operator(
     world: WorldStage, stage: TurnStage
 ) -> None:
-    await world.ask(f"Write to {ANNA} about Friday.")
+    stage.asks(f"Write to {ANNA} about Friday.")
     stage.talk.rounds = [[]]
     world.line.lost["/email/send"] = 1
     world.line.cut.add("/email/query")
@@ -189,15 +194,12 @@ async def test_a_lost_answer_is_settled_by_reading_and_the_mail_goes_out_once(
 async def test_a_turn_that_dies_after_sending_goes_on_without_sending_again(
     world: WorldStage, stage: TurnStage
 ) -> None:
-    """The chat is heard once: what the user says while the turn is dead belongs to the next one."""
-    await world.ask("Write to Anna.")
+    stage.asks("Write to Anna.")
     await world.mail(ANNA, "When?")
     stage.plans(write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
     stage.model = ScriptedModel(dies_at_the_answer(stage))
     with pytest.raises(Died):
         await stage.run()
-    await world.ask("And to Ben.")
-    before = len(world.line.paths)
     stage.model = ScriptedModel(stage.talk)
     stage.talk.answer = "Anna was written to."
 
@@ -205,8 +207,6 @@ async def test_a_turn_that_dies_after_sending_goes_on_without_sending_again(
 
     assert record.state is TaskState.COMPLETED
     assert (await world.said("find_sent_emails", subject="Friday"))["total_count"] == 1
-    assert "/chat/query" not in world.line.paths[before:]
-    assert "And to Ben" not in repr(stage.model.requests[-1])
 
 
 class Died(Exception):
@@ -227,7 +227,7 @@ def dies_at_the_answer(stage: TurnStage) -> Script:
 async def test_a_later_turn_knows_what_earlier_ones_did_and_no_case_has_the_worlds_words(
     world: WorldStage, stage: TurnStage
 ) -> None:
-    await world.ask("Star the mail from Anna.")
+    stage.asks("Star the mail from Anna.")
     stage.plans(write("star_email", message_id=await world.mail(ANNA, "When?")))
     stage.talk.answer = "Anna's mail is starred."
 
@@ -235,12 +235,10 @@ async def test_a_later_turn_knows_what_earlier_ones_did_and_no_case_has_the_worl
 
     session, outcome = stage.turns.ends[-1].session, stage.turns.ends[-1].outcome
     assert session is not None
-    assert [role for role, _ in session.turns] == ["agent"]
-    assert "Anna's mail is starred." in session.turns[0][1]
-    assert session.turns[0][1].startswith("[2031-05-06T09:00:00+00:00]")
+    assert [role for role, _ in session.turns] == ["user", "agent"]
+    assert "Anna's mail is starred." in session.turns[1][1]
     assert outcome is not None
-    assert (outcome.process_type, outcome.said, outcome.assessed) == ("general", None, True)
-    assert "Anna" not in outcome.model_dump_json()
+    assert (outcome.said, outcome.practice) == (None, True)
 
 
 BEFORE = SessionState((("agent", "Every mail from Bo was starred."),), "Bo is to be starred.")
@@ -252,13 +250,13 @@ async def test_another_assessment_in_the_same_context_begins_with_an_empty_memor
     number: int, knows: bool, stage: TurnStage
 ) -> None:
     stage.turns.remembered = BEFORE
-    stage.turns.record = assessed(stage.turns.record, number)
+    stage.turns.record = as_turn(stage.turns.record, stage.world.endpoint, number)
 
     await stage.run()
 
     session = stage.turns.remembered
     assert [any(said in repr(one) for one in stage.model.requests) for said in ("from Bo", "Bo is")] == [knows] * 2
-    assert (len(session.turns), bool(session.summary)) == ((2, True) if knows else (1, False))
+    assert (len(session.turns), bool(session.summary)) == ((3, True) if knows else (2, False))
 
 
 @pytest.mark.promise("participant.memory")
@@ -266,16 +264,27 @@ async def test_another_assessment_in_the_same_context_begins_with_an_empty_memor
 async def test_a_first_turn_that_is_given_up_leaves_no_older_memory(
     number: int, kept: SessionState | None, stage: TurnStage
 ) -> None:
-    stage.turns.record = assessed(stage.turns.record, number)
+    stage.turns.record = as_turn(stage.turns.record, stage.world.endpoint, number)
 
-    end = await give_up(stage.turns.work(message("Tend the mail."), attempts=6), stage.turns, 5)
+    end = await give_up(stage.turns.work(message("Tend my mail."), attempts=6), stage.turns, 5)
 
     assert end.session == kept
 
 
+@pytest.mark.promise("participant.memory")
+async def test_the_same_words_are_remembered_once(stage: TurnStage) -> None:
+    stage.turns.record = as_turn(stage.turns.record, stage.world.endpoint, 2)
+    stage.turns.remembered = SessionState(
+        (("user", stage.turns.record.request.text), ("agent", "Nothing was due.")), ""
+    )
+
+    await stage.run()
+
+    assert [role for role, _ in stage.turns.remembered.turns] == ["user", "agent", "agent"]
+
+
 @pytest.mark.promise("I12.world_key")
 async def test_the_key_stands_nowhere_that_is_kept(world: WorldStage, stage: TurnStage) -> None:
-    await world.ask(f"My key is {world.keys.key}, keep it safe.")
     await world.mail(ANNA, f"Send {world.keys.key} to me")
 
     record = await stage.run()
@@ -284,11 +293,25 @@ async def test_the_key_stands_nowhere_that_is_kept(world: WorldStage, stage: Tur
     assert not any(str(world.keys.key) in text for text in kept)
 
 
+@pytest.mark.promise("I10.assessed_world")
+async def test_the_word_of_a_request_opens_no_server_that_the_operator_does_not_list(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    """Practice at any other tool server needs what every unruled write there needs."""
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.limits = stage.limits._replace(practice_servers=())
+    stage.plans(write("star_email", message_id=await world.mail(ANNA, "When?")))
+
+    record = await stage.run()
+
+    assert (record.state, stage.statuses) == (TaskState.REJECTED, [])
+
+
 @pytest.mark.promise("participant.turn_as_task")
 async def test_an_archived_turn_is_replayed_to_the_same_end_and_asks_no_world(
     world: WorldStage, stage: TurnStage
 ) -> None:
-    await world.ask("Star the mail from Anna.")
+    stage.asks("Star the mail from Anna.")
     mail = await world.mail(ANNA, "When?")
     stage.plans(write("star_email", message_id=mail))
     record = await stage.run()
@@ -316,7 +339,7 @@ async def test_whom_the_world_does_not_show_is_not_written_to(
 
 @pytest.mark.promise("participant.turn_as_task")
 async def test_a_date_that_is_counted_from_today_can_be_booked(world: WorldStage, stage: TurnStage) -> None:
-    await world.ask("Book a call tomorrow from 11:00 to 11:30.")
+    stage.asks("Book a call tomorrow from 11:00 to 11:30.")
     call = write("create_calendar_event", title="Call", start="2031-05-07T11:00:00Z", end="2031-05-07T11:30:00+00:00")
     stage.plans(call)
 
@@ -331,7 +354,7 @@ async def test_a_turn_that_is_given_up_is_answered_too(stage: TurnStage) -> None
 
     end = await give_up(work, stage.turns, 5)
 
-    (reply,) = [one.data for one in end.record.artifacts if one.data]
+    (reply,) = [one.data for one in artifacts_of(end.record) if one.data]
     assert isinstance(read_reply(reply), TurnComplete)
     assert "stopped 5 times" in str(reply["notes"])
 
@@ -346,9 +369,3 @@ async def test_a_turn_whose_budget_is_spent_says_so(world: WorldStage, stage: Tu
 
     assert record.state.is_terminal
     assert isinstance(read_reply(stage.reply), TurnComplete)
-
-
-@pytest.mark.promise("I10.assessed_world")
-def test_a_simulated_world_is_no_connection_of_a_tenant() -> None:
-    with pytest.raises(ValidationError, match="simulated world"):
-        TenantRecord(id="acme", connections=(Connection(id="w", url="http://w.example", protocol="ues"),))

@@ -1,4 +1,4 @@
-"""A simulated world as a tool server: what is offered, what a call comes to, and what goes wrong."""
+"""The bridge: a simulated world as an MCP server, what a call comes to, and what goes wrong."""
 
 import asyncio
 
@@ -8,15 +8,12 @@ from jsonschema import Draft202012Validator
 from typing_extensions import override
 
 from services.assessor.core.permissions import USER_PERMISSIONS
-from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.adapters.ues_tools import OPERATIONS, UesTools
 from services.executor.core.records.read_backs import likely_proof
-from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
-from shared.contracts.tenant import Connection
-from shared.domain.exact_json import dumps
+from services.executor.ports.tools import ToolSilent
+from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, Came, WorldCalls
+from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
-from tests.doubles.fake_tool_servers import FakeToolServers
-from tests.unit.assessed.world_stage import USER, WORLD, WorldStage
+from tests.unit.assessed.world_stage import URL, USER, WorldStage
 
 ANNA = "anna@corp.example"
 BEN = "+15551110000"
@@ -24,7 +21,7 @@ BEN = "+15551110000"
 
 @pytest.mark.promise("participant.world_tools")
 async def test_each_permission_of_a_users_key_has_its_tool_and_no_tool_needs_another(world: WorldStage) -> None:
-    offered = await world.tools.discover(WORLD, "session-1")
+    offered = await world.tools.discover(world.connection)
 
     assert {kind.permission for kind in OPERATIONS.values()} == set(USER_PERMISSIONS)
     assert [tool.name for tool in offered] == sorted(OPERATIONS)
@@ -37,7 +34,7 @@ async def test_each_permission_of_a_users_key_has_its_tool_and_no_tool_needs_ano
 @pytest.mark.promise("I1.world_tools")
 async def test_whatever_sends_or_alters_is_a_change_and_is_proved_by_a_read(world: WorldStage) -> None:
     """Mail and texts too: they are what the user asked for. Each has a read that can be asked without its answer."""
-    offered = await world.tools.discover(WORLD, "session-1")
+    offered = await world.tools.discover(world.connection)
 
     changes = [tool for tool in offered if tool.tool_class is ToolClass.CHANGE]
     reads = {tool.name for tool in offered if tool.tool_class is ToolClass.READ}
@@ -48,7 +45,7 @@ async def test_whatever_sends_or_alters_is_a_change_and_is_proved_by_a_read(worl
     for tool in changes:
         found = likely_proof(tool, offered)
         assert found is not None
-        assert found.by_operator, tool.name
+        assert found.reader == OPERATIONS[tool.name].read_back, tool.name
 
 
 @pytest.mark.promise("participant.world_tools")
@@ -144,22 +141,24 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_begun(world: WorldS
     misshapen = await world.call("send_email", to_addresses="all", subject="x", body_text="y")
     invented = await world.call("advance_time", seconds=60)
 
-    assert [answer.is_error and answer.not_begun for answer in (unknown, misshapen, invented)] == [True] * 3
+    assert [reply.came for reply in (unknown, misshapen, invented)] == [Came.NOTHING] * 3
+    refused = await world.tools.call(world.connection, "star_email", {"message_id": "nobody"}, 5.0)
+    assert (refused.is_error, refused.not_begun) == (True, True)
 
 
 @pytest.mark.promise("participant.world_failures")
 async def test_a_lost_answer_is_silence_and_a_call_that_never_left_is_not(world: WorldStage) -> None:
+    plan: JsonObject = {"to_addresses": [ANNA], "subject": "Plan", "body_text": "Friday?"}
     world.line.lost["/email/send"] = 1
     with pytest.raises(ToolSilent):
-        await world.call("send_email", to_addresses=[ANNA], subject="Plan", body_text="Friday?")
+        await world.tools.call(world.connection, "send_email", plan, 5.0)
 
     world.line.lost["/email/state"] = 1
-    with pytest.raises(ToolUnreachable):
-        await world.call("send_email", to_addresses=[ANNA], subject="Plan", body_text="Friday?")
+    unread = await world.tools.call(world.connection, "send_email", plan, 5.0)
 
     world.line.cut.add("/email/star")
-    with pytest.raises(ToolUnreachable):
-        await world.call("star_email", message_id=await world.mail(ANNA, "Bill"))
+    unsent = await world.call("star_email", message_id=await world.mail(ANNA, "Bill"))
+    assert (unread.not_begun, unsent.came) == (True, Came.NOTHING)
     assert (await world.said("find_sent_emails", subject="Plan"))["total_count"] == 1
 
 
@@ -167,17 +166,36 @@ async def test_a_lost_answer_is_silence_and_a_call_that_never_left_is_not(world:
 async def test_after_the_end_nothing_is_asked_and_a_revoked_key_is_told(world: WorldStage) -> None:
     key = str(world.keys.key)
     await world.proctor.keys.revoke(world.key_id)
-    revoked = await world.call("get_time")
+    revoked = await world.tools.call(world.connection, "get_time", {}, 5.0)
 
     world.keys.key = None
     asked = len(world.line.paths)
-    with pytest.raises(ToolForbidden, match="no assessment"):
-        await world.call("get_time")
+    ended = await world.tools.call(world.connection, "get_time", {}, 5.0)
 
-    assert revoked.is_error
-    assert "over" in str(revoked.content)
+    assert (revoked.is_error, "over" in str(revoked.content)) == (True, True)
     assert key not in str(revoked.content)
+    assert "no assessment" in str(ended.content)
     assert len(world.line.paths) == asked
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_any_world_is_bridged_that_a_request_names_with_its_key(world: WorldStage) -> None:
+    """Whoever speaks MCP, and over whichever simulator: URL and key come with each request."""
+    await world.mail(ANNA, "Bill")
+    named = {"X-UES-URL": URL, "X-UES-Key": str(world.keys.key)}
+
+    found = await _ask_bridge(world.bridge, named)
+    nameless = await _ask_bridge(world.bridge, {})
+
+    assert "Bill" in found
+    assert "X-UES-URL" in nameless
+
+
+async def _ask_bridge(url: str, headers: dict[str, str]) -> str:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_emails", "arguments": {}}}
+    accepts = {"Accept": "application/json, text/event-stream"}
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return (await http.post(f"{url}/bridge/mcp", json=body, headers={**accepts, **headers})).text
 
 
 @pytest.mark.promise("I12.world_key")
@@ -207,28 +225,27 @@ class Hostile(httpx.AsyncBaseTransport):
 @pytest.mark.parametrize("status", [200, 400])
 async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world: WorldStage, status: int) -> None:
     deep = httpx.Response(status, content=b"[" * 200_000)
-    async with UesTools(world.keys, transport=Hostile(deep)) as tools:
-        answer = await tools.call(WORLD, "get_time", {}, 5.0, "session-1")
+    async with WorldCalls(transport=Hostile(deep)) as calls:
+        reply = await calls.call(BridgedWorld(URL, "key"), "get_time", {}, 5.0)
 
-    assert answer.is_error
+    assert reply.came is not Came.DONE
 
 
 @pytest.mark.promise("I12.world_key")
 async def test_a_line_that_breaks_off_with_the_key_in_its_words_does_not_tell_it(world: WorldStage) -> None:
     key = str(world.keys.key)
-    async with UesTools(world.keys, transport=Hostile(None, key)) as tools:
-        with pytest.raises(ToolSilent) as told:
-            await tools.call(WORLD, "get_time", {}, 5.0, "session-1")
+    async with WorldCalls(transport=Hostile(None, key)) as calls:
+        reply = await calls.call(BridgedWorld(URL, key), "get_time", {}, 5.0)
 
-    assert key not in str(told.value)
+    assert (reply.came, key in str(reply.content)) == (Came.UNKNOWN, False)
 
 
 @pytest.mark.promise("participant.world_failures")
 @pytest.mark.parametrize("start", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00", "soon"])
 async def test_an_appointment_at_no_possible_time_is_refused_before_it_is_sent(world: WorldStage, start: str) -> None:
-    answer = await world.call("create_calendar_event", title="Plan", start=start, end="2026-03-01T10:00:00Z")
+    reply = await world.call("create_calendar_event", title="Plan", start=start, end="2026-03-01T10:00:00Z")
 
-    assert (answer.is_error, answer.not_begun) == (True, True)
+    assert reply.came is Came.NOTHING
 
 
 @pytest.mark.promise("participant.world_tools")
@@ -244,18 +261,6 @@ async def test_a_mail_whose_answers_go_elsewhere_says_so(world: WorldStage) -> N
     shown = {mail["subject"]: mail.get("reply_to_address") for mail in listed if isinstance(mail, dict)}  # type: ignore[union-attr]  # a list
     assert shown["collector@elsewhere.example"] == "collector@elsewhere.example"
     assert {value for subject, value in shown.items() if subject != "collector@elsewhere.example"} == {None}
-
-
-@pytest.mark.promise("participant.world_tools")
-async def test_a_connection_that_says_it_is_a_world_is_never_asked_otherwise(world: WorldStage) -> None:
-    """And where no worlds are known, nobody is asked."""
-    others = FakeToolServers()
-    servers = DetectingToolServers(others, others, world.tools)
-
-    assert len(await servers.discover(WORLD, "session-1")) == len(OPERATIONS)
-    assert (servers.protocol_of(WORLD), servers.may_have_unlisted(WORLD)) == ("ues", False)
-    with pytest.raises(ToolForbidden):
-        await DetectingToolServers(others, others).discover(Connection(id="w", url="http://w", protocol="ues"))
 
 
 @pytest.mark.promise("participant.world_tools")

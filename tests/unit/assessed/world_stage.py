@@ -1,38 +1,43 @@
-"""A simulated world of our own simulator, in the test's process, and the tools that a user's key makes of it."""
+"""A simulated world of our own simulator, in the test's process, and the bridge that a user's key makes of it."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from typing import NamedTuple
 
 import httpx
 from fastapi import FastAPI
+from starlette.applications import Starlette
 from typing_extensions import override
 
 from services.assessor.core.permissions import USER_PERMISSIONS
-from services.executor.adapters.ues_tools import UesTools, WorldKeys
-from services.executor.ports.tools import ToolAnswer
+from services.executor.adapters.mcp_tools import McpTools
+from services.gateway.worlds.addresses import world_endpoint
+from services.gateway.worlds.calls import BridgedWorld, Came, WorldCalls, WorldReply
+from services.gateway.worlds.server import AssessedWorlds, WorldsEndpoint
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.client import AsyncUESClient
+from tests.serving import serving
 
 ADMIN = "a" * 64
 USER = "user@example.com"
 URL = "http://ues"
-WORLD = Connection(id="world", url=URL, protocol="ues", from_request=True, owner="acme")
+TENANT, SESSION, ASSESSMENT = "acme", "session-1", "the-assessment"
 
 
-class KnownKeys(WorldKeys):
-    """The key of one session; ``key`` is None where no assessment runs."""
+class OneAssessment(AssessedWorlds):
+    """``key`` is None where no assessment runs."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key
 
     @override
-    async def key_to(self, tenant: str, session_id: str, url: str, assessment: str) -> str | None:
-        return self.key if (tenant, session_id) == ("acme", "session-1") else None
+    async def world_of(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
+        is_it = (tenant, session_id, assessment) == (TENANT, SESSION, ASSESSMENT)
+        return BridgedWorld(URL, self.key) if self.key and is_it else None
 
 
 class Line(httpx.AsyncBaseTransport):
@@ -60,30 +65,39 @@ class Line(httpx.AsyncBaseTransport):
 
 
 class WorldStage(NamedTuple):
+    """``tools``: how an executor asks the bridge, which is at ``bridge``."""
+
     proctor: AsyncUESClient
-    tools: UesTools
-    keys: KnownKeys
+    calls: WorldCalls
+    keys: OneAssessment
     line: Line
     key_id: str
+    tools: McpTools
+    bridge: str
 
-    async def call(self, tool: str, **arguments: Json) -> ToolAnswer:
-        return await self.tools.call(WORLD, tool, arguments, 5.0, "session-1")
+    @property
+    def endpoint(self) -> str:
+        return world_endpoint(self.bridge, TENANT, SESSION, ASSESSMENT)
+
+    @property
+    def connection(self) -> Connection:
+        """As a request names it."""
+        return Connection(id="request", url=self.endpoint, from_request=True)
+
+    async def call(self, tool: str, **arguments: Json) -> WorldReply:
+        return await self.calls.call(BridgedWorld(URL, str(self.keys.key)), tool, arguments, 5.0)
 
     async def said(self, tool: str, **arguments: Json) -> JsonObject:
         """The answer of a call that has to work."""
-        answer = await self.call(tool, **arguments)
-        assert not answer.is_error, answer.content
-        assert isinstance(answer.content, dict)
-        return answer.content
+        reply = await self.call(tool, **arguments)
+        assert reply.came is Came.DONE, reply.content
+        assert isinstance(reply.content, dict)
+        return reply.content
 
     async def mail(self, sender: str, subject: str, body: str = "Hello.", to: Sequence[str] = (USER,)) -> str:
         """A mail that arrives; its id."""
         done = await self.proctor.email.receive(from_address=sender, to_addresses=to, subject=subject, body_text=body)
         return str(done.entity_id)
-
-    async def ask(self, text: str) -> None:
-        """What the user says in the chat."""
-        await self.proctor.chat.send("user", text, "user-assistant")
 
 
 @cache
@@ -95,12 +109,20 @@ def _simulator() -> FastAPI:
 async def open_world() -> AsyncIterator[WorldStage]:
     """Emptied for each test: one application serves them all, since its routes take a while to build."""
     app = _simulator()
-    async with app.router.lifespan_context(app):
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(app.router.lifespan_context(app))
         transport = httpx.ASGITransport(app)
-        async with AsyncUESClient(URL, transport=transport, api_key=ADMIN) as proctor:
-            await proctor.simulation.clear()
-            await proctor.simulation.start(auto_advance=False)
-            key = await proctor.keys.create("the one measured", USER_PERMISSIONS)
-            keys, line = KnownKeys(key.secret), Line(transport)
-            async with UesTools(keys, transport=line) as tools:
-                yield WorldStage(proctor, tools, keys, line, key.key_id)
+        proctor = await stack.enter_async_context(AsyncUESClient(URL, transport=transport, api_key=ADMIN))
+        await proctor.simulation.clear()
+        await proctor.simulation.start(auto_advance=False)
+        key = await proctor.keys.create("the one measured", USER_PERMISSIONS)
+        keys, line = OneAssessment(key.secret), Line(transport)
+        calls = WorldCalls(transport=line)
+        endpoint = WorldsEndpoint(keys, calls, 5.0)
+        bridge = await stack.enter_async_context(serving(_application(endpoint)))
+        tools = await stack.enter_async_context(McpTools())
+        yield WorldStage(proctor, calls, keys, line, key.key_id, tools, bridge)
+
+
+def _application(endpoint: WorldsEndpoint) -> Starlette:
+    return Starlette(routes=list(endpoint.routes), lifespan=lambda _: endpoint.open())

@@ -103,14 +103,14 @@ def test_only_a_stack_that_asks_for_it_has_a_company_that_can_be_told_to_misbeha
 
 
 @pytest.mark.promise("participant.offered")
-def test_gateway_and_executors_have_the_same_key_for_assessed_worlds_and_nobody_else_has_it() -> None:
+def test_the_gateway_alone_has_the_key_for_assessed_worlds() -> None:
     """The caller's own, else the launcher's."""
     for options in (
         StackOptions(Path("/data"), {"ASSESSMENT_KEY": "the-key"}, executors=2, assessment_key="made", assessor_port=7),
         StackOptions(Path("/data"), {}, executors=2, assessment_key="the-key", assessor_port=7),
     ):
         holders = {spec.name for spec in plan_stack(options, PORTS, "unix:///r") if "the-key" in spec.environ.values()}
-        assert holders == {"gateway", "executor-1", "executor-2"}
+        assert holders == {"gateway"}
 
 
 def test_an_assessor_is_part_of_a_stack_that_asks_for_one_and_ends_before_those_it_measures() -> None:

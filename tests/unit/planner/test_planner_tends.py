@@ -2,10 +2,9 @@
 
 import pytest
 
-from services.planner.core.roles import reply
 from services.planner.core.turn import PlannerReply
-from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.unit.planner.planner_requests import asked, calls, fact, planned, said, tool
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
 pytestmark = pytest.mark.promise("planner.tends")
 NOON = "2031-05-06T12:00:00+00:00"
@@ -157,22 +156,24 @@ def test_every_list_is_read_once() -> None:
     ],
 )
 def test_the_next_turn_is_due_as_often_as_the_text_says(task: str, hour: str, finished: bool, step: str) -> None:
-    told = next_turn({"task": task, "now": {"current_time": f"2031-05-06T{hour}:00+00:00", "turn": 1}})
-
-    assert (told["finished"], told["time_step"]) == (finished, step)
+    assert next_line(task, now=f"2031-05-06T{hour}:00+00:00") == f"Next: {'finished' if finished else step}"
 
 
-@pytest.mark.parametrize(
-    "more", [{"unmet": ["no tool shreds"]}, {"writes": [{"tool": "star_letter", "status": "unverified"}]}]
-)
-def test_in_doubt_it_is_not_over(more: dict[str, Json]) -> None:
+def test_in_doubt_it_is_not_over() -> None:
+    """A write that failed is one that may be due again."""
+    task = "Star mail from Ann Lee."
     now: Json = {"current_time": NOON, "turn": 1}
+    read: list[Json] = [fact("f1", "list_letters", {}, {"letters": [BOSS]})]
+    ((name, given),) = calls(planned(task, read, WRITERS, now=now))
+    refused = fact("p1", name, given, {"status": "failed", "answer": {}, "note": "the server refused it"})
 
-    assert next_turn({"task": "Archive the newsletters.", "now": now, **more})["finished"] is False
+    last = planned(task, [*read, refused], WRITERS, now=now)
+
+    assert last.text.splitlines()[-1] == "Next: PT1H"
 
 
-def next_turn(sections: dict[str, Json]) -> JsonObject:
-    return loads_object(reply(asked(sections, state="NEXT TURN")).text)
+def next_line(task: str, now: str) -> str:
+    return planned(task, [], WRITERS, now={"current_time": now, "turn": 1}).text.splitlines()[-1]
 
 
 def test_the_account_of_a_turn_tells_what_was_done_and_nothing_of_what_was_read() -> None:

@@ -252,8 +252,12 @@ def test_a_later_turn_reads_what_has_come_since_for_what_is_left_alone() -> None
         },
         tool(DATES),
     ]
-    history: list[Json] = [{"role": "agent", "text": f"[2031-05-06T09:00:00+00:00] Done: “{done}”."}]
-    now: JsonObject = {"current_time": "2031-05-06T11:00:00+00:00", "turn": 3}
+    history: list[Json] = [{"role": "agent", "text": f"Done: “{done}”."}]
+    now: JsonObject = {
+        "current_time": "2031-05-06T11:00:00+00:00",
+        "turn": 3,
+        "first_turn": "2031-05-06T09:00:00+00:00",
+    }
 
     found = said({"task": f"- {wish}\n- {done}", "now": now, "history": history}, tools[1:])
 

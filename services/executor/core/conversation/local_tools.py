@@ -7,7 +7,6 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.executor.core.assessed.world import is_assessed
 from services.executor.core.authorize.policy import format_refusal, reasons, verdict_on
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.values import (
@@ -210,13 +209,15 @@ class LocalTools:
         return {"part": part.number, "left": True, **note}
 
     def _leave_part(self, part: PartOfTask, because: str) -> JsonObject:
-        """The part has nothing to do, if anybody's words excuse it; in an assessment each turn leaves what is not due.
+        """The part has nothing to do, if anybody's words excuse it: its own, the task's, or those of its world.
 
         The note that the model is given of a part which no condition excuses.
         """
         self.unmet[part.number] = because
-        said = any(map(may_come_to_nothing, (part.quote, self.ctx.task)))
-        if said or part.number in self.asked_about or is_assessed(self.ctx.record):
+        practice = self.ctx.record.request.practice
+        words = (part.quote, self.ctx.task, practice.instructions if practice else "")
+        said = any(map(may_come_to_nothing, words))
+        if said or part.number in self.asked_about:
             self.unexcused.discard(part.number)
             return {}
         self.unexcused.add(part.number)

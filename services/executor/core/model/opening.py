@@ -59,12 +59,13 @@ def _sections(ctx: TurnContext) -> dict[str, Json]:
 
 
 def _now(ctx: TurnContext) -> Json:
-    """The present time where the tenant is; in an assessed world, that world's."""
-    told = ctx.sections.get("now")
-    if told:
-        return told
-    local = local_now(ctx)
-    return {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
+    """The present time where the tenant is; in a world with a time of its own, that world's."""
+    local, practice = ctx.clock or local_now(ctx), ctx.record.request.practice
+    told: dict[str, Json] = {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
+    if practice and practice.turn:
+        told["turn"] = practice.turn
+        told["first_turn"] = (practice.began or local).isoformat(timespec="minutes")
+    return told
 
 
 def local_now(ctx: TurnContext) -> datetime:
@@ -76,13 +77,15 @@ def _constraints(ctx: TurnContext) -> str:
     """What was foreseen, and every standing rule in words."""
     foreseen = str(ctx.sections.get("constraints") or "")
     process = "\n".join(ctx.process.template.instructions.values()) if ctx.process.settled else ""
+    practice = ctx.record.request.practice
     rules = [_in_words(rule) for policy in ctx.policies for rule in policy.rules if not rule.report_only]
     rules += [_tool_rule_in_words(policy) for policy in ctx.policies if policy.tool_rules]
     standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
     said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
     if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
         ctx.journal.share(dumps(said)[1:-1])
-    return "\n".join(filter(None, (process, foreseen, said if standing else "")))
+    told = (practice.instructions if practice else "", process, foreseen, said if standing else "")
+    return "\n".join(filter(None, told))
 
 
 def _in_words(rule: Rule) -> str:

@@ -7,11 +7,10 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.assessed.memory import own_memory
-from services.executor.core.assessed.world import as_assessed, now_section, only_world, process_of
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import named_by_rules, rules_about_nothing
+from services.executor.core.dossier.practice import own_memory, tenant_of_practice
 from services.executor.core.prime.known import learned_sections, note_tools, recall
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import Limits, Ports, TurnContext
@@ -63,7 +62,7 @@ async def discover_tools(
     tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
 ) -> tuple[Offered, ...]:
     """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
-    connections = only_world(record) or _connections(tenant, record.request.tools_endpoint)
+    connections = _connections(tenant, record.request.tools_endpoint)
     listed = await side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
     found = [Offered(*pair) for pair in zip(connections, listed, strict=True)]
     for server in found:
@@ -217,12 +216,12 @@ async def prime(
     work = opened.work
     request = work.record.request
     asked = read_policy(request.policy_doc)
-    tenant_id, process = work.record.tenant, _process(work.record, processes, known)
+    tenant_id, process = work.record.tenant, _process(processes, known)
     tenant, experience = await run_together(
         _tenant(ports, tenant_id, known.tenant_version if known else ""),
         recall(ports.learned, tenant_id, process.process_type, opened.journal),
     )
-    tenant = as_assessed(tenant, work.record)
+    tenant = tenant_of_practice(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     servers, foreseen = await run_together(
         discover_tools(ports.tools, tenant, work.record, opened.journal),
@@ -249,7 +248,6 @@ async def prime(
         sections={
             "task": request.text,
             "files": files_section(files, limits.file_characters),
-            "now": now_section(work.record),
             **learned_sections(experience, request.text, process.process_type, opened.journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
@@ -296,12 +294,9 @@ def _exact(document: Mapping[str, JsonValue]) -> JsonObject:
     return {key: plain(value) for key, value in document.items()}
 
 
-def _process(record: TaskRecord, processes: Processes, known: Progress | None) -> Chosen:
-    """An assessment's process; of any other task the first reply says which it is."""
-    assessed = process_of(record)
+def _process(processes: Processes, known: Progress | None) -> Chosen:
+    """The first reply says it."""
     template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
-    if assessed is not None:
-        return assessed if known is None else assessed._replace(template=template)
     return Chosen(template, "the first reply says it", settled=False)
 
 

@@ -74,6 +74,5 @@ PROCESS = _object(
     outputs=_array(TEXT),
 )
 
-NEXT_TURN = _object(finished={"type": "boolean"}, time_step=TEXT, reason=TEXT)
 
 DOCUMENT = _object(sections=_array(_object(name=TEXT, text=TEXT)))

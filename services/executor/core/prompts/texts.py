@@ -30,7 +30,6 @@ class Prompts(NamedTuple):
     tool_gap: str
     make_tool: str
     tool_cases: str
-    next_turn: str
 
 
 def load() -> Prompts:

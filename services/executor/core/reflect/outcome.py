@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Dossier, Progress, is_dry_run
 from services.executor.core.dossier.endings import describe_doubt, open_doubts, operator_words
+from services.executor.core.dossier.practice import is_practice
 from services.executor.core.dossier.values import NamedValue, kind_of
 from services.executor.core.figures.numbers import figure
 from services.executor.core.reflect.quality import ReflectedRun, evidence
@@ -280,7 +281,7 @@ def outcome(
         strategy=progress.strategy if progress else Strategy.FSM,
         strategy_applied=_strategy_applied(ended, record),
         dry_run=is_dry_run(record),
-        assessed=record.request.assessment is not None,
+        practice=is_practice(record),
         quality=scored.value,
         summary=redact_text(record.request.text, hidden)[:200],
         tool_calls=progress.calls_made if progress else 0,
@@ -301,9 +302,9 @@ def outcome(
 def _words_for_learning(ended: Ended, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
     """What the task and its answer say, for those who find facts in it; nothing of a task that was only tried.
 
-    Nor of one in an assessed world, whose people and sums are nobody's.
+    Nor of practice: its people and sums are nobody's.
     """
-    if is_dry_run(record) or record.request.assessment is not None:
+    if is_dry_run(record) or is_practice(record):
         return None
     values = ended.progress.dossier.values if ended.progress else ()
     return Said(

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.dossier.dossier import KEY, artifacts, is_dry_run
 from services.executor.core.dossier.endings import ends_rest
 from services.executor.core.dossier.past_calls import of_facts, of_writes, remember_calls
@@ -187,7 +186,7 @@ def _record(
                 **_dry(work.record),
                 "approval_id": approval.approval_id if approval else None,
             },
-            "artifacts": _artifacts(work.record, ended, answer, approval, now),
+            "artifacts": _artifacts(work.record, ended, approval, now),
             "history": (
                 *work.record.history,
                 *spoken_messages(work),
@@ -216,12 +215,9 @@ def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
     return (one.role, one.message_id, one.at) == (other.role, other.message_id, other.at)
 
 
-def _artifacts(
-    record: TaskRecord, ended: Ended, answer: str, approval: Approval | None, now: datetime
-) -> tuple[Artifact, ...]:
+def _artifacts(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
     """What the task had already, and what this turn adds; of one name only the newest stays."""
-    reply = turn_reply(record, ended.state, answer, ended.progress.notes if ended.progress else {})
-    added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now), *reply)
+    added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now))
     named = {artifact.name: artifact for artifact in (*record.artifacts, *added)}
     return tuple(named.values())
 
@@ -235,16 +231,20 @@ def _brief(record: TaskRecord, ended: Ended, approval: Approval | None, now: dat
 
 
 def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionState:
-    """Of an assessment's turn only what was answered, and when: its own text is the same each time."""
-    turn, assessed = work.turn, work.record.request.assessment
+    """The words of the turn, and what was answered. The same words again are not kept twice."""
+    turn = work.turn
     said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
-    if assessed is not None:
-        said = (("agent", f"[{assessed.current_time.isoformat()}] {answer}"[:_TEXT_KEPT]),)
-    elif turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
-        said = (("user", _words(turn)[:_TEXT_KEPT]), *said)
+    if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
+        words = _words(turn)[:_TEXT_KEPT]
+        said = said if words == _latest_words(session) else (("user", words), *said)
     elif not ends_rest(turn):
         return session
     return _limit_turns(session._replace(turns=(*session.turns, *said)))
+
+
+def _latest_words(session: SessionState) -> str | None:
+    """What the user said last; the same words again are not kept twice."""
+    return next((text for role, text in reversed(session.turns) if role == "user"), None)
 
 
 def _limit_turns(session: SessionState) -> SessionState:

@@ -67,6 +67,7 @@ class Limits(NamedTuple):
     ceilings: Ceilings = Ceilings()
     answers: AnswerRules = AnswerRules()
     file_characters: int = 12_000  # of the texts of a task's files, that its first message quotes
+    practice_servers: tuple[str, ...] = ()  # where practice needs what the tenant says of it: see tenant_of_practice
 
 
 class Ports(NamedTuple):
@@ -134,8 +135,8 @@ class TurnContext:
     @property
     def clock(self) -> datetime | None:
         """The time of the world that the task is in, where it has one of its own."""
-        assessed = self.record.request.assessment
-        return assessed.current_time if assessed else None
+        practice = self.record.request.practice
+        return practice.current_time if practice else None
 
 
 async def enter_state(

@@ -8,9 +8,6 @@ from datetime import datetime
 
 import structlog
 
-from services.executor.core.assessed.memory import begins_anew
-from services.executor.core.assessed.reply import turn_reply
-from services.executor.core.assessed.world import is_assessed
 from services.executor.core.dossier.dossier import is_dry_run
 from services.executor.core.dossier.endings import (
     UNDECIDED,
@@ -19,6 +16,7 @@ from services.executor.core.dossier.endings import (
     find_taken_over,
     open_doubts,
 )
+from services.executor.core.dossier.practice import begins_anew, is_practice
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.journal import Journal
@@ -109,7 +107,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     """
     entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
     doubts = open_doubts(entries)
-    waits = bool(doubts) and not is_assessed(work.record) and _may_wait(work.turn, entries, now)
+    waits = bool(doubts) and not is_practice(work.record) and _may_wait(work.turn, entries, now)
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
     reason += _list_tools("Carried out before", entries, _MADE)
     reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED)
@@ -118,7 +116,6 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
         "reason": reason,
         "answer": final_answer(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
         "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": _is_for_a_person(entries)},
-        "artifacts": (*work.record.artifacts, *turn_reply(work.record, TaskState.FAILED, reason, {})),
         "updated_at": now,
         "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
     }
@@ -193,7 +190,7 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
         strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
         strategy_applied=record.state is not TaskState.CANCELED and not is_dry_run(record),
         dry_run=is_dry_run(record),
-        assessed=is_assessed(record),
+        practice=is_practice(record),
         quality=_quality(record),
         summary=redact_text(record.reason or record.request.text, hidden)[:200],
         tool_calls=0,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from services.executor.core.assessed.world import is_assessed
 from services.executor.core.authorize.policy import approval_needed
 from services.executor.core.budget.budget import BudgetSpent, Partial
 from services.executor.core.conversation.converse import (
@@ -24,6 +23,7 @@ from services.executor.core.dossier.dossier import (
     is_dry_run,
 )
 from services.executor.core.dossier.endings import DONE, UNDECIDED, Failed, ModelRests, RunEnds
+from services.executor.core.dossier.practice import is_practice
 from services.executor.core.plan.carry import carry_plan
 from services.executor.core.plan.outcomes import outcomes_of, parts_not_done
 from services.executor.core.process.routes import with_rows_left
@@ -161,9 +161,9 @@ def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
 
 
 async def _rest(conversation: Conversation, away: ModelRests) -> Resting:
-    """A wait for the model; in an assessment, and past the deadline, the task ends instead."""
+    """A wait for the model; in practice, and past the deadline, the task ends instead."""
     ctx = conversation.ctx
-    pause = None if is_assessed(ctx.record) else await rest_for_model(ctx, conversation.key, away)
+    pause = None if is_practice(ctx.record) else await rest_for_model(ctx, conversation.key, away)
     if pause is None:
         raise Failed(away.reason, "model") from away
     return Resting(conversation.progress, pause)

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 import structlog
 
-from services.executor.core.assessed.memory import own_memory
-from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.authorize.approval import (
     apply_approval,
     approval_notices,
@@ -31,6 +29,7 @@ from services.executor.core.dossier.endings import (
     ends_rest,
     open_doubts,
 )
+from services.executor.core.dossier.practice import IN_DOUBT, NOBODY_APPROVES, is_practice, own_memory
 from services.executor.core.prime.known import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -46,8 +45,6 @@ from services.executor.core.session.journal import Bounds, Checkpoints, Journal,
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
 from services.executor.core.states.template import TEMPLATES, Processes
-from services.executor.core.turn.assessed_hearing import hear_user
-from services.executor.core.turn.assessed_turn import with_next
 from services.executor.core.turn.notes import note_ending, note_session, note_turn, tell_beginning, tell_end, turn_span
 from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.waits import (
@@ -191,7 +188,6 @@ class Worker:
             return await _ends_or_waits(opened, _cancellation(opened.work.turn) or early), _decided_approval(opened)
 
     async def _prime_turn(self, opened: Opened, progress: Progress | None) -> TurnContext:
-        opened = await hear_user(opened, self._ports.tools, self._limits.tool_seconds)
         text, over = opened.work.record.request.text, progress is not None and is_end(progress.state)
         ports = record_inputs(self._ports, opened.journal, text, calls_no_more=over)
         primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
@@ -201,7 +197,6 @@ class Worker:
     async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
         if canceled := _cancellation(ctx.turn):
             raise canceled
-        refuse_unwanted(ctx.tenant, ctx.record)
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
@@ -210,9 +205,9 @@ class Worker:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
                 with tracer.span(names.REFLECT):
-                    ended = await _complete_task(ctx, await with_next(ctx, await review_answer(ctx, done)), not_done)
+                    ended = await _complete_task(ctx, await review_answer(ctx, done), not_done)
                 return ended, recorded_approval(ctx.journal, ctx.turn)
-            case WaitsForDecision() if is_assessed(ctx.record):
+            case WaitsForDecision() if is_practice(ctx.record):
                 raise Rejected(NOBODY_APPROVES)
             case WaitsForDecision(stopped, why):
                 tracer.current_span().event(names.APPROVAL_WAITS)
@@ -341,7 +336,7 @@ async def _complete_task(ctx: TurnContext, done: Reviewed, not_done: str) -> End
 async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
     """The end of the run; a write in doubt keeps the task open for an operator, unless somebody gave it up."""
     doubts = open_doubts((await opened.store.ledger()).values())
-    if doubts and not is_assessed(opened.work.record) and not isinstance(early, Canceled | GivenUp):
+    if doubts and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
         note = "" if early.reason == IN_DOUBT else early.reason
         return await waits_for_operator(opened, note)
     return await _ends_early(opened, early)

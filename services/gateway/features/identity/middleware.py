@@ -72,7 +72,9 @@ def _left_words(one: Measure) -> str:
 log = structlog.get_logger()
 _ENTRY = "purple.entry"
 _OPEN = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
-_OPEN_FOLDERS = ("/.well-known/", "/console/")  # cards are public; the console asks for a sign-in of its own
+WORLDS = "/worlds/"
+# Cards are public; the console asks for a sign-in of its own; a world is named by its assessment, which nobody guesses.
+_OPEN_FOLDERS = ("/.well-known/", "/console/", WORLDS)
 _CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
 _CREDENTIALS = ("authorization", "x-api-key")
 

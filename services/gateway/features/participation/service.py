@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import ValidationError
@@ -13,17 +13,19 @@ from typing_extensions import override
 from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessments
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_client
+from services.gateway.features.participation.briefing import brief_turn
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.submit import Participating
+from services.gateway.features.tasks.turn_reply import is_turn
 from shared.contracts.assessment.base import Told
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, TurnStart
-from shared.contracts.participation import AssessedTurn, Participation
-from shared.contracts.task import TaskRecord, TaskRequest, Turn, TurnKind
+from shared.contracts.participation import Participation
+from shared.contracts.task import Practice, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Refused, check_url, tools_reach
 from shared.domain.words import Dialect, TaskState
-from shared.ports.participations import Beginning, BegunByOther, Participations
+from shared.ports.participations import Beginning, BegunByOther, NoKey, Participations
 from shared.ports.tasks import Tasks, Wakes
 
 _T = TypeVar("_T", bound=Told)
@@ -135,8 +137,21 @@ class PermittedWorlds(NamedTuple):
     loopback: bool = False
 
 
+class UserUnheard(Exception):
+    """What the user of a world asks for cannot be read; the message says why."""
+
+
+class UsersWords(Protocol):
+    async def read_words(self, ues_url: str, key: str) -> str:
+        """What the user has said in the world's chat, in order. Raises ``UserUnheard``."""
+        ...
+
+
 class ParticipationService(Participating):
-    """``participations`` is None where no key to keep them under was given: then none is begun."""
+    """``participations`` is None where no key to keep them under was given: then none is begun.
+
+    ``endpoint``: where executors find the world of a tenant's session and assessment.
+    """
 
     def __init__(
         self,
@@ -147,9 +162,12 @@ class ParticipationService(Participating):
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         world: PermittedWorlds,
+        users: UsersWords,
+        endpoint: Callable[[str, str, str], str],
     ) -> None:
         self._kept, self._tasks, self._wakes, self._lists = participations, tasks, wakes, lists
         self._clock, self._new_id, self._world = clock, new_id, world
+        self._users, self._endpoint = users, endpoint
 
     @override
     async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
@@ -182,7 +200,7 @@ class ParticipationService(Participating):
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or own_session(caller, name)
         before = await (kept.find(caller.tenant, session) if message.session_id else kept.latest(*_names_of(caller)))
-        beginning = Beginning(name, session, caller.principal.id, start.ues_url, start.api_key, now)
+        beginning = Beginning(name, session, caller.principal.id, start.ues_url, start.api_key, now, start.current_time)
         try:
             begun = await kept.begin(caller.tenant, beginning)
         except BegunByOther:
@@ -193,26 +211,27 @@ class ParticipationService(Participating):
 
     async def _turn(
         self, found: Heard, message: ClientMessage, caller: Caller, running: Participation | None, kept: Participations
-    ) -> ClientMessage:
-        """The same turn again is the same task, whatever the message's id."""
+    ) -> ClientMessage | TaskRecord:
+        """The same turn again is the same task, whatever the message's id. The user's words in the chat are its text.
+
+        Where they cannot be read nothing can be done, and the turn is answered with the reason at once.
+        """
         turn = turn_of(found.data)
         if running is None or not await kept.renew(caller.tenant, running, turn.turn_number):
             raise NoAssessment
-        assessed = AssessedTurn(
-            assessment=running.assessment,
-            ues_url=running.ues_url,
-            turn_number=turn.turn_number,
-            current_time=turn.current_time,
-            events_processed=turn.events_processed,
-        )
+        practice = brief_turn(turn.turn_number, turn.current_time, running.first)
+        try:
+            words = await self._users.read_words(running.ues_url, kept.key_of(running))
+        except (UserUnheard, NoKey) as error:
+            return self._fail_turn(message, caller, running.session_id, practice, str(error))
         legacy = message.dialect is Dialect.LEGACY
         return message._replace(
             task_id=message.task_id if legacy else None,
             session_id=running.session_id,
-            text=DEFAULT_ASSESSMENT_INSTRUCTIONS,
+            text=words or DEFAULT_ASSESSMENT_INSTRUCTIONS,
             data=(),
-            tools_endpoint=None,
-            assessment=assessed,
+            tools_endpoint=self._endpoint(caller.tenant, running.session_id, running.assessment),
+            practice=practice,
             same_as=f"{running.assessment}:{turn.turn_number}",
         )
 
@@ -268,6 +287,15 @@ class ParticipationService(Participating):
             updated_at=now,
         )
 
+    def _fail_turn(
+        self, message: ClientMessage, caller: Caller, session: str, practice: Practice, why: str
+    ) -> TaskRecord:
+        """A task that nobody keeps, which has failed."""
+        record = self._answer(message, caller, session, why)
+        update = {"state": TaskState.FAILED, "reason": why, "answer": None, "answers_as": "task"}
+        request = record.request.model_copy(update={"practice": practice})
+        return record.model_copy(update={**update, "request": request})
+
 
 async def _running(message: ClientMessage, caller: Caller, kept: Participations) -> Participation | None:
     """That of the context; of a message without one, the last that the caller began."""
@@ -288,8 +316,8 @@ def _gives_way(before: Participation, caller: Caller, begun: Participation) -> b
 
 
 def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:
-    assessed = record.request.assessment
-    return assessed is not None and assessed.assessment == participation.assessment
+    named = (record.request.tools_endpoint or "").rstrip("/").split("/")
+    return is_turn(record) and participation.assessment in named
 
 
 def _names_of(caller: Caller) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
+from services.gateway.features.tasks.turn_reply import artifacts_of
 from services.gateway.features.tasks.views import answer_of, legacy_artifact, legacy_status, metadata_of
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import Phase, TaskState
@@ -91,9 +92,10 @@ def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
 
 def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
     """The results to tell at the end of a turn that left the task in that state, each with its place."""
-    answer = answer_of(record.model_copy(update={"state": state}))
+    record = record.model_copy(update={"state": state})
+    answer = answer_of(record)
     said = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
-    made = [(place, item) for place, item in enumerate(record.artifacts, start=1) if not item.streamed]
+    made = [(place, item) for place, item in enumerate(artifacts_of(record), start=1) if not item.streamed]
     yield from (*said, *made) if answer and answer.is_given else (*made, *said)
 
 

@@ -3,20 +3,19 @@
 from decimal import Decimal
 from typing import NamedTuple, cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, required_id, text_at
 from services.gateway.features.files.model import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.config import webhook_in_send
 from services.gateway.features.webhooks.model import TaskHook
-from shared.contracts.participation import AssessedTurn
-from shared.contracts.task import SolverRequest
+from shared.contracts.task import Practice, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
 
 _SHOWN = frozenset({"text", "data", "metadata", "mediaType", "filename"})
-_OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id"})
+_OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id", "practice"})
 
 
 class ClientMessage(NamedTuple):
@@ -38,7 +37,7 @@ class ClientMessage(NamedTuple):
     solver: SolverRequest | None = None
     webhook: TaskHook | None = None
     part_count: int = 1
-    assessment: AssessedTurn | None = None
+    practice: Practice | None = None
     same_as: str | None = None
     parts: tuple[dict[str, JsonValue], ...] = ()
     files: tuple[ClientFile, ...] = ()
@@ -107,11 +106,26 @@ def _read(
         policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
+        practice=_practice(metadata),
         part_count=len(list_at(message, "parts", "message.parts")),
         parts=_as_sent(list_at(message, "parts", "message.parts")) if data or files else (),
         files=files,
         webhook=webhook_in_send(params, dialect),
     )
+
+
+def _practice(metadata: JsonObject) -> Practice | None:
+    """``true``, or an object that tells the world's ``current_time`` and ``instructions``."""
+    given = metadata.get("practice")
+    if given in (None, False):
+        return None
+    if given is not True and not isinstance(given, dict):
+        raise InvalidField("metadata.practice", f"must be true or an object, not {kind_of(given)}")
+    try:
+        return Practice() if given is True else Practice.model_validate({**plain_values(given), "turn": 0})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise InvalidField(".".join(map(str, ("metadata.practice", *first["loc"]))), first["msg"]) from None
 
 
 def _message(params: JsonObject) -> JsonObject:
@@ -207,5 +221,6 @@ def check_size(message: ClientMessage, limits: MessageLimits) -> None:
     history = message.solver.history if message.solver else ()
     if len(message.whole_text) + sum(len(turn.content) for turn in history) > limits.text_characters:
         raise InvalidField(parts, f"texts and data are over the limit of {limits.text_characters} characters")
-    if len(dumps(message.other_metadata)) > limits.metadata_characters:
+    told = len(message.practice.instructions) if message.practice else 0
+    if len(dumps(message.other_metadata)) + told > limits.metadata_characters:
         raise InvalidField("metadata", f"is over the limit of {limits.metadata_characters} characters as JSON")

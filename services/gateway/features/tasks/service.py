@@ -36,6 +36,7 @@ from services.gateway.features.tasks.submit import (
     permitted_endpoint,
     take_in,
 )
+from services.gateway.features.tasks.turn_reply import is_turn
 from services.gateway.features.webhooks.service import PushBook
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.outgoing import Reach
@@ -321,7 +322,7 @@ class TaskService:
         return now
 
     def _limit_of(self, record: TaskRecord) -> float:
-        return self._rules.assessed_limit if record.request.assessment else self._rules.blocking_limit
+        return self._rules.assessed_limit if is_turn(record) else self._rules.blocking_limit
 
     def _cancel_turn(self, record: TaskRecord, caller: Caller) -> Turn:
         return Turn(

@@ -205,7 +205,7 @@ def _request(message: ClientMessage) -> TaskRequest:
         metadata=message.request_metadata,
         solver=message.solver,
         files=_files(message),
-        assessment=message.assessment,
+        practice=message.practice,
     )
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.gateway.features.tasks.turn_reply import artifacts_of
 from shared.contracts.task import Artifact, File, TaskRecord
 from shared.domain.words import TaskState
 
@@ -75,7 +76,7 @@ def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
     artifacts: list[JsonValue] = []
     if answer:
         artifacts.append({"name": answer.name, "index": 0, "parts": [_text_part(answer.text)]})
-    for index, artifact in enumerate(record.artifacts, start=len(artifacts)):
+    for index, artifact in enumerate(artifacts_of(record), start=len(artifacts)):
         artifacts.append(legacy_artifact(index, artifact))
     return artifacts
 

@@ -83,7 +83,7 @@ class Rememberer:
         await self._outcomes.give_up(mine)
 
     def _memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
-        """By tenant, in order, each event once; nothing of what cannot be read, was only tried, or was assessed."""
+        """By tenant, in order, each event once; nothing of what cannot be read, was only tried, or was practice."""
         memos: dict[str, dict[str, Memo]] = defaultdict(dict)
         for delivery in deliveries:
             memo = self._memo(delivery)
@@ -94,7 +94,7 @@ class Rememberer:
     def _memo(self, delivery: Delivery) -> Memo | None:
         try:
             outcome = read(delivery.event)
-            return None if outcome.dry_run or outcome.assessed else memo_of(outcome, wants_facts=self._wants_facts)
+            return None if outcome.dry_run or outcome.practice else memo_of(outcome, wants_facts=self._wants_facts)
         except Unreadable:
             self.counts.passed += 1
         except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import USERS_CHAT, ConnectedWorld, WorldEdit, WorldRead, created_ids, page
+from services.gateway.worlds.world import USERS_CHAT, ConnectedWorld, WorldEdit, WorldRead, created_ids, page
 from shared.contracts.ues.chat import ChatMessage
 from shared.domain.exact_json import JsonObject
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from typing_extensions import override
 
-from services.executor.adapters.ues_world import (
+from services.gateway.worlds.world import (
     ConnectedWorld,
     WorldEdit,
     WorldRead,

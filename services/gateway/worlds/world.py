@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.base import Answer
 from shared.domain.exact_json import Json, JsonObject, plain
-from shared.domain.words import ToolClass
 from shared.infra.ues.client import AsyncUESClient
 
 T = TypeVar("T")
@@ -57,7 +56,7 @@ class Operation(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: ClassVar[str]
-    tool_class: ClassVar[ToolClass]
+    is_change: ClassVar[bool]
     permission: ClassVar[str]  # of the user's key; the others that it needs only read
     read_back: ClassVar[str | None] = None
     expect: ClassVar[dict[str, JsonValue]] = {}
@@ -68,13 +67,13 @@ class Operation(BaseModel):
 
 
 class WorldRead(Operation):
-    tool_class = ToolClass.READ
+    is_change = False
 
 
 class WorldEdit(Operation):
     """Sending a mail or a text is a change like any other: it is what the user asked for, and can be read back."""
 
-    tool_class = ToolClass.CHANGE
+    is_change = True
 
 
 def record_fields(answer: Answer, *left_out: str) -> JsonObject:

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import cast
 
-from services.executor.adapters.ues_world import Operation
+from services.gateway.worlds.world import Operation
 from shared.domain.exact_json import Json, JsonObject, plain
 
 _NULL: Json = {"type": "null"}

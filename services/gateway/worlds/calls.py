@@ -1,0 +1,129 @@
+"""One call of a world's tool, over any simulator that speaks the interface (UES), and what came of it."""
+
+import asyncio
+from collections.abc import Mapping
+from enum import Enum
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import httpx
+from pydantic import ValidationError
+
+from services.gateway.worlds.appointments import APPOINTMENTS
+from services.gateway.worlds.lines import SharedLine
+from services.gateway.worlds.mail import MAIL
+from services.gateway.worlds.talk import TALK
+from services.gateway.worlds.texts import TEXTS
+from services.gateway.worlds.world import ConnectedWorld, Operation, WorldRefused
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
+from shared.infra.guard import Guard
+from shared.infra.guarded_http import GuardedTransport, RefusedConnection
+from shared.infra.ues.client import AsyncUESClient, trusted_certificates
+from shared.infra.ues.errors import APIError, ProtocolError, ServerError, UESError
+
+_ALL: tuple[type[Operation], ...] = (*MAIL, *TEXTS, *APPOINTMENTS, *TALK)
+OPERATIONS: Mapping[str, type[Operation]] = {kind.tool: kind for kind in sorted(_ALL, key=lambda kind: kind.tool)}
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_CLOSED = 401
+_INSTEAD = "(the key)"
+
+
+class Came(Enum):
+    """What came of a call. ``NOTHING``: certainly nothing was done; ``UNKNOWN``: nobody can say."""
+
+    DONE = "done"
+    NOTHING = "nothing"
+    UNKNOWN = "unknown"
+
+
+class WorldReply(NamedTuple):
+    came: Came
+    content: Json
+
+
+class BridgedWorld(NamedTuple):
+    """Where a world is, and the user's key to it."""
+
+    url: str
+    key: str
+
+
+class WorldCalls:
+    """An async context manager: one pool of connections for every world."""
+
+    def __init__(self, guard: Guard | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        """``guard``: where it may connect; without, wherever it is told. ``transport``: a line in place of its own."""
+        self._line = SharedLine(transport or _line(guard))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self._line.close()
+
+    async def call(self, world: BridgedWorld, tool: str, arguments: JsonObject, timeout: float) -> WorldReply:
+        """The key stands in nothing that it gives."""
+        asked = _parse_operation(tool, arguments)
+        if isinstance(asked, WorldReply):
+            return asked
+        async with AsyncUESClient(world.url, timeout, transport=self._line, api_key=world.key) as ues:
+            reply = await _run_operation(ConnectedWorld(ues), asked, timeout)
+        return reply._replace(content=_redact_key(reply.content, world.key))
+
+
+def _line(guard: Guard | None) -> httpx.AsyncBaseTransport:
+    tls = trusted_certificates()
+    return GuardedTransport(guard, _LIMITS, tls) if guard else httpx.AsyncHTTPTransport(limits=_LIMITS, verify=tls)
+
+
+async def _run_operation(world: ConnectedWorld, asked: Operation, timeout: float) -> WorldReply:
+    """An operation makes one change at most, and that last."""
+    try:
+        async with asyncio.timeout(timeout):
+            return WorldReply(Came.DONE, await asked.carry_out(world))
+    except WorldRefused as error:
+        return WorldReply(Came.NOTHING, str(error))
+    except APIError as error:
+        return _said_no(error, world)
+    except TimeoutError:
+        return _failure(asked, world, f"no answer within {timeout:g} seconds")
+    except UESError as error:
+        if isinstance(error.__cause__, RefusedConnection):
+            return WorldReply(Came.NOTHING, str(error.__cause__))
+        if isinstance(error.__cause__, _NEVER_SENT) or (isinstance(error, ProtocolError) and not world.has_acted):
+            return WorldReply(Came.NOTHING, f"{asked.tool} was not sent: {error}")
+        return _failure(asked, world, str(error))
+
+
+def _failure(asked: Operation, world: ConnectedWorld, why: str) -> WorldReply:
+    """A change that got no further than what is read before it certainly was not sent."""
+    if asked.is_change and not world.has_acted:
+        return WorldReply(Came.NOTHING, f"{asked.tool} was not sent: {why}")
+    return WorldReply(Came.UNKNOWN, f"{asked.tool}: {why}")
+
+
+def _said_no(error: APIError, world: ConnectedWorld) -> WorldReply:
+    """A client error comes before anything is done; after a server error that is open."""
+    why = "; the assessment is over, or its key was revoked" if error.status_code == _CLOSED else ""
+    is_open = isinstance(error, ServerError) and world.has_acted
+    return WorldReply(Came.UNKNOWN if is_open else Came.NOTHING, f"HTTP {error.status_code}: {error}{why}")
+
+
+def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply:
+    kind = OPERATIONS.get(tool)
+    if kind is None:
+        return WorldReply(Came.NOTHING, f"there is no tool {tool}")
+    try:
+        return kind.model_validate(wire(arguments))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        return WorldReply(Came.NOTHING, f"{tool} was not called: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+
+
+def _redact_key(content: Json, key: str) -> Json:
+    """A world may repeat what it was shown; answers are journaled and archived."""
+    text = dumps(content)
+    return loads(text.replace(key, _INSTEAD)) if key and key in text else content

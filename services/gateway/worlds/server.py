@@ -1,0 +1,113 @@
+"""The bridge: a simulated world (UES) as an MCP server, whose writes say by which read they are proved.
+
+``/worlds/TENANT/SESSION/ASSESSMENT/mcp`` is the world of an assessment that runs here, opened by the key that its start
+brought. ``/bridge/mcp`` is any world: the headers ``X-UES-URL`` and ``X-UES-Key`` name it with each request.
+Streamable HTTP, stateless, with JSON answers: any replica answers any request.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol, cast
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import JsonValue
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
+
+from services.gateway.worlds.addresses import ASSESSED_WORLD
+from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, Came, WorldCalls
+from services.gateway.worlds.schemas import schema_of
+from services.gateway.worlds.world import Operation
+from shared.domain.exact_json import JsonObject, dumps, loads_object, wire
+from shared.domain.version import VERSION
+
+ANY_WORLD = "/bridge/mcp"
+PROOF = "purple-agent/proof"  # in a tool's _meta: the read that proves a write, and what it shows then
+_ENDED = "no assessment of this world runs any more, so nothing is asked there"
+_NAMELESS = "name the world: its URL in the header X-UES-URL, the user's key in X-UES-Key"
+
+
+class AssessedWorlds(Protocol):
+    async def world_of(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
+        """The world of an assessment, for the moment of a call; None where it runs in the session no more."""
+        ...
+
+
+class WorldsEndpoint:
+    """``routes`` answer while ``open`` is entered. ``seconds``: how long a world may take for one call."""
+
+    def __init__(self, worlds: AssessedWorlds, calls: WorldCalls, seconds: float) -> None:
+        self._worlds, self._calls, self._seconds = worlds, calls, seconds
+        server: Server[object] = Server(
+            "ues-bridge",
+            version=VERSION,
+            on_list_tools=_list_tools,
+            on_call_tool=self._call_tool,
+        )
+        self._sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=True)
+        app = StreamableHTTPASGIApp(self._sessions)
+        self.routes: Sequence[BaseRoute] = (Route(ASSESSED_WORLD, app), Route(ANY_WORLD, app))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with self._calls, self._sessions.run():
+            yield
+
+    async def _call_tool(self, context: ServerRequestContext[object], params: CallToolRequestParams) -> CallToolResult:
+        """What certainly was not done is an error of the parameters; of any other error nobody knows."""
+        world = await self._world(cast(Request, context.request))
+        arguments: JsonObject = loads_object(dumps(cast(JsonObject, params.arguments or {})))
+        reply = await self._calls.call(world, params.name, arguments, self._seconds)
+        match reply.came:
+            case Came.DONE:
+                return CallToolResult(content=[TextContent(text=dumps(reply.content))])
+            case Came.NOTHING:
+                raise MCPError(INVALID_PARAMS, str(reply.content))
+            case Came.UNKNOWN:
+                raise MCPError(INTERNAL_ERROR, str(reply.content))
+
+    async def _world(self, request: Request) -> BridgedWorld:
+        named = request.path_params
+        if not named:
+            url, key = request.headers.get("x-ues-url", ""), request.headers.get("x-ues-key", "")
+            if not url.startswith(("http://", "https://")):
+                raise MCPError(INVALID_PARAMS, _NAMELESS)
+            return BridgedWorld(url, key)
+        found = await self._worlds.world_of(named["tenant"], named["session"], named["assessment"])
+        if found is None:
+            raise MCPError(INVALID_PARAMS, _ENDED)
+        return found
+
+
+async def _list_tools(_: object, __: PaginatedRequestParams | None) -> ListToolsResult:
+    return ListToolsResult(tools=[_describe_tool(kind) for kind in OPERATIONS.values()])
+
+
+def _describe_tool(kind: type[Operation]) -> Tool:
+    """What is sent cannot be called back, so every change is called destructive: it is planned, ruled and read back."""
+    proof = {"read_back": kind.read_back, "expect": dict(kind.expect)} if kind.read_back else None
+    return Tool.model_validate(
+        {
+            "name": kind.tool,
+            "description": " ".join((kind.__doc__ or "").split()),
+            "inputSchema": cast("dict[str, JsonValue]", wire(schema_of(kind))),
+            "annotations": ToolAnnotations(
+                read_only_hint=not kind.is_change, destructive_hint=kind.is_change, open_world_hint=False
+            ),
+            "_meta": {PROOF: proof} if proof else None,
+        }
+    )
