@@ -112,7 +112,13 @@ _FIGURES: Mapping[str, str] = MappingProxyType(
         "planned": "tasks of the stated rate",
         "sent": "  sent",
         "ended_as_asked": "  ended as asked",
+        "states": "all tasks, by state",
+        "kills_by_victim": "kills (SIGKILL)",
+        "strikes": "strikes",
+        "strikes_that_met_nobody": "  that met nobody",
+        "faults_not_tried": "  not tried here",
         "recovery_bound": "recovery within, s",
+        "doubts_resolved": "doubts that an operator settled",
         "doublings_reported": "doublings by a server that were reported",
         "writes_not_told": "writes that took hold and were not told",
         "lost_with_a_tail": "accepts that lay in a cut tail, and were sent again",
@@ -122,32 +128,47 @@ _FIGURES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def check_table(seeds: Sequence[CheckedSeed]) -> Table:
+def check_table(seeds: Sequence[CheckedSeed], *, rolling: bool = False) -> Table:
     """A row for each figure, a column for each seed."""
     table = Table("", *(f"seed {one.seed}" for one in seeds), title=f"chaos: {_TITLES[code_of(seeds)]}")
     table.add_row("[bold]all in all[/]", *(_TITLES[one.code] for one in seeds))
-    for name, value in _rows(seeds):
+    for name, value in _rows(seeds, rolling=rolling):
         table.add_row(name, *value)
     return table
 
 
-def _rows(seeds: Sequence[CheckedSeed]) -> Iterator[tuple[str, list[str]]]:
-    for harm in harms_of(rolling=False):
+def _rows(seeds: Sequence[CheckedSeed], *, rolling: bool) -> Iterator[tuple[str, list[str]]]:
+    for harm in harms_of(rolling=rolling):
         yield harm.value, [_figure(one.report.get(harm.name.lower())) for one in seeds]
     for key, title in _FIGURES.items():
         yield title, [_figure(one.report.get(key)) for one in seeds]
-    yield "recovery of killed turns, p95 and most, s", [_recovery(one.report) for one in seeds]
+    for key, title in _RECOVERIES.items():
+        yield title, [_recovery(one.report, key) for one in seeds]
+    if rolling:
+        yield "restarted with care", [_figure(one.report.get("rolling")) for one in seeds]
     yield "faults that struck fewer than twice", [_rare_faults(one.report) for one in seeds]
     yield "rules that were not met", [_shortfalls(one) for one in seeds]
 
 
+_RECOVERIES: Mapping[str, str] = MappingProxyType(
+    {
+        "": "recovery of killed turns, p95 and most, s",
+        "with_a_write_in_doubt": "  with a write in doubt",
+        "after_every_executor_died": "  after every executor had died",
+    }
+)
+
+
 def _figure(value: Json) -> str:
-    """Lists and tables by their length."""
-    return "-" if value is None else str(len(value)) if isinstance(value, list | dict) else str(value)
+    """A list by its length, a table by what it counts."""
+    if isinstance(value, dict):
+        return ", ".join(f"{_figure(count)} {name}" for name, count in value.items() if count) or "none"
+    return "-" if value is None else str(len(value)) if isinstance(value, list) else str(value)
 
 
-def _recovery(report: JsonObject) -> str:
+def _recovery(report: JsonObject, kind: str) -> str:
     found = report.get("recovery_of_a_killed_executors_turns")
+    found = found.get(kind) if kind and isinstance(found, dict) else found
     return f"{_figure(found.get('p95'))}, {_figure(found.get('most'))}" if isinstance(found, dict) else "-"
 
 

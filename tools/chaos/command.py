@@ -24,7 +24,7 @@ from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table,
 from tools.chaos.evidence import RunEvidence
 from tools.chaos.findings import findings
 from tools.chaos.judgement import ExitCode
-from tools.chaos.report import ChaosReport, JudgedRun, report_json, report_table
+from tools.chaos.report import ChaosReport, JudgedRun, report_json
 from tools.chaos.run import ChaosRun, at_own_pace, carry_out, course_of, stack_of
 from tools.chaos.schedule import MOST_A_SECOND, Schedule, schedule
 from tools.chaos.strikes import BY_NAME, ListedFault
@@ -163,7 +163,8 @@ def _run_one(planned: Schedule, options: Options) -> ChaosReport:
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         give_up(Complaint("Stopped before the end."))
     if not options.quiet:
-        out.print(report_table(report))
+        seen = CheckedSeed(planned.seed, report.code, report_json(report))
+        out.print(check_table((seen,), rolling=planned.rolling))
     _explain(report)
     return report
 

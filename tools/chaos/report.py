@@ -1,16 +1,12 @@
-"""What came of a run: as a table for people, as JSON for machines."""
+"""What came of a run, as JSON."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from types import MappingProxyType
-
-from rich.table import Table
 
 from shared.domain.exact_json import Json, JsonObject
-from tools.chaos.endings import Otherwise
-from tools.chaos.evidence import Finding, Harm, RunEvidence, harms_of
+from tools.chaos.evidence import Finding, Harm, RunEvidence
 from tools.chaos.findings import untold_writes
 from tools.chaos.judgement import (
     RECOVERY_SECONDS,
@@ -68,15 +64,6 @@ class ChaosReport:
     @property
     def harms(self) -> Counter[Harm]:
         return Counter(finding.harm for finding in self.findings)
-
-
-_TITLES: Mapping[ExitCode, str] = MappingProxyType(
-    {
-        ExitCode.HELD: "all held",
-        ExitCode.BROKEN: "NOT all held",
-        ExitCode.NOT_JUDGED: "no harm, and NOT JUDGED: the machine is too busy",
-    }
-)
 
 
 def report_json(report: ChaosReport) -> JsonObject:
@@ -158,101 +145,10 @@ def rolling_json(run: ChaosRun, rolled: Rolled) -> JsonObject:
     }
 
 
-def report_table(report: ChaosReport) -> Table:
-    run = report.run
-    table = Table("", "", title=f"chaos, seed {run.schedule.seed}: {_TITLES[report.code]}")
-    for name, value in _rows(report):
-        table.add_row(name, value)
-    for harm in harms_of(rolling=report.evidence.rolled is not None):
-        count = report.harms[harm]
-        table.add_row(f"[bold]{harm.value}[/]", f"[{'bold red' if count else 'green'}]{count}[/]")
-    for shortfall in report.shortfalls:
-        table.add_row(f"[bold red]{shortfall.rule}[/]", f"[bold red]{shortfall.sentence}[/]")
-    return table
-
-
-def _rows(report: ChaosReport) -> list[tuple[str, str]]:
-    run, evidence, course = report.run, report.evidence, report.judged.course
-    known = run.recoveries.known
-    rolled = [] if evidence.rolled is None else _rolling_rows(run, evidence.rolled)
-    plain = [one.seconds for one in known if not one.doubtful and not one.everything_was_dead]
-    return [
-        ("time", f"{run.load.lasted:.0f} s of load, {report.seconds:.0f} s altogether"),
-        ("undisturbed", _pace(run, course)),
-        ("stated rate", f"{run.schedule.rate:.2f} a second: {course.planned} tasks, {course.sent} sent"),
-        ("  of them ended as asked", f"{course.ended_as_asked} ({_share(course)})"),
-        ("tasks accepted", f"{len(evidence.views)} of {len(evidence.sent)} sent, with those before the load"),
-        ("ended", f"{len(evidence.ended)} ({_list_counts(evidence.states())})"),
-        ("writes applied", ", ".join(f"{len(books.writes)} over {name}" for name, books in evidence.books.items())),
-        ("kills (SIGKILL)", f"{sum(run.crew.killed.values())} ({_list_counts(run.crew.killed)})"),
-        ("strikes", _list_counts(Counter(course.struck))),
-        ("  that met nobody", _list_counts(run.striker.missed) or "none"),
-        *[("  not tried here", told) for told in run.without],
-        *rolled,
-        ("recovery of a killed executor's turns", _times_in_words(plain)),
-        ("  with a write in doubt", _times_in_words([one.seconds for one in known if one.doubtful])),
-        ("  after every executor had died", _times_in_words([one.seconds for one in known if one.everything_was_dead])),
-        ("doubts escalated to the operator", f"{len(run.people.resolved)} {_in_brackets(run.people.resolved)}"),
-        ("approvals that no errand foresaw", str(len(run.people.unforeseen))),
-        ("tasks that ended otherwise than asked", _by_state(evidence.ended_otherwise)),
-        ("accepts that lay in a cut tail, and were sent again", str(len(run.repair.lost))),
-        ("doublings by a company that were reported", str(len(reported_doublings(evidence)))),
-        ("bursts of messages: before, accepted, refused", _bursts(run)),
-        ("writes that took hold and were not told", str(len(untold_writes(evidence)))),
-    ]
-
-
 def _resent_as(report: ChaosReport, task_id: str) -> str:
     """The task to which a message led that was sent again."""
     sent = next(one for one in report.evidence.sent if task_id in one.lost_ids)
     return sent.accepted.task_id if sent.accepted else ""
-
-
-def _bursts(run: ChaosRun) -> str:
-    return "; ".join(f"{one.before}, {one.accepted}, {one.refused}" for one in run.bursts.made) or "none"
-
-
-def _pace(run: ChaosRun, course: RunCourse) -> str:
-    carried = "" if run.pace is None or run.pace.carried is None else f", {run.pace.carried:.2f} tasks a second at once"
-    return f"{course.undisturbed or 0.0:.2f} s a task alone{carried}"
-
-
-def _share(course: RunCourse) -> str:
-    return f"{100 * course.ended_as_asked / course.planned:.0f} %" if course.planned else "of none"
-
-
-def _times_in_words(seconds: Sequence[float]) -> str:
-    if not seconds:
-        return "none"
-    p50, p95 = percentile(seconds, 0.5), percentile(seconds, 0.95)
-    return f"{len(seconds)} turns: p50 {p50:.1f} s, p95 {p95:.1f} s, most {max(seconds):.1f} s"
-
-
-def _by_state(ended: Sequence[Otherwise]) -> str:
-    return f"{len(ended)} {_in_brackets({one.task_id: one.state for one in ended})}".rstrip()
-
-
-def _rolling_rows(run: ChaosRun, rolled: Rolled) -> list[tuple[str, str]]:
-    slowest = max(rolled.restarts, key=lambda restart: restart.seconds)
-    return [
-        (
-            "restarts (SIGTERM)",
-            f"{len(rolled.restarts)} in {run.roller.rounds} rounds ({_list_counts(run.roller.counts)})",
-        ),
-        ("  slowest to end", f"{slowest.name}, {slowest.seconds:.1f} s"),
-        (
-            "requests",
-            f"{run.doors.attempts}, and {len(rolled.streams)} streams, which moved {run.followers.moved} times",
-        ),
-    ]
-
-
-def _in_brackets(resolved: dict[str, str]) -> str:
-    return f"({_list_counts(Counter(resolved.values()))})" if resolved else ""
-
-
-def _list_counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def _counts(counts: Counter[str]) -> JsonObject:
