@@ -88,27 +88,24 @@ def find_dates(
 
 
 def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
-    named = {key: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}
-    parts = [*named.values()]
-    match sorted(named):
-        case ["a", "b", "y2"]:
-            year = parts[2] if parts[2] > 99 else 2000 + parts[2]
-            orders = [(year, parts[1], parts[0])] + ([(year, parts[0], parts[1])] if match["sep2"] != "." else [])
-            periods = days_written(orders)
-        case ["d1", "m1", "y1"] | ["d3", "m3", "y3"]:
-            periods = days_written([(parts[0], parts[1], parts[2])])
-        case ["m4", "y4"]:
-            periods = months_written([(parts[0], parts[1])])
-        case ["m9", "y9"]:
-            periods = months_written([(parts[1], parts[0])])
-        case ["q5", "y5"]:
-            periods = [quarter_of(parts[0], parts[1])] if 0 < parts[0] < MAXYEAR else []
-        case ["q6", "y6"]:
-            periods = [quarter_of(parts[1], parts[0])] if 0 < parts[1] < MAXYEAR else []
-        case ["d7", "m7"]:
-            periods = nearest_days([(parts[1], parts[0])], today)
+    """By the first letters of the groups that matched; of ``a`` and ``b`` either may be the day."""
+    periods: Sequence[Period]
+    match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
+        case {"a": first, "b": second, "y": year}:
+            year += 2000 if year < 100 else 0
+            periods = days_written([(year, second, first), (year, first, second)][: 1 if match["sep2"] == "." else 2])
+        case {"y": year, "m": month, "d": day}:
+            periods = days_written([(year, month, day)])
+        case {"y": year, "m": month}:
+            periods = months_written([(year, month)])
+        case {"y": year, "q": number}:
+            periods = [quarter_of(year, number)] if 0 < year < MAXYEAR else []
+        case {"m": month, "d": day}:
+            periods = nearest_days([(month, day)], today)
+        case {"a": first, "b": second}:
+            periods = nearest_days([(second, first), (first, second)], today)
         case _:
-            periods = nearest_days([(parts[1], parts[0]), (parts[0], parts[1])], today)
+            periods = []
     return DateMention(*match.span(), match[0], tuple(dict.fromkeys(periods))) if periods else None
 
 

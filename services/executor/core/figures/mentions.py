@@ -156,7 +156,8 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
     numbers = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
     free = _FreeCharacters(text)
     special = free.claim(find_special_identifiers(text))
-    days = free.claim_together(find_dates(text, tokens, spelled, now.date(), relative=relative))
+    days = find_dates(text, tokens, spelled, now.date(), relative=relative)
+    days = free.claim(days, may_overlap=True)
     moments = [*find_iso_moments(text, now.tzinfo)]
     times = free.claim([*(moment.mention for moment in moments), *find_times(text, tokens, spelled)])
     days += _days_of_moments(text, moments)
@@ -246,24 +247,17 @@ class _FreeCharacters:
     def has(self, start: int, end: int) -> bool:
         return not any(self._taken[start:end])
 
-    def claim(self, found: Iterable[_Spanned]) -> list[_Spanned]:
-        """The mentions whose characters were free, each taking its own."""
+    def claim(self, found: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
+        """The mentions whose characters were free, each taking its own.
+
+        ``may_overlap``: they may lie within each other, as two days within a range of days do.
+        """
         claimed = []
-        for one in found:
-            if self.has(one.start, one.end):
-                self._take(one)
+        for one in [one for one in found if self.has(one.start, one.end)]:
+            if may_overlap or self.has(one.start, one.end):
+                self._taken[one.start : one.end] = b"\1" * (one.end - one.start)
                 claimed.append(one)
         return claimed
-
-    def claim_together(self, found: Iterable[_Spanned]) -> list[_Spanned]:
-        """As ``claim``, but these may lie within each other: a range of days within which two days stand."""
-        claimed = [one for one in found if self.has(one.start, one.end)]
-        for one in claimed:
-            self._take(one)
-        return claimed
-
-    def _take(self, one: Mention) -> None:
-        self._taken[one.start : one.end] = b"\1" * (one.end - one.start)
 
 
 def _lengths_told_as_dates(numbers: Sequence[NumberMention], days: Sequence[DateMention]) -> list[NumberMention]:

@@ -150,25 +150,17 @@ def put(content: Json, place: tuple[str, ...], value: Json) -> Json:
 
 def _place(content: JsonObject) -> tuple[str, ...]:
     """Where the list stands: the outermost one, by its usual name if there are several."""
-    level: list[tuple[tuple[str, ...], JsonObject]] = [((), content)]
+    level: dict[tuple[str, ...], Json] = {(): content}
     for _ in range(_DEPTH):
-        lists = [(*path, key) for path, inner in level for key, value in inner.items() if _may_be_rows(key, value)]
+        outer = [(path, value) for path, value in level.items() if isinstance(value, dict)]
+        level = {(*path, key): inner for path, value in outer for key, inner in value.items()}
+        beside = (path for path in level if path[-1].lower().lstrip("_") not in _BESIDE)
+        lists = {path: rows for path in beside if isinstance(rows := level[path], list)}
         if lists:
             usual = [path for path in lists if path[-1].lower() in _USUAL]
-            full = [path for path in lists if any(isinstance(row, dict) for row in _list(value_at(content, path)))]
-            return next((found[0] for found in (usual, full, lists) if len(found) == 1), ())
-        level = [
-            ((*path, key), value) for path, inner in level for key, value in inner.items() if isinstance(value, dict)
-        ]
+            full = [path for path, rows in lists.items() if any(isinstance(row, dict) for row in rows)]
+            return next((found[0] for found in (usual, full, [*lists]) if len(found) == 1), ())
     return ()
-
-
-def _may_be_rows(key: str, value: Json) -> bool:
-    return isinstance(value, list) and key.lower().lstrip("_") not in _BESIDE
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
 
 
 def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageMark]:
