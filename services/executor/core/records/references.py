@@ -1,10 +1,11 @@
 """``{"$ref": "c1.field"}`` in a planned argument: the result of an earlier call of a plan, and the id that it made.
 
 ``{"$ref": "c1.<booking_id>"}`` is the id of the booking that the call made, wherever its answer says it; so is a bare
-``{"$ref": "c1.booking_id"}`` where the answer has that id under some wrapper, and only one such."""
+``{"$ref": "c1.booking_id"}`` where the answer has that id under some wrapper, and only one such.
+"""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from services.executor.core.figures.calculate.conditions import NoSuchPath, one
@@ -39,13 +40,8 @@ def find_made_id(answer: Json, name: str) -> Json:
     noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _NUMBERING else words
     if not isinstance(answer, dict | list):
         return answer if _looks_like_id(answer) else None
-    levels = list(_levels(answer))
-    for find in (_by_full_name, _by_noun, _by_other_numbering):
-        for level in levels:
-            found = [value for record in level for value in find(record, words, noun) if _may_be_id(value)]
-            if found:
-                return found[0] if all(value == found[0] for value in found) else None
-    return _plain_id(answer)
+    found = _ids_under([*_levels(answer)], words, noun)
+    return _take_single(found) if found else _plain_id(answer)
 
 
 def find_named_id(answer: Json, name: str) -> Json:
@@ -56,13 +52,22 @@ def find_named_id(answer: Json, name: str) -> Json:
     words = _stems(name)
     if not words_of(name) or words_of(name)[-1] not in _NUMBERING:
         return None
-    levels = list(_levels(answer))
+    every = [record for level in _levels(answer) for record in level]
+    return _take_single(_ids_under([every], words, words[:-1] or words))
+
+
+def _ids_under(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
+    """By the full name, else of the record of that name, else under another word for a number; the outermost."""
     for find in (_by_full_name, _by_noun, _by_other_numbering):
-        found = [one for level in levels for record in level for one in find(record, words, words[:-1] or words)]
-        ids = [value for value in found if _may_be_id(value)]
-        if ids:
-            return ids[0] if all(value == ids[0] for value in ids) else None
-    return None
+        for level in levels:
+            found = [one for record in level for one in find(record, words if find is _by_full_name else noun)]
+            if ids := [one for one in found if _may_be_id(one)]:
+                return ids
+    return []
+
+
+def _take_single(found: Sequence[Json]) -> Json:
+    return found[0] if found and all(value == found[0] for value in found) else None
 
 
 def _levels(answer: Json) -> Iterator[list[JsonObject]]:
@@ -79,26 +84,20 @@ def _objects_in(value: Json) -> list[JsonObject]:
     return [value] if isinstance(value, dict) else []
 
 
-def _by_full_name(record: JsonObject, words: tuple[str, ...], _noun: tuple[str, ...]) -> list[Json]:
+def _by_full_name(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
     return [value for key, value in record.items() if _stems(key) == words]
 
 
-def _by_noun(record: JsonObject, _words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
+def _by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
-    found: list[Json] = []
-    for key, value in record.items():
-        if _stems(key) == noun:
-            found += [own for inner in _objects_in(value) for own in _own_ids(inner)]
-            found += [value] if _looks_like_id(value) else []
-    return found
+    named = _by_full_name(record, noun)
+    own = [one for value in named for inner in _objects_in(value) for one in _own_ids(inner)]
+    return [*own, *filter(_looks_like_id, named)]
 
 
-def _by_other_numbering(record: JsonObject, _words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
-    return [
-        value
-        for key, value in record.items()
-        if _stems(key)[:-1] == noun and words_of(key)[-1:] and words_of(key)[-1] in _NUMBERING
-    ]
+def _by_other_numbering(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
+    numbered = ((key, value) for key, value in record.items() if {*words_of(key)[-1:]} & {*_NUMBERING})
+    return [value for key, value in numbered if _stems(key)[:-1] == noun]
 
 
 def _plain_id(answer: Json) -> Json:
