@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from shared.domain.exact_json import loads_object
 from tests.conformance.speaking import NEW, message
@@ -37,6 +38,13 @@ async def _started(*options: str) -> AsyncIterator[tuple[str, str]]:
     finally:
         process.terminate()
         await asyncio.wait_for(process.wait(), _PATIENCE)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def environment() -> AsyncIterator[dict[str, str]]:
+    """Of a client, with the address and a key of an agent whose card speaks to each generation."""
+    async with _started("--keys", "--card", "merged") as (url, key):
+        yield {"PURPLE_URL": url, "PURPLE_KEY": key}
 
 
 def _example(language: str, place: int = 0) -> str:
@@ -67,34 +75,32 @@ async def test_one_command_starts_an_agent_with_the_card_of_its_generation(card:
     assert at(first, "task.id") != at(again, "task.id")  # suites repeat ids of messages
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.promise("gateway.scripted_agent")
-async def test_the_documented_python_client_is_answered() -> None:
-    async with _started("--keys") as (url, key):
-        out = await _run(sys.executable, "-c", _example("python"), environment={"PURPLE_URL": url, "PURPLE_KEY": key})
-    assert out
+async def test_the_documented_python_client_is_answered(environment: dict[str, str]) -> None:
+    assert await _run(sys.executable, "-c", _example("python"), environment=environment)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.promise("gateway.scripted_agent")
-async def test_the_documented_python_client_of_0_3_is_answered(tmp_path: Path) -> None:
+async def test_the_documented_python_client_of_0_3_is_answered(tmp_path: Path, environment: dict[str, str]) -> None:
     if reason := await sdk_of_0_3.make_environment():
         pytest.skip(f"the 0.3 SDK could not be installed: {reason}")
     script = tmp_path / "example.py"
     script.write_text(_example("python", 1))
-    async with _started("--keys", "--card", "merged") as (url, key):
-        environment = {"PURPLE_URL": url, "PURPLE_KEY": key, "PYTHONPATH": ""}
-        assert await _run(sdk_of_0_3.PYTHON, script, environment=environment)
+    assert await _run(sdk_of_0_3.PYTHON, script, environment={**environment, "PYTHONPATH": ""})
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.promise("gateway.scripted_agent")
-async def test_the_documented_typescript_client_compiles_and_is_answered() -> None:
+async def test_the_documented_typescript_client_compiles_and_is_answered(environment: dict[str, str]) -> None:
     if reason := await sdk_in_javascript.make_folder():
         pytest.skip(f"the JavaScript SDK could not be installed: {reason}")
     folder = sdk_in_javascript.FOLDER
     (folder / "example.mts").write_text(_example("typescript"))
     types = ("--typeRoots", folder / "node_modules" / "@types", "--types", "node")
     await _run(folder / "node_modules" / ".bin" / "tsc", *_CHECK, *types, folder / "example.mts", environment={})
-    async with _started("--keys") as (url, key):
-        assert await _run("node", folder / "example.mjs", environment={"PURPLE_URL": url, "PURPLE_KEY": key})
+    assert await _run("node", folder / "example.mjs", environment=environment)
 
 
 def test_the_page_names_every_message_that_is_played() -> None:
