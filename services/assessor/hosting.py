@@ -20,7 +20,6 @@ from services.assessor.ports.participants import Emitter, Participant, Participa
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import ErrorOccurred, ErrorType
-from shared.infra.anthropic_model import AnthropicModel
 from shared.infra.model_prices import read_prices
 from shared.infra.ues.client import AsyncUESClient
 from shared.ports.models import Model, Tier
@@ -149,7 +148,12 @@ def models_of(config: GreenAgentConfig) -> Models:
 
 
 async def close_models(models: Models) -> None:
-    for model in (models.response, models.summarization, models.evaluation):
+    own = [one for one in (models.response, models.summarization, models.evaluation) if one is not None]
+    if not own:
+        return
+    from shared.infra.anthropic_model import AnthropicModel  # the SDK takes long to load
+
+    for model in own:
         if isinstance(model, AnthropicModel):
             await model.close()
 
@@ -159,6 +163,8 @@ def _model(config: GreenAgentConfig, name: str, temperature: float) -> Model | N
         return ProviderModel(name, config.assessment_seed, temperature)
     if not config.has_model:
         return None
+    from shared.infra.anthropic_model import AnthropicModel
+
     return AnthropicModel(dict.fromkeys(Tier, name), config.anthropic_api_key, config.anthropic_base_url or None)
 
 
