@@ -21,7 +21,7 @@ from tests.scripted_worker import SCRIPTS
 _ROOT = Path(__file__).parents[2]
 _PAGE = (_ROOT / "docs" / "a2a.md").read_text()
 _CHECK = ("--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2023,dom", "--skipLibCheck")
-_PATIENCE = 30.0
+_PATIENCE = 90.0
 
 
 @asynccontextmanager

@@ -29,7 +29,7 @@ async def model_at(
         fallbacks=dict.fromkeys(Tier, fallback) if fallback else None,
         api_key="sk-test",
         base_url=url,
-        limits=limits or ModelLimits(seconds=10, retries=1),
+        limits=limits or ModelLimits(seconds=60, retries=1),
     )
     try:
         yield model

@@ -20,7 +20,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.words import ToolClass
 from tests.refusals import refusal_of, refusal_of_process
 
-START_SECONDS = 20
+START_SECONDS = 90
 
 
 async def spawn(*options: str, **environ: str) -> asyncio.subprocess.Process:

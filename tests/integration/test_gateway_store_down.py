@@ -55,7 +55,7 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
     client = connect(own_server.url)
     await client.config_set("appendfsync", "everysec")
     await client.aclose()
-    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url) as http:
+    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url, timeout=PATIENCE) as http:
         response = await http.get("/ready")
     assert response.status_code == 503
     assert "appendfsync" in response.json()["problems"][0]
