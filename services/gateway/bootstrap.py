@@ -40,9 +40,10 @@ from services.gateway.features.dead_letters.store import RedisDeadLetters
 from services.gateway.features.identity.api_keys import KeyService
 from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.model import Identity
+from services.gateway.features.identity.own_paths import OwnPaths
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
-from services.gateway.features.learning.routes import LearningFileEndpoints, rl_status_routes
+from services.gateway.features.learning.routes import LearningEndpoints
 from services.gateway.features.learning.service import LearningFileService
 from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
 from services.gateway.features.made_tools.routes import MadeToolEndpoints
@@ -194,37 +195,35 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     speak_plainly(app)
     rpc, methods = _add_a2a_routes(app, _Backing(desk, lists, identity, readiness, book), face)
-    app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
-    app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
+    own = OwnPaths(identity, face.max_body)
+    app.include_router(resolve_routes(desk, face.notice, own))
+    app.include_router(TenantEndpoints(tenants).routes(own))
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
-    app.include_router(rl_status_routes(statistics, identity))
     callers = CallerMiddleware(TenantPath(RpcFirst(app.serve_routes, rpc)), identity, doorway.watch)
     own_pages = None if settings.ways else OwnPages(callers, settings.card_url)
     limiter = RequestLimiter(own_pages or callers, settings.request_limits)
     common = CountedApp(Drain(limiter, leaving), meter)
     app.entry = HotReads(common, ReadChecks(limiter, own_pages, callers, identity, meter), methods)
     clerk = DeadLetterService(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
-    app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
-    app.include_router(KeyEndpoints(KeyService(keyring, fresh), identity, face.max_body).routes())
+    app.include_router(DeadLetterEndpoints(clerk).routes(own))
+    app.include_router(KeyEndpoints(KeyService(keyring, fresh)).routes(own))
     workshop = MadeToolService(RedisWorkshop(state), _now)
-    app.include_router(MadeToolEndpoints(workshop, identity, face.max_body).routes())
+    app.include_router(MadeToolEndpoints(workshop).routes(own))
     memory = MemoryService(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16))
-    app.include_router(MemoryEndpoints(memory, identity, face.max_body).routes())
-    app.include_router(
-        LearningFileEndpoints(LearningFileService(RedisLearningFiles(state)), identity, face.max_body).routes()
-    )
+    app.include_router(MemoryEndpoints(memory).routes(own))
+    app.include_router(LearningEndpoints(LearningFileService(RedisLearningFiles(state)), statistics).routes(own))
     policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), push.urls)
     records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
-    app.include_router(RecordEndpoints(records, identity, face.max_body).routes())
-    app.include_router(WebhookEndpoints(WebhookService(desk, push.book), identity, face.max_body).routes())
-    app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
+    app.include_router(RecordEndpoints(records).routes(own))
+    app.include_router(WebhookEndpoints(WebhookService(desk, push.book)).routes(own))
+    app.include_router(ApprovalEndpoints(inbox).routes(own))
     kept = settings.archive()
     live_tasks = RedisAudit(state, TaskStore(state, live), RedisTaskLists(state))
     audit = AuditService(live_tasks, ArchivedAudit(kept) if kept else None)
     app.include_router(AuditEndpoints(audit, identity).routes())
     measured = AssessmentService(RedisAssessments(state))
-    app.include_router(AssessmentEndpoints(measured, identity, face.max_body).routes())
+    app.include_router(AssessmentEndpoints(measured).routes(own))
     services = FeatureServices(
         tasks=desk,
         lists=lists,

@@ -1,64 +1,38 @@
 """``/approvals``: the inbox of whoever approves."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
+from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.body import read_object
-from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
-from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import Statuses, kinds, refusal_reply
 from services.gateway.features.approvals.service import ApprovalService, read_answer
-from services.gateway.features.identity.middleware import let_in
-from services.gateway.features.identity.model import Identity
-from shared.ports.store import StoreUnavailable
-
-_STATUS: Statuses = {
-    InvalidField: 400,
-    NotAnApprover: 403,
-    UnknownApproval: 404,
-    DecisionNotCounted: 409,
-    StoreUnavailable: 503,
-}
+from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
 
 
 class ApprovalEndpoints:
-    def __init__(self, desk: ApprovalService, identity: Identity, max_body: int) -> None:
-        self._desk, self._identity, self._max_body = desk, identity, max_body
+    def __init__(self, desk: ApprovalService) -> None:
+        self._desk = desk
 
-    def routes(self) -> APIRouter:
-        router = APIRouter()
-        router.add_api_route("/approvals", self.list_all, methods=["GET"], response_class=JSONResponse)
-        router.add_api_route("/approvals/{approval_id}", self.show_one, methods=["GET"], response_class=JSONResponse)
-        router.add_api_route("/approvals/{approval_id}", self.answer, methods=["POST"], response_class=JSONResponse)
-        return router
+    def routes(self, own: OwnPaths) -> APIRouter:
+        return own.router(
+            OwnPath("GET", "/approvals", self.list_all),
+            OwnPath("GET", "/approvals/{approval_id}", self.show_one),
+            OwnPath("POST", "/approvals/{approval_id}", self.answer),
+        )
 
-    async def list_all(self, request: Request) -> Response:
+    async def list_all(self, call: OwnCall) -> JsonValue:
         """The approvals that wait, the nearest deadline first."""
-        try:
-            caller = self._identity.caller_of(let_in(request), {})
-            questions = await self._desk.waiting(caller)
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
-        return JSONResponse({"approvals": [self._desk.view(question, caller) for question in questions]})
+        questions = await self._desk.waiting(call.caller)
+        return {"approvals": [self._desk.view(question, call.caller) for question in questions]}
 
-    async def show_one(self, approval_id: str, request: Request) -> Response:
+    async def show_one(self, call: OwnCall) -> JsonValue:
         """One approval: the calls, the reasons, the deadline, and what was decided so far."""
-        try:
-            caller = self._identity.caller_of(let_in(request), {})
-            question = await self._desk.show(approval_id, caller)
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
-        return JSONResponse(self._desk.view(question, caller))
+        return self._desk.view(await self._desk.show(call.named("approval_id"), call.caller), call.caller)
 
-    async def answer(self, approval_id: str, request: Request) -> Response:
+    async def answer(self, call: OwnCall) -> Response:
         """``{"decision", "comment", "metadata"}``; 200 once it is heeded, 202 if it will be, 409 if it does not count.
 
         With the answer comes how the task stands.
         """
-        try:
-            body = await read_object(request, self._max_body)
-            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
-            question, heeded = await self._desk.answer(approval_id, read_answer(body), caller)
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
-        return JSONResponse(self._desk.view(question, caller), status_code=200 if heeded else 202)
+        approval_id, word = call.named("approval_id"), read_answer(call.body)
+        question, heeded = await self._desk.answer(approval_id, word, call.caller)
+        return JSONResponse(self._desk.view(question, call.caller), status_code=200 if heeded else 202)

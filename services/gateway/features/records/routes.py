@@ -1,16 +1,12 @@
 """``/tenants/{tenant}/record``: an operator reads and replaces what the tenant says, version by version."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.body import read_object
-from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTenant
-from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import Statuses, kinds, refusal_reply
-from services.gateway.features.identity.middleware import let_in
-from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.edge.replies import Statuses
+from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths
 from services.gateway.features.records.model import PolicyUnchecked
 from services.gateway.features.records.service import (
     BaseNeeded,
@@ -26,104 +22,72 @@ from services.gateway.features.records.service import (
 )
 from shared.contracts.tenant_document import BadRecord
 from shared.contracts.tenant_version import TenantVersion
-from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.ports.store import StoreUnavailable
+from shared.domain.exact_json import Json, dumps
 from shared.ports.tenant_records import VersionConflict
 
-_STATUS: Statuses = {
-    InvalidField: 400,
-    NotAnOperator: 403,
-    NoVisibleTenant: 404,
-    NoRecord: 404,
-    BaseNeeded: 428,
-    StoreUnavailable: 503,
-    PolicyUnchecked: 503,
-}
-_Act = Callable[[JsonObject, Caller], Awaitable[Response]]
+_STATUSES: Statuses = {**STATUSES, NoRecord: 404, BaseNeeded: 428, PolicyUnchecked: 503}
 
 
 class RecordEndpoints:
-    def __init__(self, desk: RecordService, identity: Identity, max_body: int) -> None:
-        self._desk, self._identity, self._max_body = desk, identity, max_body
+    def __init__(self, desk: RecordService) -> None:
+        self._desk = desk
 
-    def routes(self) -> APIRouter:
-        router, path = APIRouter(), "/tenants/{tenant}/record"
-        router.add_api_route(path, self.get, methods=["GET"], response_class=JSONResponse)
-        router.add_api_route(path, self.put, methods=["PUT"], response_class=JSONResponse)
-        router.add_api_route(f"{path}/show", self.show, methods=["POST"], response_class=JSONResponse)
-        router.add_api_route(f"{path}/history", self.history, methods=["POST"], response_class=JSONResponse)
-        router.add_api_route(f"{path}/restore", self.restore, methods=["POST"], response_class=JSONResponse)
-        router.add_api_route(f"{path}/withdraw", self.withdraw, methods=["POST"], response_class=JSONResponse)
-        return router
+    def routes(self, own: OwnPaths) -> APIRouter:
+        path = "/tenants/{tenant}/record"
+        return own.router(
+            OwnPath("GET", path, self.get),
+            OwnPath("PUT", path, self.put),
+            OwnPath("POST", f"{path}/show", self.show),
+            OwnPath("POST", f"{path}/history", self.history),
+            OwnPath("POST", f"{path}/restore", self.restore),
+            OwnPath("POST", f"{path}/withdraw", self.withdraw),
+            statuses=_STATUSES,
+        )
 
-    async def get(self, tenant: str, request: Request) -> Response:
+    async def get(self, call: OwnCall) -> Response:
         """The record as it holds, with its version as ``ETag``; it holds references to secrets, and no secret."""
+        tenant = call.named("tenant")
+        return _version(tenant, await self._desk.show(tenant, None, call.caller))
 
-        async def act(_: JsonObject, caller: Caller) -> Response:
-            return _version(tenant, await self._desk.show(tenant, None, caller))
-
-        return await self._answer(request, act, reads=False)
-
-    async def show(self, tenant: str, request: Request) -> Response:
+    async def show(self, call: OwnCall) -> Response:
         """``{"version", "metadata"}``; the same, or an earlier version. A POST, since the body says who asks."""
+        tenant, number = call.named("tenant"), read_number(call.body) if call.body.get("version") is not None else None
+        return _version(tenant, await self._desk.show(tenant, number, call.caller))
 
-        async def act(body: JsonObject, caller: Caller) -> Response:
-            number = read_number(body) if body.get("version") is not None else None
-            return _version(tenant, await self._desk.show(tenant, number, caller))
-
-        return await self._answer(request, act)
-
-    async def put(self, tenant: str, request: Request) -> Response:
+    async def put(self, call: OwnCall) -> Response:
         """``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
         turn on. 400 names each field that is wrong, 412 the version that somebody else has stored meanwhile.
         """
+        tenant, change = call.named("tenant"), read_change(call.body, call.request.headers.get("if-match"))
+        return await _changed(tenant, self._desk.put(tenant, change, call.caller))
 
-        async def act(body: JsonObject, caller: Caller) -> Response:
-            change = read_change(body, request.headers.get("if-match"))
-            return _version(tenant, await self._desk.put(tenant, change, caller))
-
-        return await self._answer(request, act)
-
-    async def history(self, tenant: str, request: Request) -> Response:
+    async def history(self, call: OwnCall) -> Response:
         """``{"metadata"}``; who changed what and when, the newest first."""
+        tenant = call.named("tenant")
+        return _json(history_view(tenant, await self._desk.history(tenant, call.caller)))
 
-        async def act(_: JsonObject, caller: Caller) -> Response:
-            return _json(history_view(tenant, await self._desk.history(tenant, caller)))
-
-        return await self._answer(request, act)
-
-    async def restore(self, tenant: str, request: Request) -> Response:
+    async def restore(self, call: OwnCall) -> Response:
         """``{"version", "comment", "metadata"}``; 200 with a new version that says what that one said."""
+        tenant, base = call.named("tenant"), read_base(call.request.headers.get("if-match"))
+        number, comment = read_number(call.body), read_comment(call.body)
+        return await _changed(tenant, self._desk.restore(tenant, number, base, comment, call.caller))
 
-        async def act(body: JsonObject, caller: Caller) -> Response:
-            base = read_base(request.headers.get("if-match"))
-            number, comment = read_number(body), read_comment(body)
-            return _version(tenant, await self._desk.restore(tenant, number, base, comment, caller))
-
-        return await self._answer(request, act)
-
-    async def withdraw(self, tenant: str, request: Request) -> Response:
+    async def withdraw(self, call: OwnCall) -> Response:
         """``{"comment", "metadata"}``; 200 once the tenant has no stored record: that of TENANT_FILE holds again."""
+        tenant, base = call.named("tenant"), read_base(call.request.headers.get("if-match"))
+        return await _changed(tenant, self._desk.withdraw(tenant, base, read_comment(call.body), call.caller))
 
-        async def act(body: JsonObject, caller: Caller) -> Response:
-            base = read_base(request.headers.get("if-match"))
-            return _version(tenant, await self._desk.withdraw(tenant, base, read_comment(body), caller))
 
-        return await self._answer(request, act)
-
-    async def _answer(self, request: Request, act: _Act, *, reads: bool = True) -> Response:
-        try:
-            body = await read_object(request, self._max_body) if reads else {}
-            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
-            return await act(body, caller)
-        except BadRecord as bad:
-            said = f"the record cannot be used: {bad}"
-            return JSONResponse({"error": said, "fields": problems_view(bad.problems)}, status_code=400)
-        except VersionConflict as conflict:
-            said = f"{conflict}: read it again and change that"
-            return JSONResponse({"error": said, "version": conflict.now}, 412, _etag(conflict.now))
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
+async def _changed(tenant: str, change: Awaitable[TenantVersion]) -> Response:
+    """The version that a change made, or why there is none."""
+    try:
+        return _version(tenant, await change)
+    except BadRecord as bad:
+        said = f"the record cannot be used: {bad}"
+        return JSONResponse({"error": said, "fields": problems_view(bad.problems)}, status_code=400)
+    except VersionConflict as conflict:
+        said = f"{conflict}: read it again and change that"
+        return JSONResponse({"error": said, "version": conflict.now}, 412, _etag(conflict.now))
 
 
 def _version(tenant: str, version: TenantVersion) -> Response:
