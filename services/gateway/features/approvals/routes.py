@@ -26,13 +26,13 @@ class ApprovalEndpoints:
 
     async def show_one(self, call: OwnCall) -> JsonValue:
         """One approval: the calls, the reasons, the deadline, and what was decided so far."""
-        return self._desk.view(await self._desk.show(call.named("approval_id"), call.caller), call.caller)
+        return self._desk.view(await self._desk.show(call.path_word("approval_id"), call.caller), call.caller)
 
     async def answer(self, call: OwnCall) -> Response:
         """``{"decision", "comment", "metadata"}``; 200 once it is heeded, 202 if it will be, 409 if it does not count.
 
         With the answer comes how the task stands.
         """
-        approval_id, word = call.named("approval_id"), read_answer(call.body)
+        approval_id, word = call.path_word("approval_id"), read_answer(call.body)
         question, heeded = await self._desk.answer(approval_id, word, call.caller)
         return JSONResponse(self._desk.view(question, call.caller), status_code=200 if heeded else 202)

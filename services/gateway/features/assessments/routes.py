@@ -33,5 +33,5 @@ class AssessmentEndpoints:
 
     async def show_one(self, call: OwnCall) -> JsonValue:
         """``{"assessment"}``, as it was kept."""
-        kept = await self._desk.show(call.named("assessment_id"), call.caller)
+        kept = await self._desk.show(call.path_word("assessment_id"), call.caller)
         return {"assessment": kept.assessment.model_dump(mode="json")}

@@ -37,19 +37,19 @@ class DeadLetterEndpoints:
 
     async def show_one(self, call: OwnCall) -> JsonValue:
         """One letter with its content."""
-        letter = await self._clerk.show(call.caller, call.named("letter_id"))
+        letter = await self._clerk.show(call.caller, call.path_word("letter_id"))
         return {**_row(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: OwnCall) -> JsonValue:
         """Also names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes."""
-        letter_id = call.named("letter_id")
+        letter_id = call.path_word("letter_id")
         done = await self._clerk.requeue(call.caller, letter_id, again=call.body.get("again") is True)
         if done.task_id is None:
             return {"requeued": letter_id, "outcome_of": done.letter.task_id}
         return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
     async def drop(self, call: OwnCall) -> JsonValue:
-        return {"dropped": _row(await self._clerk.drop(call.caller, call.named("letter_id")))}
+        return {"dropped": _row(await self._clerk.drop(call.caller, call.path_word("letter_id")))}
 
 
 def _row(letter: DeadLetter) -> dict[str, JsonValue]:

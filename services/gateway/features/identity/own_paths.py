@@ -47,7 +47,7 @@ class OwnCall(NamedTuple):
     body: JsonObject
     request: Request
 
-    def named(self, part: str) -> str:
+    def path_word(self, part: str) -> str:
         """What stands in the path in place of ``{part}``."""
         return str(self.request.path_params[part])
 

@@ -37,4 +37,4 @@ class KeyEndpoints:
 
     async def revoke(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with the key, which lets nobody in any more."""
-        return key_view(*await self._desk.revoke(call.named("key_id"), call.caller))
+        return key_view(*await self._desk.revoke(call.path_word("key_id"), call.caller))

@@ -24,8 +24,8 @@ class MadeToolEndpoints:
 
     async def show(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with all versions of one tool, with code and cases."""
-        return {"versions": [full_view(tool) for tool in await self._desk.show(call.named("name"), call.caller)]}
+        return {"versions": [full_view(tool) for tool in await self._desk.show(call.path_word("name"), call.caller)]}
 
     async def remove(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with all versions of the tool, none of which is used any more."""
-        return {"versions": [full_view(tool) for tool in await self._desk.remove(call.named("name"), call.caller)]}
+        return {"versions": [full_view(tool) for tool in await self._desk.remove(call.path_word("name"), call.caller)]}

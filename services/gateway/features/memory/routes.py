@@ -61,7 +61,7 @@ class MemoryEndpoints:
 
     async def progress(self, call: OwnCall) -> JsonValue:
         """How far a request to forget is."""
-        return forget_view(await self._desk.progress(call.caller, call.named("request_id")))
+        return forget_view(await self._desk.progress(call.caller, call.path_word("request_id")))
 
 
 def _scope(body: JsonObject) -> ForgetScope:

@@ -46,39 +46,42 @@ class RecordEndpoints:
 
     async def get(self, call: OwnCall) -> Response:
         """The record as it holds, with its version as ``ETag``; it holds references to secrets, and no secret."""
-        tenant = call.named("tenant")
+        tenant = call.path_word("tenant")
         return _version(tenant, await self._desk.show(tenant, None, call.caller))
 
     async def show(self, call: OwnCall) -> Response:
         """``{"version", "metadata"}``; the same, or an earlier version. A POST, since the body says who asks."""
-        tenant, number = call.named("tenant"), read_number(call.body) if call.body.get("version") is not None else None
+        tenant, number = (
+            call.path_word("tenant"),
+            read_number(call.body) if call.body.get("version") is not None else None,
+        )
         return _version(tenant, await self._desk.show(tenant, number, call.caller))
 
     async def put(self, call: OwnCall) -> Response:
         """``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
         turn on. 400 names each field that is wrong, 412 the version that somebody else has stored meanwhile.
         """
-        tenant, change = call.named("tenant"), read_change(call.body, call.request.headers.get("if-match"))
-        return await _changed(tenant, self._desk.put(tenant, change, call.caller))
+        tenant, change = call.path_word("tenant"), read_change(call.body, call.request.headers.get("if-match"))
+        return await _answer_change(tenant, self._desk.put(tenant, change, call.caller))
 
     async def history(self, call: OwnCall) -> Response:
         """``{"metadata"}``; who changed what and when, the newest first."""
-        tenant = call.named("tenant")
+        tenant = call.path_word("tenant")
         return _json(history_view(tenant, await self._desk.history(tenant, call.caller)))
 
     async def restore(self, call: OwnCall) -> Response:
         """``{"version", "comment", "metadata"}``; 200 with a new version that says what that one said."""
-        tenant, base = call.named("tenant"), read_base(call.request.headers.get("if-match"))
+        tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
         number, comment = read_number(call.body), read_comment(call.body)
-        return await _changed(tenant, self._desk.restore(tenant, number, base, comment, call.caller))
+        return await _answer_change(tenant, self._desk.restore(tenant, number, base, comment, call.caller))
 
     async def withdraw(self, call: OwnCall) -> Response:
         """``{"comment", "metadata"}``; 200 once the tenant has no stored record: that of TENANT_FILE holds again."""
-        tenant, base = call.named("tenant"), read_base(call.request.headers.get("if-match"))
-        return await _changed(tenant, self._desk.withdraw(tenant, base, read_comment(call.body), call.caller))
+        tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
+        return await _answer_change(tenant, self._desk.withdraw(tenant, base, read_comment(call.body), call.caller))
 
 
-async def _changed(tenant: str, change: Awaitable[TenantVersion]) -> Response:
+async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
     """The version that a change made, or why there is none."""
     try:
         return _version(tenant, await change)

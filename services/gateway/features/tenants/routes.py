@@ -21,20 +21,20 @@ class TenantEndpoints:
 
     async def stop(self, call: OwnCall) -> JsonValue:
         """``{"reason", "metadata"}``; 200 with the tenant as it stands then."""
-        tenant = call.named("tenant")
+        tenant = call.path_word("tenant")
         return state_view(tenant, await self._desk.stop(tenant, read_reason(call.body), call.caller))
 
     async def resume(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with the tenant as it stands then."""
-        tenant = call.named("tenant")
+        tenant = call.path_word("tenant")
         return state_view(tenant, await self._desk.resume(tenant, call.caller))
 
     async def made_tools(self, call: OwnCall) -> JsonValue:
         """``{"on", "metadata"}``; 200 with the tenant as it stands then."""
-        tenant = call.named("tenant")
+        tenant = call.path_word("tenant")
         return state_view(tenant, await self._desk.switch_made_tools(tenant, read_switch(call.body), call.caller))
 
     async def show(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with the tenant as it stands. A POST, since the body says who asks."""
-        tenant = call.named("tenant")
+        tenant = call.path_word("tenant")
         return state_view(tenant, await self._desk.show(tenant, call.caller))

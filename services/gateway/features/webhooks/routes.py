@@ -23,7 +23,7 @@ class WebhookEndpoints:
 
     async def of_task(self, call: OwnCall) -> Response:
         """The task's webhooks: active, failing or disabled, how much was delivered, and the last error."""
-        webhooks = await self._desk.list_webhooks(call.named("task_id"), call.caller)
+        webhooks = await self._desk.list_webhooks(call.path_word("task_id"), call.caller)
         return _answer({"webhooks": [delivery_view(one) for one in webhooks]})
 
     async def failing(self, call: OwnCall) -> Response:
