@@ -79,7 +79,7 @@ class RedisParticipations(Participations):
     @override
     async def drop(self, tenant: str, participation: Participation) -> None:
         names = [participation_key(tenant, participation.session_id)]
-        await self._scripts.run("drop_participation", names, [participation.assessment])
+        await self._scripts.run("give_up", names, [participation.assessment, "assessment"])
 
     @override
     def key_of(self, participation: Participation) -> str:

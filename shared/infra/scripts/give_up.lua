@@ -1,3 +1,5 @@
--- Give a lock back, if it is still the caller's.
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0
+-- Drop a key, if it still holds the caller's value: a lock, or with a field a hash.
+local key = KEYS[1]
+local value, field = unpack(ARGV)
+local held = field and redis.call('HGET', key, field) or not field and redis.call('GET', key)
+return held == value and redis.call('DEL', key) or 0

@@ -5,7 +5,13 @@ local owner, lease_ms, group, consumer, count, beside, by_digest = unpack(ARGV)
 
 local held = redis.call('GET', reader)
 if held and held ~= owner then return {'other'} end
-if not held or redis.call('PTTL', reader) < lease_ms / 2 then redis.call('SET', reader, owner, 'PX', lease_ms) end
+if not held or redis.call('PTTL', reader) < lease_ms / 2 then
+  -- A lock of seconds is worth no place in the log: after a restart whoever comes first reads, and what is learned is
+  -- learned once, whoever reads it.
+  pcall(redis.set_repl, redis.REPL_NONE)
+  redis.call('SET', reader, owner, 'PX', lease_ms)
+  pcall(redis.set_repl, redis.REPL_ALL)
+end
 
 local function taken(after)
   local read = redis.pcall('XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', outcomes, after)
