@@ -19,7 +19,7 @@ from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.entrypoints.memory_loops import keep_finding, keep_forgetting, keep_remembering
-from services.learner.memory_settings import MemorySettings
+from services.learner.settings import MemorySettings
 from shared.domain.model_price import dearest
 from shared.infra.counted_model import CountedModel
 from shared.infra.late_model import ClosableModel, LateModel

@@ -1,14 +1,82 @@
 """The service's settings, read once at its start. Environment variables of the same names in capitals."""
 
-from pydantic import Field
-from pydantic_settings import SettingsConfigDict
+from pathlib import Path
+from typing import Literal, Self
 
-from services.learner.file_settings import FileSettings
-from services.learner.memory_settings import MemorySettings
-from services.learner.training_settings import TrainingSettings
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.learner.core.report.report import REPORTS_PREFIX
+from services.learner.core.training.rows import TRAINING_PREFIX
+from shared.infra.archive_open import ArchiveSettings
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import START_SECONDS, RedisUrl
 from shared.infra.tracing_settings import TracingSettings
+
+
+class TrainingSettings(BaseSettings):
+    """Without ``S3_TRAINING_BUCKET`` nothing is loaded. Keys, region and endpoint: ``AWS_*``, as for all of boto3."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    s3_training_bucket: str = Field(
+        default="",
+        pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/-]{1,253}[a-zA-Z0-9])?$",
+        description="the bucket of training rows; empty: none are loaded",
+    )
+    s3_training_prefix: str = Field(default=TRAINING_PREFIX, description="what their names begin with")
+    s3_reports_prefix: str = Field(default=REPORTS_PREFIX, description="what the names of benchmark reports begin with")
+    s3_training_tenant: str = Field(default="default", min_length=1, description="whose memory they go into")
+    s3_training_hours: float = Field(
+        default=12.0, gt=0, le=24 * 365, description="hours between two looks at the bucket"
+    )
+
+
+class FileSettings(BaseSettings):
+    """Without ``RL_CACHE_DIR`` there are no files: Redis has it all."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    rl_cache_dir: Path | None = Field(
+        default=None, description="the folder in which what is learned is kept as files too; empty: none"
+    )
+    rl_cache_tenant: str = Field(default="default", min_length=1, description="whose memory those files are")
+    rl_cache_seconds: float = Field(default=60.0, ge=0.1, le=24 * 3600, description="seconds between two looks at them")
+
+    @field_validator("rl_cache_dir", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return None if value == "" else value
+
+
+class MemorySettings(ArchiveSettings):
+    """``LEARN_KNOWLEDGE=on`` needs a model; entities and accuracy need none and are always kept.
+
+    The archive is named where what a session remembered in it is to be forgotten with it.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    learn_knowledge: Literal["on", "off"] = Field(
+        default="off", description="whether facts are found in good tasks, by a model"
+    )
+    anthropic_api_key: str = Field(
+        default="",
+        repr=False,
+        description="the key of that model",
+        json_schema_extra={"needed": "LEARN_KNOWLEDGE is on and ANTHROPIC_BASE_URL is not set"},
+    )
+    anthropic_base_url: str = Field(default="", description="another address that speaks the Anthropic Messages API")
+    haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the model that finds facts")
+
+    @model_validator(mode="after")
+    def _has_a_model(self) -> Self:
+        if self.learn_knowledge == "on" and not (self.anthropic_api_key or self.anthropic_base_url):
+            raise ValueError(
+                "LEARN_KNOWLEDGE is on, and facts are found by a model: ANTHROPIC_API_KEY is not set (nor "
+                "ANTHROPIC_BASE_URL, for a model of another address); set one, or say LEARN_KNOWLEDGE=off"
+            )
+        return self
 
 
 class LearnerSettings(TrainingSettings, FileSettings, MemorySettings, TracingSettings, LogSettings):
