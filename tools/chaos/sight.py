@@ -10,7 +10,7 @@ from redis.asyncio.client import Pipeline
 from shared.domain.exact_json import dumps, loads, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
-from shared.infra.journal_rows import ROW, Row, StoredStep, pack_row, read_rows
+from shared.infra.journal_rows import OWN_TEXT, ROW, Row, StoredStep, pack_row, read_rows
 from shared.infra.lua import answering
 from shared.ports.store import StoreUnavailable
 from tools.chaos.gateway_caller import AcceptedTask
@@ -113,7 +113,8 @@ class Sight:
         journal = keys.task_keys(task.tenant, task.session_id, task.task_id).journal
         (rows,) = await self._run_pipeline(lambda pipe: _each(pipe.xrange, ((journal,),)))
         found = read_rows(cast("list[Row]", rows))
-        steps = [loads_object(step.data({})) for step in found if step.kind == _CHECKPOINT]
+        texts = {step.key: step.data({}) for step in found if step.kind == OWN_TEXT}  # it has its own while it waits
+        steps = [loads_object(step.data(texts)) for step in found if step.kind == _CHECKPOINT]
         plan = [step["dossier.plan"] for step in steps if step.get("dossier.plan")][-1]
         altered = dumps({"dossier.plan": loads(dumps(plan).replace(before, after))})
 
