@@ -284,6 +284,7 @@ def _with_fields(content: Json, added: dict[int, JsonObject]) -> Json:
     return {key: _with_fields(value, added) for key, value in {**content, **added.get(id(content), {})}.items()}
 
 
+_PLAINLY = frozenset({"describe", "schema", "columns"})
 _SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
 _MOST = 4
 _MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
@@ -313,7 +314,7 @@ def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: 
     tables = list(dict.fromkeys(_tables(asked, arguments, error)))
     found = [
         Inquiry(tool, given)
-        for tool in sorted(tools, key=_rank)
+        for tool in sorted(tools, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
         if _describes(tool, asked)
         for given in _ways(tool, tables)
         if problems_with(given, tool) is None
@@ -342,10 +343,6 @@ async def correct_names(
 def _describes(tool: Tool, asked: Tool) -> bool:
     same = tool.connection_id == asked.connection_id and tool.name != asked.name
     return same and tool.tool_class is ToolClass.READ and bool(_SAYING.intersection(words_of(tool.name)))
-
-
-def _rank(tool: Tool) -> tuple[bool, str]:
-    return not {"describe", "schema", "columns"}.intersection(words_of(tool.name)), tool.name
 
 
 def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:

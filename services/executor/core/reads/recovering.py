@@ -142,13 +142,16 @@ async def ask_for_stand_in(
 ) -> Instead | None:
     """The call that the model proposes, if it may stand in; None where it knows none, or says nothing that counts."""
     shown = {tool.name: tool for tool in offered[:MOST_OFFERED]}
+    listed: list[Json] = [
+        {"name": one.name, "description": one.description, "input_schema": one.input_schema} for one in shown.values()
+    ]
     question = ModelQuestion(
         step=f"{key}:advice",
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.stand_in),
         sections={
             "task": ctx.task,
-            "read_tools": [_describe_tool(tool) for tool in shown.values()],
+            "read_tools": listed,
             "missing": {"tool": gone.name, "arguments": arguments},
         },
         schema=schemas.STAND_IN,
@@ -194,10 +197,6 @@ def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) 
             "it names no tool of <read_tools>, or arguments that do not fit or are not those of <missing>"
         )
     return instead
-
-
-def _describe_tool(tool: Tool) -> Json:
-    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
 
 
 async def _in_wanted_types(ctx: TurnContext, key: str, refused: RecoveredCall) -> RecoveredCall:

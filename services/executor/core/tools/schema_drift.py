@@ -63,8 +63,8 @@ def descriptions_in(described: Json) -> dict[str, str]:
         return {name: text for one in described if (name := _entry(one)) and (text := _description_of(one))}
     if not isinstance(described, dict):
         return {}
-    listing = next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
-    if isinstance(listing, dict) and not _columns_within(listing):
+    listing = _listing_in(described)
+    if isinstance(listing, dict) and _listing_in(listing) is None:
         return {name: text for name, one in listing.items() if (text := _description_of(one))}
     return descriptions_in(listing) if listing is not None else {}
 
@@ -202,7 +202,7 @@ def _columns(described: Json) -> Iterator[str]:
         return
     if not isinstance(described, dict):
         return
-    listing = next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
+    listing = _listing_in(described)
     if listing is not None:
         inner = tuple(_columns(listing))
         yield from inner or (listing if isinstance(listing, dict) else ())
@@ -216,9 +216,9 @@ def _choices(shape: Json) -> tuple[str, ...]:
     return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
 
 
-def _columns_within(listing: JsonObject) -> bool:
-    """Whether an object is another wrapping of the list, and not the columns themselves."""
-    return any(isinstance(listing.get(key), dict | list) for key in _LISTINGS.split())
+def _listing_in(described: JsonObject) -> Json:
+    """What lists the columns: an object that holds another such listing is only a wrapping of it."""
+    return next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
 
 
 def _description_of(entry: Json) -> str:

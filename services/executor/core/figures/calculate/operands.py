@@ -268,12 +268,13 @@ class OperandSources:
         ``as_percent``: whether 0.2 is to be the task's 20 %.
         """
         asked = text.strip().strip('"')
+        is_word = words and 0 < len(asked) <= 120 and not read_amount(asked) and not read_possible_dates(asked)
         found = (
             self._find_named(asked)
             or self._at_path(asked)
             or self._check_stated(asked, free, as_percent)
             or self._at_bare_path(asked)
-            or (Operand(source="constant", literal=asked) if words and _is_word(asked) else None)
+            or (Operand(source="constant", literal=asked) if is_word else None)
         )
         if found is None:
             raise CannotCalculate(self._why_not(asked))
@@ -458,10 +459,6 @@ def _style(writing: str) -> str:
 def _by_definition(amount: WrittenAmount, asked: str, free: frozenset[int]) -> Operand | None:
     is_free = not amount.style and any(Fraction(amount.number) == number for number in free)
     return Operand(source="constant", literal=asked) if is_free else None
-
-
-def _is_word(text: str) -> bool:
-    return bool(text) and len(text) <= 120 and read_amount(text) is None and not read_possible_dates(text)
 
 
 def _leads(result: Json, path: str) -> bool:
