@@ -85,7 +85,7 @@ def offers_made_tool(tool: ToolDefinition) -> bool:
     """Whether the made tool is an operation that a model may name in it."""
     properties = cast("dict[str, JsonValue]", tool.input_schema.get("properties", {}))
     operation = cast("dict[str, JsonValue]", properties.get("operation", {}))
-    return "net_margin" in cast("list[str]", operation.get("enum", []))
+    return "net_margin(" in str(operation.get("description", ""))
 
 
 def function(code: str, cannot: str = "") -> ModelReply:
