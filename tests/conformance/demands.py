@@ -256,7 +256,6 @@ DEMANDS: tuple[Demand, ...] = (
         "SHOULD",
         "The same message sent again is the same task",
         (
-            "contracts/test_a2a_official_client.py::test_the_same_message_again_is_the_same_task",
             "conformance/test_complaints.py::test_the_same_message_at_once_on_both_replicas_is_one_task",
             "conformance/test_1_0_tasks.py::test_the_same_message_again_is_the_same_task",
         ),
@@ -774,18 +773,6 @@ OTHER_DEMANDS: tuple[OtherDemand, ...] = (
             "conformance/test_legacy.py::test_each_error_has_its_code",
             "conformance/test_legacy.py::test_wrong_params_are_told_by_the_status_too",
         ),
-    ),
-    OtherDemand(
-        "Clients and rough use",
-        "1.0",
-        "The official Python client of 1.x, over JSON-RPC and REST",
-        ("conformance/test_official_clients.py::test_the_python_client_of_today",),
-    ),
-    OtherDemand(
-        "Clients and rough use",
-        "0.3",
-        "The official Python client of the 0.3 line, over JSON-RPC and REST",
-        ("conformance/test_official_clients.py::test_the_python_client_of_the_0_3_line",),
     ),
     OtherDemand(
         "Clients and rough use",

@@ -20,6 +20,9 @@ async def _send(speaker: Speaker, message_id: str, configuration: JsonObject | N
 
 
 @pytest.mark.promise("gateway.conformance_1_0")
+@pytest.mark.promise("gateway.a2a_1_0")
+@pytest.mark.promise("gateway.a2a_0_3")
+@pytest.mark.promise("gateway.official_clients")
 @pytest.mark.parametrize(
     ("message_id", "state"),
     [
@@ -148,6 +151,7 @@ async def test_history_may_be_asked_for_in_part(any_speaker: Speaker) -> None:
     assert len(_list(found["history"])) == 1
 
 
+@pytest.mark.promise("gateway.resend")
 async def test_the_same_message_again_is_the_same_task(any_speaker: Speaker) -> None:
     said: JsonObject = {"message": message("tck-input-required")}
     first, again = [(await any_speaker.call("SendMessage", said)).value for _ in range(2)]
