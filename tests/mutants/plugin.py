@@ -33,11 +33,12 @@ _PROBE = "__block__"
 
 
 class _Record:
-    """Of each test the blocks that it ran, and how long it took."""
+    """Of each test the blocks that it ran, and how long it took; one that fails without a mutant proves nothing."""
 
     def __init__(self) -> None:
         self.blocks: dict[str, set[str]] = {}
         self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
         self.now: set[str] = set()  # of the test that runs
 
     def add(self, block: str) -> None:
@@ -124,12 +125,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _record.seconds[report.nodeid] = _record.seconds.get(report.nodeid, 0.0) + report.duration
+    if report.failed:
+        _record.failed.add(report.nodeid)
 
 
 def pytest_sessionfinish() -> None:
     if folder := os.environ.get("MUTANTS_RECORD"):
         rows = {
-            name: [_record.seconds.get(name, 0.0), sorted(blocks)] for name, blocks in _record.blocks.items() if blocks
+            name: [_record.seconds.get(name, 0.0), sorted(blocks)]
+            for name, blocks in _record.blocks.items()
+            if blocks and name not in _record.failed
         }
         (Path(folder) / f"{os.getpid()}.json").write_text(json.dumps(rows))
 
