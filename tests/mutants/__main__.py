@@ -97,13 +97,15 @@ def _tests_by_block() -> dict[str, list[str]]:
 
 
 def _sample(seed: int, count: int) -> list[Mutant]:
-    every = list[Mutant]()
-    for path in target_files():
-        name, tree = path.relative_to(ROOT).as_posix(), ast.parse(path.read_text("utf-8"))
-        for number, site in enumerate(sites(tree)):
-            if block := block_of(name, tree, site.line):
-                every.append(Mutant(name, site.line, site.what, number, block))
-    return sorted(random.Random(seed).sample(every, min(count, len(every))))  # noqa: S311  # a sample, no secret
+    """So many of all sites, drawn one after the other; what runs while a module is imported is passed over."""
+    trees = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in target_files()}
+    every = [(name, number, site) for name, tree in trees.items() for number, site in enumerate(sites(tree))]
+    random.Random(seed).shuffle(every)  # noqa: S311  # a sample, no secret
+    drawn = list[Mutant]()
+    for name, number, site in every:
+        if len(drawn) < count and (block := block_of(name, trees[name], site.line)):
+            drawn.append(Mutant(name, site.line, site.what, number, block))
+    return sorted(drawn)
 
 
 def _meet(mutant: Mutant, tests: Sequence[str]) -> str:
