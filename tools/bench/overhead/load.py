@@ -218,14 +218,18 @@ class _Load:
                 raise Complaint(f"{each.text!r} ended {state}")
 
     async def _count_unsettled(self) -> int:
-        """Ended tasks that are still to be archived or learned."""
+        """Ended tasks that are still to be archived, learned or remembered, or whose facts are to be found."""
+        names = keys.learned_keys(_TENANT)
         async with self._state.pipeline(transaction=False) as pipe:
             for partition in keys.all_partitions():
                 pipe.zcard(partition.unarchived)
-            pipe.hget(keys.learned_keys(_TENANT).counts, "events")
+            pipe.zcard(keys.FACT_FINDING)
+            pipe.zcard(names.remembered)
+            pipe.hget(names.counts, "events")
             self._asked = self._asked.add_trip(len(pipe))
-            *unarchived, learned = cast("list[int | str | None]", await pipe.execute())
-        return sum(int(count or 0) for count in unarchived) + self._number - int(learned or 0)
+            *waiting, remembered, learned = cast("list[int | str | None]", await pipe.execute())
+        behind = (self._number - int(count or 0) for count in (remembered, learned))
+        return sum(int(count or 0) for count in waiting) + sum(behind)
 
 
 def _split(tasks: int) -> list[int]:
