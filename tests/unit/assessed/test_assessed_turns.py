@@ -369,3 +369,14 @@ async def test_a_turn_whose_budget_is_spent_says_so(world: WorldStage, stage: Tu
 
     assert record.state.is_terminal
     assert isinstance(read_reply(stage.reply), TurnComplete)
+
+
+@pytest.mark.promise("participant.turn_as_task")
+async def test_when_the_next_turn_comes_is_no_figure_that_needs_a_source(world: WorldStage, stage: TurnStage) -> None:
+    await world.mail(ANNA, "Budget")
+    stage.talk.answer = f"{ANNA} has written about the Budget.\nNext: PT30M"
+
+    record = await stage.run()
+
+    assert len(stage.model.requests) == 2  # the reads, the answer
+    assert "PT30M" not in str(record.metadata["review"])

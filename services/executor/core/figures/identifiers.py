@@ -41,6 +41,7 @@ _SPECIAL = re.compile(
 # A code has a digit; its parts hang together by marks that no sentence puts there.
 _CODE = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
+_DURATION = re.compile(r"P(?:\d{1,3}D)?T(?:\d{1,3}[HMS])+|P\d{1,3}D")  # of ISO 8601
 _DIGIT = re.compile(r"\d")
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
 ADDRESSES = frozenset({IdentifierForm.LINK, IdentifierForm.EMAIL})  # one mark more or less is another address
@@ -72,6 +73,11 @@ def _joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
         for part in parts:
             yield WrittenIdentifier(start, start + len(part), part, IdentifierForm.CODE)
             start += len(part) + 1
+
+
+def is_duration(text: str) -> bool:
+    """Whether it is a length of time as ISO 8601 writes it: days and hours need no source."""
+    return _DURATION.fullmatch(text) is not None
 
 
 def has_digit(text: str) -> bool:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
 from services.executor.core.reflect.document_templates import asked_documents
 from services.executor.core.tools.near_names import words_of
@@ -95,7 +96,7 @@ def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
     An amount in minor units may be written in major ones, and a list's length may be said.
     """
     sources = _tokens_of(known)
-    tokens = (token for token in number_bearing_tokens(text) if not _is_numbering(token, text))
+    tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
     return tuple(dict.fromkeys(token for token in tokens if not _spellings(token) & sources))
 
 
