@@ -36,3 +36,9 @@ def test_points_that_miss_their_target_are_said_by_day() -> None:
 )
 def test_turns_that_ask_the_model_too_often_are_said(quiet: int, busy: int, missed: list[Json]) -> None:
     assert find_missed_calls({"turns": 3, "most_quiet": quiet, "most_busy": busy}) == missed
+
+
+@pytest.mark.promise("assess.generated_days")
+def test_a_turn_of_too_many_tokens_is_a_missed_target() -> None:
+    assert find_missed_calls({"most_tokens": 5_999}) == []
+    assert find_missed_calls({"most_tokens": 6_000}) == ["a turn took 6,000 fresh tokens, target under 6,000"]

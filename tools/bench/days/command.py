@@ -21,6 +21,7 @@ from tools.bench.days.played import GOLD, IDLE, VANDAL, play_days
 
 GOLD_EARNS, OTHERS_EARN, PLANNER_EARNS = 0.95, 0.10, 0.40
 QUIET_CALLS, BUSY_CALLS = 4, 6
+TOKENS = 6_000  # fresh ones of a turn
 
 
 def days_command(
@@ -109,7 +110,11 @@ def find_missed_points(shares: Mapping[str, Mapping[str, float]]) -> list[Json]:
 
 def find_missed_calls(calls: JsonObject) -> list[Json]:
     bounds = {"most_quiet": QUIET_CALLS, "most_busy": BUSY_CALLS}
-    return [
+    tokens = calls.get("most_tokens")
+    dear: list[Json] = []
+    if isinstance(tokens, int) and tokens >= TOKENS:
+        dear = [f"a turn took {tokens:,} fresh tokens, target under {TOKENS:,}"]
+    return dear + [
         f"{name.replace('_', ' ')} turn: {value} calls of the model, target {bounds[name]}"
         for name, value in calls.items()
         if name in bounds and isinstance(value, int) and value > bounds[name]
