@@ -56,7 +56,7 @@ async def test_a_whole_assessment_ends_by_itself_with_a_result(scenario: str, tm
     assert "failed" not in found.done.err
     assert left == []
     assert len(key) > 20
-    assert b"ues_url" in stored
+    assert b"/worlds/" in stored
     assert key.encode() not in stored + written
 
 
