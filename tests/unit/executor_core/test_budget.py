@@ -22,7 +22,7 @@ from services.executor.core.budget.budget import (
     size_of,
 )
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.turn.walk import budget_ending
+from services.executor.core.reflect.turn_end import budget_ending
 from services.executor.ports.models import (
     Message,
     ModelReply,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.executor.core.dossier.endings import brief_operator, describe_doubt
+from services.executor.core.dossier.doubts import brief_operator, describe_doubt
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus

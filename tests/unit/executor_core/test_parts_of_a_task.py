@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.values import (
+from services.executor.core.conversation.understanding import (
     CannotUnderstand,
-    PartOfTask,
-    parts_to_do,
     read_understanding,
     understand_tool,
     whole_task,
 )
+from services.executor.core.dossier.values import PartOfTask, parts_to_do
 from services.executor.core.states.synthesis import process_name
 from services.executor.core.states.template import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculate.conditions import NoSuchPath, one, select
-from services.executor.core.records.references import literal_parts, references, resolve
+from services.executor.core.records.references import literal_parts, references
+from services.executor.core.write.arguments import resolve
 from shared.domain.exact_json import Json, JsonObject
 
 ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"sku": "B", "price": 2}]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.authorize.policy import binding_hash, reasons, refuse_if_blocked
+from services.executor.core.authorize.verdicts import binding_hash, reasons, refuse_if_blocked
 from services.executor.core.dossier.endings import Rejected
 from shared.contracts.plan import WritePlan
 from tests.unit.executor_core.makers import call, verdict

@@ -3,7 +3,8 @@
 import pytest
 
 from services.executor.core.figures.calculate.conditions import NoSuchPath
-from services.executor.core.records.references import find_made_id, resolve
+from services.executor.core.records.references import find_made_id
+from services.executor.core.write.arguments import resolve
 from shared.domain.exact_json import Json
 
 

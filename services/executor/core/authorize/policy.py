@@ -9,16 +9,22 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import NamedTuple, cast
 
-from pydantic import JsonValue
-
+from services.executor.core.authorize.verdicts import ends_escalated, find_unruled, reasons
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.endings import Failed, Rejected
+from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
 from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.process.rules import Left, figures_left, joint_remainders, process_policy
+from services.executor.core.process.rules import (
+    Left,
+    concern,
+    figures_left,
+    joint_remainders,
+    process_policy,
+    unanswered_matter,
+)
 from services.executor.core.records.binding import (
     BoundFields,
     CallView,
@@ -31,121 +37,15 @@ from services.executor.core.records.binding import (
     speaks_about,
     view_of,
 )
-from services.executor.core.records.called_records import says
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states import machine
-from services.executor.core.states.template import POLICY_MARK, Template
+from services.executor.core.states.template import Template
 from services.executor.core.tools.classes import verb_of
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.policy import (
-    CallContext,
-    CallRefusal,
-    Confirmation,
-    ContextValue,
-    EvaluateRequest,
-    PastCall,
-    Policy,
-    Verdict,
-)
-from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, JsonObject, digest, dumps
-from shared.domain.words import FsmState, RuleAction, ToolClass, decider
-
-_NAMED = 3  # calls that a refusal names
-
-
-def verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    """A plan's verdict for who watches, in short."""
-    rules = verdict.triggered_rules
-    return {
-        "passed": verdict.passed,
-        "blocked": verdict.blocked,
-        "escalates": verdict.escalate,
-        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
-        "why": [*dict.fromkeys(rule.reason for rule in rules)],
-    }
-
-
-def binding_hash(verdict: Verdict) -> str:
-    """What an approval is bound to: the policy, the context and the plan that the verdict was made on."""
-    return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
-
-
-def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
-    """Raises ``Rejected`` naming the rules, if the verdict says no outright or the policy itself is broken.
-
-    ``plan``: what it was made on; where that has several calls, those that the rules block are named too.
-    """
-    if verdict.problems:
-        problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
-        raise Rejected(f"policy invalid, so nothing was written: {problems}")
-    if verdict.blocked:
-        raise Rejected(
-            "blocked by policy: " + "; ".join(reasons(verdict, blocking=True)) + _describe_blocked_calls(verdict, plan)
-        )
-
-
-def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
-    """In words, some of several calls that may not be made; empty where that goes without saying."""
-    ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
-    calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
-    if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
-        return ""
-    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
-    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
-
-
-def refuse_if_refused(verdict: Verdict) -> None:
-    """Raises ``Rejected`` naming the rules about tools that a call breaks."""
-    if verdict.refusals:
-        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(format_refusal, verdict.refusals)))
-
-
-def format_refusal(refusal: CallRefusal) -> str:
-    return f"{refusal.call_id} {refusal.tool}: {refusal.rule_id}: {refusal.reason}"
-
-
-def reasons(verdict: Verdict, blocking: bool = False) -> tuple[str, ...]:
-    """One sentence for each triggered rule, once."""
-    rules = [rule for rule in verdict.triggered_rules if not blocking or rule.action == "block"]
-    return tuple(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in rules))
-
-
-def ends_escalated(template: Template, verdict: Verdict) -> bool:
-    """Whether the rules that escalate let the process walk on to its own end, instead of waiting for a person.
-
-    Only where the template says so, and only by rules that are certain: a missing field waits everywhere (I2).
-    """
-    if not template.escalates or not verdict.escalate or verdict.blocked or verdict.problems:
-        return False
-    return not any(rule.indeterminate for rule in verdict.triggered_rules)
-
-
-def answer_with_escalation(progress: Progress) -> str:
-    """The answer; of a case that was escalated it says to whom and why, but a list stays a list to the byte (I9)."""
-    answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
-    if progress.state is not FsmState.ESCALATE or verdict is None or is_exact_match(answer):
-        return answer
-    escalating = [rule for rule in verdict.triggered_rules if rule.action is RuleAction.ESCALATE]
-    why = "; ".join(reasons(verdict.model_copy(update={"triggered_rules": tuple(escalating)})))
-    return f"{answer.rstrip()}\n\nEscalated to {verdict.escalation_level or 'a person'}: {why}"
-
-
-def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
-    """The tools of a plan's calls to which no rule of the tenant or the request applies: what a process asks is none.
-
-    Its changes count, or where there are none its notices.
-    """
-    calls = plan.every_call if plan else ()
-    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
-    acting = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
-    if verdict.ruled_calls is None or None in acting:  # of an older policy service, or about the task's text
-        return () if acting else tuple(call.tool for call in changes) or ("",)
-    ruled = {
-        call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(POLICY_MARK) for one in ids)
-    }
-    return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
+from shared.contracts.policy import CallContext, Confirmation, ContextValue, EvaluateRequest, PastCall, Policy, Verdict
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import FsmState, decider
 
 
 def unproven(
@@ -314,68 +214,6 @@ def _of_ours(call: PlannedCall, around: _Around, view: CallView) -> dict[str, Co
     figures = figures_left(call.arguments, figures_of_call(around.figures, around.values, view), around.left)
     known: dict[str, ContextValue] = {"figures": {**figures}} if figures else {}
     return {**known, "verb": verb_of(call.tool), "tool_class": call.tool_class.value}
-
-
-def concern(progress: Progress) -> str | None:
-    """Which of the template's words stands in a change, or in the records around it; None if none does.
-
-    Whole words count, in either number, however they are written: ``card_data``, ``cardData``, ``Card data``.
-    What a record says no or nothing to (``"cardholder_data": false``) is not said.
-    """
-    words = progress.template.two_persons_about
-    found = (_concern_of(call, view, words) for call, view in _changes(progress)) if words else ()
-    return next(filter(None, found), None)
-
-
-def unanswered_matter(progress: Progress) -> str | None:
-    """What stays open of such a matter: a change of whose records nothing says yes or no to it; None if nothing does.
-
-    A field of one of the words with any value is an answer.
-    """
-    words = progress.template.two_persons_about
-    if not words or concern(progress):
-        return None
-    silent = (call for call, view in _changes(progress) if not _is_answered(view, words))
-    return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
-
-
-def _changes(progress: Progress) -> Iterator[tuple[PlannedCall, CallView]]:
-    plan, facts = progress.dossier.plan, progress.dossier.facts
-    for call in plan.every_call if plan else ():
-        if call.tool_class is ToolClass.CHANGE:
-            yield call, view_of(call.tool, call.arguments, facts)
-
-
-def _concern_of(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
-    if word := _first_word_said((call.tool, *_texts(call.arguments)), words):
-        return f"{word!r} in {call.tool}"
-    for node in view.around:
-        if word := _first_word_said(_texts(node.record), words):
-            return f"{word!r} in what {node.seen.fact.tool} gave"
-    return None
-
-
-def _is_answered(view: CallView, words: Sequence[str]) -> bool:
-    fields = (field for node in view.around for field in node.record.items())
-    return any(value not in (None, "") and _first_word_said((name,), words) for name, value in fields)
-
-
-def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
-    return next((word for text in texts for word in words if says(text, word)), None)
-
-
-def _texts(value: Json) -> Iterator[str]:
-    """Every text of a value, and the name of every field that has a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if inner not in (None, False, 0, "", [], {}):
-                yield name
-                yield from _texts(inner)
 
 
 def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:

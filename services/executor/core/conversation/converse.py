@@ -16,6 +16,7 @@ from services.executor.core.conversation.brainos import MARK, asking, conversati
 from services.executor.core.conversation.dispatch import Dispatch, Dispatched
 from services.executor.core.conversation.local_tools import LocalTools
 from services.executor.core.conversation.strategies import OneReply, drafting_for
+from services.executor.core.conversation.understanding import UNDERSTAND, still_missing, whole_task
 from services.executor.core.conversation.understood import (
     before_process,
     known_of_kind,
@@ -25,11 +26,11 @@ from services.executor.core.conversation.understood import (
 )
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.values import UNDERSTAND, Fact, parts_to_do, parts_with_conditions, whole_task
+from services.executor.core.dossier.values import Fact, parts_to_do, parts_with_conditions
 from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.opening import opening_sections
 from services.executor.core.model.talk import Exchange, Talk
-from services.executor.core.plan.closing import Closing, still_missing
+from services.executor.core.plan.closing import Closing
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, Setting

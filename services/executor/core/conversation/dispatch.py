@@ -1,10 +1,10 @@
 """What is done with the calls of one reply: reads side by side, local tools, and writes as proposals."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-from services.executor.core.conversation.local_tools import LocalTools
-from services.executor.core.dossier.values import UNDERSTAND, Fact, parts_with_conditions
+from services.executor.core.conversation.understanding import UNDERSTAND
+from services.executor.core.dossier.values import Fact, parts_with_conditions
 from services.executor.core.figures.identifiers import opened_addresses
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
@@ -61,10 +61,24 @@ class _Proposed(Contract):
         return frozenset((*(one.use_id for one in self.proposals), *self.wrong))
 
 
+class AnswersLocally(Protocol):
+    """Our own tools, as a reply's calls need them. ``unmet`` and ``unexcused``: what their calls said of the parts."""
+
+    @property
+    def unmet(self) -> Mapping[int, str]: ...
+
+    @property
+    def unexcused(self) -> Collection[int]: ...
+
+    def has(self, name: str) -> bool: ...
+
+    async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult: ...
+
+
 class Dispatch:
     """Carries out the calls of one reply. ``key`` begins the names of its steps in the journal."""
 
-    def __init__(self, ctx: TurnContext, reader: TaskReader, local: LocalTools, key: str) -> None:
+    def __init__(self, ctx: TurnContext, reader: TaskReader, local: AnswersLocally, key: str) -> None:
         self._ctx = ctx
         self._reader = reader
         self._local = local

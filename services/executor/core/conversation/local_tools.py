@@ -7,19 +7,19 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.policy import format_refusal, reasons, verdict_on
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.values import (
+from services.executor.core.authorize.policy import verdict_on
+from services.executor.core.authorize.verdicts import format_refusal, reasons
+from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     CannotUnderstand,
-    Fact,
-    NamedValue,
-    Operand,
-    PartOfTask,
     Understanding,
+    problems_of,
     read_understanding,
+    sentences_not_taken_up,
     understand_tool,
 )
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.figures.calculate.conditions import NoSuchPath, select
 from services.executor.core.figures.calculate.look import LOOK, look
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
@@ -27,7 +27,6 @@ from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.model.opening import local_now
-from services.executor.core.plan.closing import problems_of, sentences_not_taken_up
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import files_to_look_at

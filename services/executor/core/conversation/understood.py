@@ -6,9 +6,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.budget.budget import BudgetSpent
+from services.executor.core.conversation.understanding import Understanding
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, RunEnds
-from services.executor.core.dossier.values import Understanding, parts_to_do
+from services.executor.core.dossier.values import parts_to_do
 from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
 from services.executor.core.prime.known import learned_sections, recall, with_thresholds
 from services.executor.core.prime.prime import with_strategy

@@ -135,3 +135,8 @@ def write_condition(field: str, sign: str, value: Json) -> str:
         return f"{field}{sign}null"
     text = as_text(value)
     return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"
+
+
+def is_empty(value: Json) -> bool:
+    """Whether a field says nothing: it is null, has nothing in it, or nothing but white space."""
+    return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())

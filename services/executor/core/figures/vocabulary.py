@@ -18,6 +18,7 @@ from shared.domain.exact_json import Json
 _SPOKEN = ("en", "de", "fr")
 _MONTHS_OF = (*_SPOKEN, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
 _SHORTEST_NAME = 3  # "di" and "do" are words before they are weekdays
+TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _MARKS = re.compile(r"[\u0300-\u036f]")
 
 

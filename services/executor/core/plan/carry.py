@@ -3,14 +3,12 @@
 from services.executor.core.authorize.approval import is_let_through, let_through
 from services.executor.core.authorize.policy import (
     asks_now,
-    binding_hash,
     has_fresh_verdict,
     needs_person,
     persons_needed,
-    refuse_if_blocked,
-    refuse_if_refused,
     verdict_on,
 )
+from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.dossier.dossier import Outdated, Progress, Resting, WaitsForDecision
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import Fact, with_figures

@@ -3,20 +3,18 @@
 Coverage can only object: what rules or sources refuse it cannot let pass. It is asked where a wrong write would be bad.
 """
 
-import re
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from services.executor.core.authorize.policy import refuse_if_blocked, verdict_on
+from services.executor.core.authorize.policy import verdict_on
+from services.executor.core.authorize.verdicts import refuse_if_blocked
 from services.executor.core.budget.budget import BudgetShare
-from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.endings import Failed, Rejected
-from services.executor.core.dossier.values import PartOfTask, fold_words
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.endings import Escalated, Failed, Rejected
 from services.executor.core.figures.calculate.evaluate import audit
-from services.executor.core.figures.identifiers import find_codes, identifier_key
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
@@ -28,13 +26,12 @@ from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import reference_to_made, references
-from services.executor.core.records.tool_words import identifies, words_of_tool
+from services.executor.core.records.tool_words import identifies
 from services.executor.core.session.context import TurnContext
-from services.executor.core.tools import classes
+from services.executor.core.states.template import Template
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.core.tools.validate import key_field
-from services.executor.core.write.mutations import refuse_unprovable
 from services.executor.core.write.notices import notice_wanted, with_sentences
 from services.executor.ports.models import Tier
 from services.executor.ports.tools import Tool
@@ -112,83 +109,6 @@ def _question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -
         max_tokens=512,
         purse=BudgetShare.WHOLE,
     )
-
-
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-
-
-_WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
-
-
-_LEADING = frozenset("please then also and next finally afterwards now but kindly".split())
-
-
-_VERBS = classes.READ | classes.COMPUTE | classes.NOTIFY | classes.DELIVER | classes.RECORD | classes.CHANGE
-
-
-_MORE_VERBS = frozenset("tell ask give let bring take inform find".split())
-
-
-_STATES = frozenset("is are was were has have had".split())
-
-
-_FEWEST_WORDS = 3
-
-
-_MOST = 3
-
-
-def sentences_not_taken_up(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
-    """The sentences that no part touches: each asks or tells to do something, and names a thing that no part names.
-
-    Few at most, and only sentences that begin with a verb or are questions: what merely tells something is no part.
-    ``tools``: the names of the tools, whose verbs count, too.
-    """
-    verbs = _VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
-    quoted = [fold_words(piece) for part in parts for piece in _SENTENCE.split(part.quote) if fold_words(piece)]
-    known = {key for part in parts for key in _keys(part.quote)}
-    found = [
-        sentence.strip()
-        for sentence in _SENTENCE.split(task)
-        if not _is_touched(fold_words(sentence), quoted) and _asks(sentence, verbs) and set(_keys(sentence)) - known
-    ]
-    return tuple(found[:_MOST])
-
-
-def _is_touched(sentence: str, quoted: Sequence[str]) -> bool:
-    return not sentence or any(quote in sentence or sentence in quote for quote in quoted)
-
-
-def _asks(sentence: str, verbs: Collection[str]) -> bool:
-    words = [word.casefold() for word in _WORD.findall(sentence)]
-    if len(words) < _FEWEST_WORDS:
-        return False
-    first, *rest = [*_without_leading(words), ""]
-    if sentence.rstrip().endswith("?") or (first in verbs and first not in classes.AMBIGUOUS):
-        return True
-    is_noun = _STATES.intersection(rest) or any(map(str.isdigit, rest[0] if rest else ""))
-    return first in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
-
-
-def _without_leading(words: Sequence[str]) -> Sequence[str]:
-    start = next((place for place, word in enumerate(words) if word not in _LEADING), 0)
-    return words[start:]
-
-
-def still_missing(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
-    """Those of the sentences that name something which no call named, read or write."""
-    asked = [call.arguments_json for plan in dossier.every_plan for call in plan.calls]
-    asked += [fact.arguments_json for fact in dossier.facts]
-    named = {key for text in asked for key in _keys(text)}
-    return tuple(sentence for sentence in sentences if set(_keys(sentence)) - named)
-
-
-def problems_of(sentences: Iterable[str]) -> list[Json]:
-    return [f"no part takes up: {sentence!r}" for sentence in sentences]
-
-
-def _keys(text: str) -> Iterator[tuple[str, ...]]:
-    return (identifier_key(code.text) for code in find_codes(text))
 
 
 def with_proofs(plan: WritePlan, toolbox: Toolbox, reader: TaskReader) -> WritePlan:
@@ -398,3 +318,15 @@ def _writes_to_somebody(call: PlannedCall) -> bool:
     """``write_to_holder`` with a text: nobody classed it, and it tells like a notice."""
     named = words_of(call.tool)
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
+
+
+def refuse_unprovable(template: Template, plan: WritePlan) -> None:
+    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
+    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
+    unproved = [call for call in changes[:-1] if call.read_back is None]
+    if template.sequence and unproved:
+        names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)
+        raise Escalated(
+            f"each change is made only after the one before it is proved, and no read can prove {names}; "
+            "nothing was written"
+        )

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.policy import verdict_as_event
+from services.executor.core.authorize.verdicts import verdict_as_event
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import PartOfTask, parts_to_do
 from services.executor.core.model.talk import Exchange

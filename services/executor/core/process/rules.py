@@ -1,18 +1,21 @@
-"""The policy that a process brings with it: its own rules, and what it asks of a plan that rests on too little."""
+"""The policy that a process brings with it: its own rules, and what it asks of a plan that rests on too little.
+
+With it goes whether a plan is about a matter for which the process wants two people.
+"""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Dossier
+from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.values import Fact, Figured, NamedValue, Shared, figures_about
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.finance.calculator import decimal_text
-from services.executor.core.records.binding import bind, figures_seen, view_of
-from services.executor.core.records.called_records import Seen, aliases, find_records, words
+from services.executor.core.records.binding import CallView, bind, figures_seen, view_of
+from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
 from services.executor.core.states.template import POLICY_MARK, Figure, Governed, Template, kinds, parse_governed
 from services.executor.core.tools.classes import verb_of
@@ -322,3 +325,65 @@ def _ask(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Ru
     only = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
     action = RuleAction.REQUIRE_APPROVAL
     return Rule(id=rule_id, condition=_CHANGES + only, action=action, level=level, reason=reason)
+
+
+def concern(progress: Progress) -> str | None:
+    """Which of the template's words stands in a change, or in the records around it; None if none does.
+
+    Whole words count, in either number, however they are written: ``card_data``, ``cardData``, ``Card data``.
+    What a record says no or nothing to (``"cardholder_data": false``) is not said.
+    """
+    words = progress.template.two_persons_about
+    found = (_concern_of(call, view, words) for call, view in _changes_seen(progress)) if words else ()
+    return next(filter(None, found), None)
+
+
+def unanswered_matter(progress: Progress) -> str | None:
+    """What stays open of such a matter: a change of whose records nothing says yes or no to it; None if nothing does.
+
+    A field of one of the words with any value is an answer.
+    """
+    words = progress.template.two_persons_about
+    if not words or concern(progress):
+        return None
+    silent = (call for call, view in _changes_seen(progress) if not _is_answered(view, words))
+    return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
+
+
+def _changes_seen(progress: Progress) -> Iterator[tuple[PlannedCall, CallView]]:
+    plan, facts = progress.dossier.plan, progress.dossier.facts
+    for call in plan.every_call if plan else ():
+        if call.tool_class is ToolClass.CHANGE:
+            yield call, view_of(call.tool, call.arguments, facts)
+
+
+def _concern_of(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
+    if word := _first_word_said((call.tool, *_texts(call.arguments)), words):
+        return f"{word!r} in {call.tool}"
+    for node in view.around:
+        if word := _first_word_said(_texts(node.record), words):
+            return f"{word!r} in what {node.seen.fact.tool} gave"
+    return None
+
+
+def _is_answered(view: CallView, words: Sequence[str]) -> bool:
+    fields = (field for node in view.around for field in node.record.items())
+    return any(value not in (None, "") and _first_word_said((name,), words) for name, value in fields)
+
+
+def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
+    return next((word for text in texts for word in words if says(text, word)), None)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Every text of a value, and the name of every field that has a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if inner not in (None, False, 0, "", [], {}):
+                yield name
+                yield from _texts(inner)

@@ -5,10 +5,8 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Iterator, Sequence
 
-from services.executor.core.figures.calculate.conditions import NoSuchPath, one
 from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.keywords import stem
@@ -155,42 +153,3 @@ def literal_parts(value: Json) -> Iterator[Json]:
             yield from literal_parts(item)
     else:
         yield value
-
-
-_BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
-
-
-def resolve(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
-    """The arguments with every reference replaced. Raises ``NoSuchPath`` if a result has no such field."""
-    return cast(JsonObject, _resolve_value(arguments, results))
-
-
-def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
-    if isinstance(value, list):
-        return [_resolve_value(item, results) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if set(value) != {REFERENCE}:
-        return {key: _resolve_value(item, results) for key, item in value.items()}
-    call_id, _, path = str(value[REFERENCE]).partition(".")
-    if call_id not in results:
-        raise NoSuchPath(f"{value[REFERENCE]}: call {call_id} has no result")
-    name = made_name(path)
-    return _value_at(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
-
-
-def _value_at(result: Json, path: str) -> Json:
-    try:
-        return one(result, path)
-    except NoSuchPath:
-        found = find_named_id(result, path) if _BARE_NAME.fullmatch(path) else None
-        if found is None:
-            raise
-        return found
-
-
-def _find_made(result: Json, name: str, path: str) -> Json:
-    found = find_made_id(result, name)
-    if found is None:
-        raise NoSuchPath(f"path {path!r}: the answer names no such id")
-    return found

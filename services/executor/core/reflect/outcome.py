@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Dossier, Progress, is_dry_run
-from services.executor.core.dossier.endings import describe_doubt, open_doubts, operator_words
+from services.executor.core.dossier.doubts import describe_doubt, open_doubts, operator_words
 from services.executor.core.dossier.practice import is_practice
 from services.executor.core.dossier.values import NamedValue, kind_of
 from services.executor.core.figures.numbers import figure

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier.dossier import KEY, artifacts, is_dry_run
-from services.executor.core.dossier.endings import ends_rest
+from services.executor.core.budget.budget import BudgetSpent, Partial
+from services.executor.core.dossier.dossier import KEY, Progress, artifacts, is_dry_run
+from services.executor.core.dossier.endings import DONE, UNDECIDED, Failed, RunEnds, ends_rest
 from services.executor.core.dossier.past_calls import of_facts, of_writes, remember_calls
 from services.executor.core.reflect.documents import DocumentAbout, Material, document
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
@@ -283,3 +284,22 @@ def _words(turn: Turn) -> str:
 
 def _message(role: str, text: str, message_id: str, at: datetime) -> HistoryMessage:
     return HistoryMessage(role=role, text=text, message_id=message_id, at=at)
+
+
+def budget_ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
+    """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
+    plan = progress.dossier.plan if progress else None
+    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in DONE}
+    undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
+    if undone:
+        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
+    if any(entry.status in UNDECIDED for entry in writes):
+        return Failed(spent.reason)
+    return Partial(spent.reason)
+
+
+def known_so_far(reason: str, progress: Progress | None) -> str:
+    """The answer of a partial result: why it is partial, and what the run had found out."""
+    dossier = progress.dossier if progress else None
+    values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
+    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])

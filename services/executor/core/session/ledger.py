@@ -27,3 +27,11 @@ def has_begun(entry: LedgerEntry) -> bool:
     """Whether a write may have changed something, or a person has decided about it as it was planned."""
     retried = entry.resolved is not None and entry.resolved.resolution is Resolution.RETRY
     return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and retried))
+
+
+def took_hold(entry: LedgerEntry | None) -> bool:
+    """Whether a write is proved, or an operator said that it took hold."""
+    if entry is None:
+        return False
+    said = entry.resolved is not None and entry.resolved.resolution is Resolution.DONE
+    return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and said)

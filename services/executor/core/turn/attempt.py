@@ -9,13 +9,8 @@ from datetime import datetime
 import structlog
 
 from services.executor.core.dossier.dossier import is_dry_run
-from services.executor.core.dossier.endings import (
-    UNDECIDED,
-    brief_operator,
-    doubts_deadline,
-    find_taken_over,
-    open_doubts,
-)
+from services.executor.core.dossier.doubts import brief_operator, doubts_deadline, find_taken_over, open_doubts
+from services.executor.core.dossier.endings import UNDECIDED
 from services.executor.core.dossier.practice import begins_anew, is_practice
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer

@@ -20,18 +20,16 @@ from services.executor.core.authorize.approval import (
 )
 from services.executor.core.authorize.policy import persons_needed, why_process_asks
 from services.executor.core.dossier.dossier import Progress, Rest
-from services.executor.core.dossier.endings import (
+from services.executor.core.dossier.doubts import (
     DOUBT_SUBJECT,
-    Failed,
     GivenUp,
-    ModelRests,
-    Rejected,
     brief_operator,
     doubts_deadline,
     find_taken_over,
     open_doubts,
     with_attempt,
 )
+from services.executor.core.dossier.endings import Failed, ModelRests, Rejected
 from services.executor.core.prime.prime import Opened
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.session.context import TurnContext

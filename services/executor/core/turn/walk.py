@@ -1,11 +1,8 @@
 """EXECUTE: the conversation, plan by plan, to its answer, or to where a person or a time has to come."""
 
-from collections.abc import Sequence
-
 from pydantic import JsonValue
 
 from services.executor.core.authorize.policy import approval_needed
-from services.executor.core.budget.budget import BudgetSpent, Partial
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,
@@ -22,7 +19,7 @@ from services.executor.core.dossier.dossier import (
     as_answer,
     is_dry_run,
 )
-from services.executor.core.dossier.endings import DONE, UNDECIDED, Failed, ModelRests, RunEnds
+from services.executor.core.dossier.endings import UNDECIDED, Failed, ModelRests
 from services.executor.core.dossier.practice import is_practice
 from services.executor.core.plan.carry import carry_plan
 from services.executor.core.plan.outcomes import outcomes_of, parts_not_done
@@ -67,25 +64,6 @@ async def ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     entries = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in entries]
     return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
-
-
-def budget_ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
-    """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
-    plan = progress.dossier.plan if progress else None
-    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in DONE}
-    undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
-    if undone:
-        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
-    if any(entry.status in UNDECIDED for entry in writes):
-        return Failed(spent.reason)
-    return Partial(spent.reason)
-
-
-def known_so_far(reason: str, progress: Progress | None) -> str:
-    """The answer of a partial result: why it is partial, and what the run had found out."""
-    dossier = progress.dossier if progress else None
-    values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
-    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
 
 
 _OUTDATED = "plan:{}:outdated"

@@ -15,20 +15,11 @@ from services.executor.core.authorize.approval import (
     is_let_through,
     waits_for,
 )
-from services.executor.core.authorize.policy import answer_with_escalation
+from services.executor.core.authorize.verdicts import answer_with_escalation
 from services.executor.core.budget.budget import BudgetSpent, Settlement, settlements_of_turn
 from services.executor.core.dossier.dossier import Finished, Progress, Resting, WaitsForDecision
-from services.executor.core.dossier.endings import (
-    Canceled,
-    Doubtful,
-    Failed,
-    GivenUp,
-    Rejected,
-    RunEnds,
-    TenantStopped,
-    ends_rest,
-    open_doubts,
-)
+from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
+from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
 from services.executor.core.dossier.practice import IN_DOUBT, NOBODY_APPROVES, is_practice, own_memory
 from services.executor.core.prime.known import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime
@@ -38,7 +29,7 @@ from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.review import Reviewed, review_answer, with_documents
-from services.executor.core.reflect.turn_end import nothing_new, turn_end
+from services.executor.core.reflect.turn_end import budget_ending, known_so_far, nothing_new, turn_end
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.files import files_noted
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
@@ -62,7 +53,6 @@ from services.executor.core.turn.waits import (
     waits_for_operator,
     waits_for_reply,
 )
-from services.executor.core.turn.walk import budget_ending, known_so_far
 from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
 from services.executor.core.write.skills import AgentAsks

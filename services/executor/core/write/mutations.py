@@ -4,26 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from services.executor.core.authorize.policy import (
-    asks_now,
-    binding_hash,
-    has_fresh_verdict,
-    needs_person,
-    refuse_if_blocked,
-    refuse_if_refused,
-    verdict_on,
-)
+from services.executor.core.authorize.policy import asks_now, has_fresh_verdict, needs_person, verdict_on
+from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Doubtful, Escalated, Failed, NotSent, Rejected, RunEnds
+from services.executor.core.dossier.doubts import Doubtful
+from services.executor.core.dossier.endings import Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.dossier.past_calls import outcome_of
 from services.executor.core.records.references import references
 from services.executor.core.records.tool_words import identifies
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import entries, has_begun, write_key
-from services.executor.core.states.template import Template
+from services.executor.core.session.ledger import entries, has_begun, took_hold, write_key
 from services.executor.core.write.notices import is_left_out, leave_out
 from services.executor.core.write.sending import prepare, same_key, send, under_our_key
-from services.executor.core.write.settling import effect_since, is_found_done, settle, took_hold
+from services.executor.core.write.settling import effect_since, is_found_done, settle
 from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -72,17 +65,6 @@ def _calls_before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]
 
 class OutOfTurn(NotSent):
     """The change before it is not proved, so this one is not made."""
-
-
-def refuse_unprovable(template: Template, plan: WritePlan) -> None:
-    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
-    unproved = [call for call in _changes(plan)[:-1] if call.read_back is None]
-    if template.sequence and unproved:
-        names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)
-        raise Escalated(
-            f"each change is made only after the one before it is proved, and no read can prove {names}; "
-            "nothing was written"
-        )
 
 
 class _Change(NamedTuple):

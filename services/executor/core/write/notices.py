@@ -11,9 +11,8 @@ from services.executor.core.records.called_records import says
 from services.executor.core.records.references import literal_parts, references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import files_not_read
-from services.executor.core.session.ledger import entries, write_key
+from services.executor.core.session.ledger import entries, took_hold, write_key
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.write.settling import took_hold
 from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from services.executor.core.dossier.endings import NotSent
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads import gate
-from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with
+from services.executor.core.write.arguments import resolve
 from services.executor.core.write.notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.settling import call_tool, read_state_before, settle, store_answer, was_so_before
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable

@@ -5,16 +5,16 @@ import base64
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.dossier.endings import with_attempt
+from services.executor.core.dossier.doubts import with_attempt
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.reads.one_call import dispatch_call
-from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import results
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, has_failed, says_absent
 from services.executor.core.tools.paginate_walk import listing
 from services.executor.core.tools.validate import MOST_SENDINGS, problems_with
+from services.executor.core.write.arguments import resolve
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
 from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
@@ -23,7 +23,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import FILE_ID
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.words import DOUBTS, Resolution, ToolClass, WriteStatus
+from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 
 async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
@@ -281,14 +281,6 @@ def _is_retried(entry: LedgerEntry) -> bool:
 def _read_when_decided(entry: LedgerEntry) -> str | None:
     """What a read had shown when an operator spoke; None where none had an answer."""
     return next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
-
-
-def took_hold(entry: LedgerEntry | None) -> bool:
-    """Whether a write is proved, or an operator said that it took hold."""
-    if entry is None:
-        return False
-    said = entry.resolved is not None and entry.resolved.resolution is Resolution.DONE
-    return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and said)
 
 
 def _was_lost_before(entry: LedgerEntry) -> bool:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from services.executor.core.dossier.dossier import Rest
-from services.executor.core.dossier.endings import with_attempt
+from services.executor.core.dossier.doubts import with_attempt
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.validate import MOST_SENDINGS, as_sent
 from services.executor.core.write.settling import (

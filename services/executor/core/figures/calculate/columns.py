@@ -8,7 +8,8 @@ from typing import NamedTuple
 from services.executor.core.dossier.values import Operand
 from services.executor.core.figures.dates import DateOrder, read_date, read_moment, read_possible_dates
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
-from services.executor.core.figures.vocabulary import is_currency, one_currency
+from services.executor.core.figures.record_tree import is_empty
+from services.executor.core.figures.vocabulary import TRUTHS, is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -91,10 +92,6 @@ def _find_field_inside(record: JsonObject, name: str) -> tuple[str, Json] | None
     return _find_field_inside(outer[1], rest) if outer and isinstance(outer[1], dict) else None
 
 
-def is_empty(value: Json) -> bool:
-    return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())
-
-
 OF_RATES = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
 _NO_MONEY = frozenset(
     "quantity qty count counts units pieces days hours minutes seconds months years weeks percent percentage pct rate "
@@ -105,7 +102,6 @@ _CENTS = frozenset({"cents", "minor", "pence"})
 _TIMES = {"secs": "seconds", "mins": "minutes", "hrs": "hours"} | {
     name: name for name in ("seconds", "minutes", "hours", "days", "weeks")
 }
-TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 class ListColumn(NamedTuple):

@@ -6,9 +6,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from services.executor.core.figures.calculate.columns import TRUTHS, is_empty
 from services.executor.core.figures.dates import DateOrder, has_time, name_the_same_day, read_date, read_moment
 from services.executor.core.figures.numbers import figure, read_amount
+from services.executor.core.figures.record_tree import is_empty
+from services.executor.core.figures.vocabulary import TRUTHS
 from shared.domain.exact_json import Json, as_text, dumps
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")

@@ -10,7 +10,6 @@ from services.executor.core.figures.calculate.columns import (
     ListColumn,
     drop_empty_cells,
     find_field_around,
-    is_empty,
     take_single_cell,
 )
 from services.executor.core.figures.calculate.conditions import (
@@ -47,6 +46,7 @@ from services.executor.core.figures.calculate.operations import (
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.figures.numbers import read_amount
+from services.executor.core.figures.record_tree import is_empty
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate, decimal_text
 from shared.domain.exact_json import Json, as_text, dumps, loads_object

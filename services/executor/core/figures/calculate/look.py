@@ -6,12 +6,13 @@ from datetime import date
 from typing import NamedTuple
 
 from services.executor.core.dossier.values import Fact
-from services.executor.core.figures.calculate.columns import Cell, is_empty
+from services.executor.core.figures.calculate.columns import Cell
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.operands import read_field_of_rows, select_cells, select_rows
 from services.executor.core.figures.calculate.tool import TEXT, WHERE, read_conditions, read_text
 from services.executor.core.figures.dates import find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.numbers import read_amount
+from services.executor.core.figures.record_tree import is_empty
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in
 from services.executor.core.tools.shorten import shorten_content

@@ -11,7 +11,6 @@ from services.executor.core.figures.calculate.columns import (
     Cell,
     find_field,
     find_field_around,
-    is_empty,
     is_paid,
     plain_name,
     rank_naming_field,
@@ -26,7 +25,7 @@ from services.executor.core.figures.calculate.conditions import (
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
-from services.executor.core.figures.record_tree import is_keyed, write_condition
+from services.executor.core.figures.record_tree import is_empty, is_keyed, write_condition
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.tools.paginate import page_in

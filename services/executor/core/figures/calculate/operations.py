@@ -16,7 +16,6 @@ from services.executor.core.figures.calculate.columns import (
     find_figure_columns,
     find_unit,
     flatten_columns,
-    is_empty,
     is_of_rate,
     is_paid,
     plain_name,
@@ -31,6 +30,7 @@ from services.executor.core.figures.calculate.conditions import are_same, compar
 from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
 from services.executor.core.figures.made_formulas import Made
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
+from services.executor.core.figures.record_tree import is_empty
 from services.executor.core.figures.vocabulary import UNITS, is_currency, places
 from services.executor.core.finance.calculator import CalculatorResult, CannotCalculate, decimal_text
 from services.executor.core.finance.catalogue import CALCULATORS, RATIO_PLACES, calculate

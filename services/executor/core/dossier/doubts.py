@@ -1,0 +1,128 @@
+"""Writes in doubt: what is known of each, and what an operator is asked and says."""
+
+from collections.abc import Iterable
+
+from services.executor.core.dossier.endings import Escalated
+from services.executor.ports.turns import Timer
+from shared.contracts.ledger import Attempt, LedgerEntry
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.words import DOUBTS, Resolution, WriteStatus
+
+DOUBT_SUBJECT = "doubt:"  # begins the subject of the timer that ends the wait for an operator
+_LONGEST_JSON = 4000  # of what was read, in a task's metadata
+
+
+class Doubtful(Exception):
+    """The run cannot go on before an operator says what became of a write."""
+
+
+class GivenUp(Escalated):
+    """An operator took the task over, or none said anything in time."""
+
+
+def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+    """The writes that wait for an operator's word, the oldest doubt first."""
+    found = [entry for entry in entries if entry.status in DOUBTS and entry.resolved is None]
+    return tuple(sorted(found, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
+
+
+def doubts_deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
+    """What ends the wait for an operator."""
+    return next((Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
+
+
+def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
+    """The write in doubt for which an operator took the task over."""
+    words = ((entry, entry.resolved) for entry in entries if entry.status in DOUBTS)
+    return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
+
+
+def with_attempt(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
+    """The entry with its present sending among the earlier ones, so that it may be sent again."""
+    attempt = Attempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
+    return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
+
+
+def describe_doubt(entry: LedgerEntry) -> JsonObject:
+    """What is known of a write in doubt, for people and programs."""
+    return {
+        "doubt": entry.doubt,
+        "call_id": entry.call.call_id,
+        "connection": entry.call.connection_id,
+        "tool": entry.call.tool,
+        "arguments": loads(entry.arguments_json),
+        "status": entry.status.value,
+        "note": entry.note,
+        "before": _limit_json(entry.before_json),
+        "after": _limit_json(entry.proof_json),
+        "answered": entry.refusal or _limit_json(entry.result_json),
+        "attempt": entry.attempt,
+        "sent": entry.sending_at.isoformat() if entry.sending_at else None,
+        "waited_until": entry.open_until.isoformat() if entry.open_until else None,
+        "since": entry.doubted_at.isoformat() if entry.doubted_at else None,
+        "doubts_deadline": entry.decide_by.isoformat() if entry.decide_by else None,
+    }
+
+
+def operator_words(entries: Iterable[LedgerEntry]) -> list[Json]:
+    """Every word of an operator on these writes, the oldest first."""
+    words = [(entry, word) for entry in entries for word in entry.resolutions]
+    return [
+        {
+            "doubt": word.doubt,
+            "call_id": entry.call.call_id,
+            "resolution": word.resolution.value,
+            "by": word.by.id,
+            "verified": word.by.verified,
+            "comment": word.comment,
+            "at": word.at.isoformat(),
+        }
+        for entry, word in sorted(words, key=lambda pair: pair[1].at)
+    ]
+
+
+def brief_operator(doubts: Iterable[LedgerEntry]) -> str:
+    """What an operator reads: each write in doubt, what was read before and after, and what can be said of it."""
+    known = tuple(doubts)
+    deadline = min((entry.decide_by for entry in known if entry.decide_by), default=None)
+    until = f" before {deadline:%Y-%m-%d %H:%M} UTC; after that the task ends as failed" if deadline else ""
+    return "\n".join(
+        [
+            "A write is in doubt and was not repeated: an operator has to say what became of it.",
+            *(line for entry in known for line in _doubt_lines(entry)),
+            f"Say for each: retry, skip, done or take-over{until}.",
+        ]
+    )
+
+
+def _doubt_lines(entry: LedgerEntry) -> list[str]:
+    since = f" since {entry.doubted_at:%Y-%m-%d %H:%M:%S} UTC" if entry.doubted_at else ""
+    return [
+        f"- {entry.call.call_id}: {entry.call.tool} {entry.arguments_json}: "
+        f"{entry.status.value.replace('_', ' ')}{since} ({entry.note})",
+        f"  {_time_out(entry)}",
+        f"  read before: {_shorten_text(entry.before_json)}",
+        f"  read after: {_shorten_text(entry.proof_json)}",
+    ]
+
+
+def _time_out(entry: LedgerEntry) -> str:
+    """When it was sent, and that a server which did not answer may apply it later than anybody waits."""
+    if entry.sending_at is None or entry.open_until is None:
+        return "nobody knows when it was sent"
+    told = f"sent {entry.sending_at:%H:%M:%S}, waited for until {entry.open_until:%H:%M:%S} UTC"
+    if entry.result_json is not None or entry.refusal:
+        return told
+    return f"{told}; without an answer the server may apply it later: look there before you say retry"
+
+
+def _limit_json(text: str | None) -> Json:
+    if text is None:
+        return None
+    return loads(text) if len(text) <= _LONGEST_JSON else f"{text[:_LONGEST_JSON]}…"
+
+
+def _shorten_text(text: str | None) -> str:
+    if text is None or text == dumps(None):
+        return "nothing"
+    return text if len(text) <= 300 else f"{text[:300]}…"
