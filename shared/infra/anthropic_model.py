@@ -21,7 +21,6 @@ from shared.infra.anthropic_failures import (
 )
 from shared.infra.anthropic_reply import read_reply
 from shared.infra.anthropic_request import Feature, encode_request
-from shared.infra.http11_transport import Http11Transport
 from shared.infra.patiently import retry_patiently
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -73,9 +72,7 @@ class AnthropicModel(Model):
             api_key=api_key or "none",  # an endpoint of one's own may need no key; the SDK insists on one
             base_url=base_url,
             timeout=httpx2.Timeout(self._limits.seconds, connect=self._limits.connect_seconds),
-            http_client=anthropic.DefaultAsyncHttpxClient(
-                transport=Http11Transport()
-            ),  # and by a proxy where one is set
+            http_client=anthropic.DefaultAioHttpClient(),  # by a proxy where the environment names one
             max_retries=0,  # the SDK would sleep for as long as the endpoint says
         )
 

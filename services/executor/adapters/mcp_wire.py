@@ -19,8 +19,8 @@ from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
 from services.executor.adapters.guarded_line import GuardedTransport2
+from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
 from shared.infra.guard import Guard
-from shared.infra.http11_transport import Http11Transport, Keeping
 
 MAX_ANSWER_BYTES = 1024 * 1024
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
@@ -32,7 +32,7 @@ _HEADERS = {
     "content-type": "application/json",
     "user-agent": "purple-agent",
 }
-_KEEPING = Keeping(most_connections=200, most_kept=50, kept_seconds=2.0)
+_KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
 _LINE_ERROR = -32099
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
@@ -257,7 +257,7 @@ def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> McpTra
     """
     if guard is not None:
         return McpTransport(showing(GuardedTransport2(guard, _KEEPING)))
-    return McpTransport(showing(Http11Transport(_KEEPING)))
+    return McpTransport(showing(AiohttpTransport(_KEEPING)))
 
 
 def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:

@@ -13,7 +13,7 @@ from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Ver
 from shared.contracts.policy_hash import policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import span_names as names
-from shared.infra.http11_transport import Http11Transport
+from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 Answer = TypeVar("Answer", bound=PolicyContract)
@@ -42,7 +42,7 @@ class HttpPolicy(PolicyService):
         self._seconds = seconds
         self._hashes = _PolicyHashes()
         self._timeout = httpx2.Timeout(seconds).as_dict()
-        self._transport = transport or Http11Transport()
+        self._transport = transport or AiohttpTransport()
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         return await self._ask("evaluate", request, Verdict)

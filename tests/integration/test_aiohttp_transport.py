@@ -1,4 +1,4 @@
-"""The HTTP/1.1 transport of a task's calls, against servers that are scripted byte by byte."""
+"""The transport of calls to MCP servers and to the policy service, against servers that are scripted byte by byte."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import httpx2
 import pytest
 
-from shared.infra.http11_transport import Http11Transport, Keeping
+from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
 
 _OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -55,7 +55,7 @@ async def answering(*answers: bytes | Callable[[asyncio.StreamWriter], None]) ->
 
 @asynccontextmanager
 async def client(keeping: Keeping | None = None, seconds: float = 5.0) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(transport=Http11Transport(keeping), timeout=seconds) as http:
+    async with httpx2.AsyncClient(transport=AiohttpTransport(keeping), timeout=seconds) as http:
         yield http
 
 
@@ -148,6 +148,45 @@ async def test_a_connection_that_the_server_ended_is_not_used_again() -> None:
         for _ in range(5):
             assert (await http.get(server.url)).text == "ok"
         assert len(server.heard) == len(server.connections) == 5
+
+
+async def test_a_post_is_sent_once_and_a_connection_that_breaks_under_it_is_not_called_unmade() -> None:
+    """On a new connection, and on one that is kept: who sent it cannot know what came of it."""
+
+    async with answering(_OK, lambda writer: writer.close(), _OK, lambda writer: writer.close()) as server:
+        for posts in (2, 4):
+            async with client() as http:
+                assert (await http.post(server.url, content=b"pay")).text == "ok"
+                with pytest.raises(httpx2.ReadError):
+                    await http.post(server.url, content=b"pay")
+                assert len(server.heard) == posts
+
+
+async def test_a_server_that_reads_nothing_is_a_time_out() -> None:
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(1)
+        await held.wait()
+        writer.close()
+
+    held = asyncio.Event()
+    async with await asyncio.start_server(hold, "127.0.0.1", 0, limit=1024) as server, client(seconds=0.1) as http:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(httpx2.ReadTimeout):
+            await http.post(url, content=b"x" * 50_000_000)
+        held.set()
+
+
+async def test_no_cookie_is_kept_and_nothing_is_added_to_a_request() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-length: 2\r\n\r\nok"
+    async with answering(answer) as server:
+        transport = AiohttpTransport()
+        for _ in range(2):
+            response = await transport.handle_async_request(httpx2.Request("POST", server.url, content=b"body"))
+            await response.aread()
+        await transport.aclose()
+        for heard in server.heard:
+            names = {line.partition(b":")[0].lower() for line in heard.split(b"\r\n\r\n")[0].split(b"\r\n")[1:]}
+            assert names == {b"host", b"content-length"}
 
 
 async def test_silence_is_a_time_out_and_costs_its_connection() -> None:

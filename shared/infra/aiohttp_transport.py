@@ -1,0 +1,140 @@
+"""An ``httpx2`` transport on one ``aiohttp.ClientSession``, for calls of which it must be known whether they were sent.
+
+``httpx2.ConnectError`` and ``ConnectTimeout`` say that no connection was made. The transport that the ``anthropic`` SDK
+brings says ``ConnectError`` also of a connection that broke after the request was sent.
+"""
+
+import asyncio
+import io
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import NamedTuple
+
+import aiohttp
+import httpx2
+from aiohttp.abc import AbstractResolver
+from aiohttp.http import HttpProcessingError
+from typing_extensions import override
+from yarl import URL
+
+_MOST_HEAD_BYTES = 64 * 1024  # of each line of an answer's head
+_MOST_AT_ONCE = 1024 * 1024  # of a body: a longer one is written in parts
+_ADDED_UNASKED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_NO_TIMES: dict[str, float | None] = {}
+
+
+class Keeping(NamedTuple):
+    """How many connections there may be, and for how many seconds one is kept after its last answer."""
+
+    most_connections: int = 1000
+    kept_seconds: float = 5.0
+
+
+@cache  # reading the authorities takes tens of milliseconds, during which nothing else runs
+def usual_tls() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
+
+
+class AiohttpTransport(httpx2.AsyncBaseTransport):
+    """``resolver`` finds the addresses of each new connection to a name; none is remembered of one that is given.
+
+    It follows no redirect, stores no cookie, decompresses nothing, and uses no proxy. A POST is sent once: ``aiohttp``
+    repeats what HTTP calls idempotent, on a kept connection that the server has ended meanwhile.
+    """
+
+    def __init__(
+        self,
+        keeping: Keeping | None = None,
+        resolver: AbstractResolver | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._keeping, self._resolver, self._tls = keeping or Keeping(), resolver, tls
+        self._session: aiohttp.ClientSession | None = None
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        body = await request.aread()
+        times = request.extensions.get("timeout", _NO_TIMES)
+        connect, pool, write, read = (times.get(name) for name in ("connect", "pool", "write", "read"))
+        timeout = aiohttp.ClientTimeout(connect=_sum(pool, connect), sock_connect=connect, sock_read=read)
+        session = self._session = self._session or self._open()
+        for _ in range(2):  # so that the loop hears of kept connections which their servers have ended
+            await asyncio.sleep(0)
+        with _httpx2_errors(request):
+            async with asyncio.timeout(_sum(pool, connect, write, read)):
+                response = await session.request(
+                    request.method,
+                    URL(str(request.url), encoded=True),
+                    headers=request.headers.multi_items(),
+                    data=io.BytesIO(body) if len(body) > _MOST_AT_ONCE else body or None,
+                    allow_redirects=False,
+                    timeout=timeout,
+                    server_hostname=request.extensions.get("sni_hostname"),
+                )
+        stream = _AnswerStream(response, request)
+        return httpx2.Response(response.status, headers=list(response.raw_headers), stream=stream)
+
+    @override
+    async def aclose(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=self._keeping.most_connections,
+            keepalive_timeout=self._keeping.kept_seconds,
+            resolver=self._resolver,
+            use_dns_cache=self._resolver is None,
+            ssl=self._tls or usual_tls(),
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            max_field_size=_MOST_HEAD_BYTES,
+            max_line_size=_MOST_HEAD_BYTES,
+            skip_auto_headers=_ADDED_UNASKED,
+        )
+
+
+class _AnswerStream(httpx2.AsyncByteStream):
+    """An answer that is not read to its end costs its connection. What waits unread is bounded by ``aiohttp``."""
+
+    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request) -> None:
+        self._response, self._request = response, request
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _httpx2_errors(self._request):
+            async for part in self._response.content.iter_any():
+                yield part
+
+    @override
+    async def aclose(self) -> None:
+        self._response.close()
+
+
+@contextmanager
+def _httpx2_errors(request: httpx2.Request) -> Iterator[None]:
+    try:
+        yield
+    except (aiohttp.ClientError, HttpProcessingError, TimeoutError) as error:
+        kind = next(kind for caught, kind in _KINDS if isinstance(error, caught))
+        raise kind(str(error) or type(error).__name__, request=request) from error
+
+
+_KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[httpx2.TransportError]], ...] = (
+    (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
+    (TimeoutError, httpx2.ReadTimeout),
+    (aiohttp.ClientConnectorError, httpx2.ConnectError),
+    ((aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError), httpx2.UnsupportedProtocol),
+    ((aiohttp.ClientResponseError, HttpProcessingError), httpx2.RemoteProtocolError),
+    (Exception, httpx2.ReadError),
+)
+
+
+def _sum(*seconds: float | None) -> float | None:
+    known = [one for one in seconds if one is not None]
+    return sum(known) if len(known) == len(seconds) else None
