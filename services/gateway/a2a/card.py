@@ -225,48 +225,20 @@ class ExtendedCard:
 
 def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:
     """What the tenant has beside the processes that come with the worker, and what the caller may do itself."""
-    yield from map(_connection_skill, facts.connections)
-    yield from map(_calculator, facts.calculators)
+    for at in facts.connections:
+        tools = ", ".join(sorted(at.catalogue)) or "what it offers is asked of it when a task begins"
+        description = f"Works with this tenant's own tools at {at.id}: {tools}."
+        yield AgentSkill(id=f"connection.{at.id}", name=at.id, description=description, tags=["tools"])
+    for tool in facts.calculators:
+        description = f"A calculator made for this tenant: {tool.purpose}"
+        yield AgentSkill(id=f"calculator.{tool.name}", name=tool.name, description=description, tags=["calculator"])
     if facts.processes:
-        yield _learning_skill(facts.processes)
+        name, tags = "Processes of this tenant", ["processes"]
+        description = f"{facts.processes} kinds of process that the worker has worked out for this tenant."
+        yield AgentSkill(id="own-processes", name=name, description=description, tags=tags)
     if Role.APPROVER in caller.principal.roles:
-        yield _deciding(caller)
-
-
-def _connection_skill(connection: Connection) -> AgentSkill:
-    tools = ", ".join(sorted(connection.catalogue)) or "what it offers is asked of it when a task begins"
-    return AgentSkill(
-        id=f"connection.{connection.id}",
-        name=connection.id,
-        description=f"Works with this tenant's own tools at {connection.id}: {tools}.",
-        tags=["tools"],
-    )
-
-
-def _calculator(tool: MadeTool) -> AgentSkill:
-    return AgentSkill(
-        id=f"calculator.{tool.name}",
-        name=tool.name,
-        description=f"A calculator made for this tenant: {tool.purpose}",
-        tags=["calculator"],
-    )
-
-
-def _learning_skill(count: int) -> AgentSkill:
-    return AgentSkill(
-        id="own-processes",
-        name="Processes of this tenant",
-        description=f"{count} kinds of process that the worker has worked out for this tenant.",
-        tags=["processes"],
-    )
-
-
-def _deciding(caller: Caller) -> AgentSkill:
-    levels = ", ".join(caller.principal.levels) or "no level"
-    return AgentSkill(
-        id="approvals",
-        name="Approvals",
-        description=f"Decides approvals that wait ({levels}), by message to their task or at /approvals.",
-        tags=["approvals"],
-        examples=["approve", "reject: over budget"],
-    )
+        levels = ", ".join(caller.principal.levels) or "no level"
+        description = f"Decides approvals that wait ({levels}), by message to their task or at /approvals."
+        skill = AgentSkill(id="approvals", name="Approvals", description=description, tags=["approvals"])
+        skill.examples.extend(("approve", "reject: over budget"))
+        yield skill

@@ -8,11 +8,7 @@ from hashlib import sha256
 from a2a.compat.v0_3.types import AgentCard as OldCard
 from a2a.types.a2a_pb2 import AgentCard
 from a2a.utils.signing import ProtectedHeader, create_agent_card_signer
-from cryptography.hazmat.primitives.asymmetric.ec import (
-    SECP256R1,
-    EllipticCurvePrivateKey,
-    EllipticCurvePublicKey,
-)
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,

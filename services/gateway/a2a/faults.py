@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from a2a.utils.errors import JSON_RPC_ERROR_CODE_MAP
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import JsonValue
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -26,28 +25,23 @@ _TYPES: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ER
 _OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
 
-def rest_fault(fault: Exception) -> JSONResponse:
-    """A refusal, or the gateway's own failure, as 1.0 words it."""
-    words = words_of(fault)
-    return _with_retry(JSONResponse(rest_error(words, message_of(fault)), words.status), fault)
+def rest_fault(fault: Exception, *, old: bool = False) -> JSONResponse:
+    """A refusal, or the gateway's own failure, as 1.0 words it, or with the code that 0.3 has for it."""
+    words, message = words_of(fault), message_of(fault)
+    response = _error_0_3(words, message, words.old_status or words.status) if old else _error_1_0(words, message)
+    response.headers.update(retry_headers(fault) or (RETRY_LATER if response.status_code == 503 else {}))
+    return response
 
 
-def rest_fault_0_3(fault: Exception) -> JSONResponse:
-    """With the code that 0.3 has for it."""
-    words = words_of(fault)
-    return _with_retry(JSONResponse(rest_error_0_3(words, message_of(fault)), words.old_status or words.status), fault)
+def _error_1_0(words: Words, message: str) -> JSONResponse:
+    error = {"code": words.status, "status": words.rpc, "message": message, "details": [error_info(words.reason)]}
+    return JSONResponse({"error": error}, words.status)
 
 
-def rest_error(words: Words, message: str) -> dict[str, JsonValue]:
-    status: JsonValue = words.status
-    details: JsonValue = [error_info(words.reason)]
-    return {"error": {"code": status, "status": words.rpc, "message": message, "details": details}}
-
-
-def rest_error_0_3(words: Words, message: str) -> dict[str, JsonValue]:
+def _error_0_3(words: Words, message: str, status: int) -> JSONResponse:
     """``type`` is what the official clients of 1.x know the error by; those of 0.3 go by the status."""
-    kind = _TYPES.get(words.code, "")
-    return {"code": words.code, "message": message, **({"type": kind} if kind else {})}
+    kind = _TYPES.get(words.code)
+    return JSONResponse({"code": words.code, "message": message, **({"type": kind} if kind else {})}, status)
 
 
 def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
@@ -57,13 +51,8 @@ def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse
     if path == "/":
         return error_reply(None, words.code, message, status)
     if path.startswith("/v1/"):
-        return JSONResponse(rest_error_0_3(words, message), status)
-    return JSONResponse(rest_error(words, message), status) if _OF_1_0.fullmatch(path) else None
-
-
-def _with_retry(response: JSONResponse, fault: Exception) -> JSONResponse:
-    response.headers.update(retry_headers(fault) or (RETRY_LATER if response.status_code == 503 else {}))
-    return response
+        return _error_0_3(words, message, status)
+    return _error_1_0(words, message) if _OF_1_0.fullmatch(path) else None
 
 
 def speak_plainly(app: FastAPI) -> None:

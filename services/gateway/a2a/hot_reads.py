@@ -7,6 +7,7 @@ way, where it would be answered byte for byte alike.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple, TypeGuard
 
@@ -19,19 +20,9 @@ from services.gateway.a2a.faults import rest_fault
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import NEW
 from services.gateway.edge.body import BadCall, decode_json
-from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.own_pages import OwnPages
-from services.gateway.edge.replies import (
-    FAILED,
-    HEADER,
-    INTERNAL_ERROR,
-    PRIVATE,
-    error_reply,
-    fault_reply,
-    media_type_of,
-    rpc_result,
-)
+from services.gateway.edge.replies import HEADER, PRIVATE, Fault, fault_reply, media_type_of, rpc_result
 from services.gateway.edge.threshold import Arriving, RequestLimiter, receive_again, receive_at_once
 from services.gateway.features.identity.middleware import AdmittedRequest, CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import Identity
@@ -39,7 +30,6 @@ from shared.domain import metric_names as names
 from shared.domain.exact_json import Json
 from shared.infra.counted_app import count_answer
 from shared.ports.meter import Meter
-from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 _JSON = "application/json"
@@ -120,7 +110,7 @@ class HotReads:
             caller = self._checks.identity.caller_of(admitted.caller, {})
             return read.answer(await self._methods.write_task(read.task_id, caller, NEW, None))
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
-            if not isinstance(fault, GatewayRefusal | StoreUnavailable):
+            if not isinstance(fault, Fault):
                 log.exception("request_failed", method="GetTask")
             return read.refuse(fault)
 
@@ -157,12 +147,7 @@ def _rpc_read(body: bytes) -> _Read | None:
     def answer(task: bytes) -> Response:
         return Response(rpc_result(call_id, task), media_type=_JSON)
 
-    def refuse(fault: Exception) -> Response:
-        if isinstance(fault, GatewayRefusal | StoreUnavailable):
-            return fault_reply(call_id, fault, detailed=True)
-        return error_reply(call_id, INTERNAL_ERROR, FAILED)
-
-    return _Read(task_id, answer, refuse)
+    return _Read(task_id, answer, partial(fault_reply, call_id, detailed=True))
 
 
 def _is_name(value: Json) -> TypeGuard[str]:

@@ -18,16 +18,15 @@ from services.gateway.a2a.legacy import LegacyAct, LegacyMethods
 from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
-from services.gateway.a2a.streams import RpcEnvelope, last_event_id, sse
+from services.gateway.a2a.streams import last_event_id, rpc_envelope, sse
 from services.gateway.a2a.views import NEW, OLD, Wording
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import (
-    FAILED,
-    INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     NO_METHOD,
+    Fault,
     check_0_3,
     check_1_0,
     error_reply,
@@ -115,13 +114,12 @@ class JsonRpcEndpoint:
         except BadCall as bad:
             status = _BAD_REQUEST if bad.method in self._legacy.methods else 200
             return fault_reply(bad.call_id, bad, detailed=says_1(request), bad_input_status=status)
-        except (GatewayRefusal, StoreUnavailable) as fault:
-            return fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
         except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
             raise
-        except Exception:  # the outermost edge of a request: the client is owed an answer
-            log.exception("request_failed", method=call.method)
-            return error_reply(call.call_id, INTERNAL_ERROR, FAILED)
+        except Exception as fault:  # the outermost edge of a request: the client is owed an answer
+            if not isinstance(fault, Fault):
+                log.exception("request_failed", method=call.method)
+            return fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
 
     async def _route(self, call: RpcCall, request: Request) -> Response:
         method, early = self._methods.get(call.method), self._legacy.methods.get(call.method)
@@ -130,33 +128,22 @@ class JsonRpcEndpoint:
             check(version_of(request), f"the method {call.method!r}")
         if call.method in MESSAGE_METHODS:
             await count_message(request)
+        read = partial(method.read, call.params) if method else lambda: call.params
+        asked = MethodCall(read, let_in(request), last_event_id(request))
         if early is None and method and method.wording is OLD and not version_of(request):
-            early = await self._legacy.find_shared(call, request)
+            early = await self._legacy.find_shared(call.method, asked)
         if early:
-            return await self._call_legacy(call, request, early)
+            return await self._call_legacy(call, asked, early)
         if method is None:
             reason = NO_METHOD.reason if says_1(request) else ""
             return error_reply(call.call_id, METHOD_NOT_FOUND, f"there is no method {call.method!r}", reason=reason)
-        asked = MethodCall(partial(method.read, call.params), let_in(request), last_event_id(request))
-        return self._respond(call, request, await method.act(asked, method.wording))
+        return _respond(call, await method.act(asked, method.wording), detailed=method.wording is NEW)
 
-    async def _call_legacy(self, call: RpcCall, request: Request, act: LegacyAct) -> Response:
+    async def _call_legacy(self, call: RpcCall, asked: MethodCall, act: LegacyAct) -> Response:
         try:
-            return await act(call, request)
+            return _respond(call, await act(asked), detailed=False)
         except (GatewayRefusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
-
-    def _respond(self, call: RpcCall, request: Request, answer: Answer) -> Response:
-        detailed = self._is_detailed(call, request)
-        match answer:
-            case StreamAnswer(stream, shape):
-                return sse(stream, shape, RpcEnvelope(call.call_id, detailed))
-            case PendingAnswer():
-                return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT)
-            case WrittenJson(result):
-                return Response(rpc_result(call.call_id, result), media_type=_JSON)
-            case _:
-                return Response(rpc_body(call.call_id, result=answer), media_type=_JSON)
 
     def _is_detailed(self, call: RpcCall, request: Request) -> bool:
         """Whether an error says its reason beside its code, as 1.0 has it."""
@@ -179,12 +166,24 @@ class RpcFirst:
         return await response(scope, receive, send)
 
 
+def _respond(call: RpcCall, answer: Answer, *, detailed: bool) -> Response:
+    match answer:
+        case StreamAnswer(stream, shape):
+            return sse(stream, shape, rpc_envelope(call.call_id, detailed=detailed))
+        case PendingAnswer():
+            return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.on_delivered)
+        case WrittenJson(result):
+            return Response(rpc_result(call.call_id, result), media_type=_JSON)
+        case _:
+            return Response(rpc_body(call.call_id, result=answer), media_type=_JSON)
+
+
 async def _await_answer(call: RpcCall, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
     """The status has gone out: what fails now is told in the body."""
     try:
         body = rpc_body(call.call_id, result=await answer.answer())
     except Exception as fault:  # the outermost edge of a request
-        if not isinstance(fault, GatewayRefusal | StoreUnavailable):
+        if not isinstance(fault, Fault):
             log.exception("request_failed", method=call.method)
         body = rpc_body(call.call_id, error=fault_error(fault, detailed=detailed))
     yield body

@@ -42,10 +42,14 @@ class MethodCall:
 
 
 class PendingAnswer(NamedTuple):
-    """An accepted message: its answer, which may take its time, and its task as it was accepted."""
+    """An accepted message: its answer, which may take its time, and its task as it was accepted.
+
+    ``on_delivered``: what is done once the client has its answer.
+    """
 
     answer: Callable[[], Awaitable[Shown]]
     accepted: Callable[[], Shown]
+    on_delivered: Callable[[], Awaitable[None]] | None = None
 
 
 class StreamAnswer(NamedTuple):

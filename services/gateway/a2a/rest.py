@@ -12,19 +12,17 @@ from google.protobuf.message import Message
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.a2a.faults import rest_fault, rest_fault_0_3
+from services.gateway.a2a.faults import rest_fault
 from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
 from services.gateway.a2a.streams import BARE, last_event_id, sse
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
-from services.gateway.edge.body import BadCall, check_content_type, read_object
-from services.gateway.edge.errors import GatewayRefusal
+from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
-from services.gateway.edge.replies import PRIVATE, check_0_3, check_1_0, media_type_of, version_of
+from services.gateway.edge.replies import PRIVATE, Fault, check_0_3, check_1_0, media_type_of, version_of
 from services.gateway.features.identity.middleware import let_in
 from shared.domain.exact_json import JsonObject
-from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 _TASK = "/tasks/{task_id}"
@@ -122,9 +120,9 @@ class A2aRest:
         except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
             raise
         except Exception as fault:  # the outermost edge of a request
-            if not isinstance(fault, BadCall | GatewayRefusal | StoreUnavailable):
+            if not isinstance(fault, Fault):
                 log.exception("request_failed", path=request.url.path)
-            return rest_fault_0_3(fault) if path.is_old else rest_fault(fault)
+            return rest_fault(fault, old=path.is_old)
 
     async def _body(self, path: Path, request: Request) -> JsonObject:
         check_content_type(request)

@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pydantic import BaseModel, ValidationError
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import kind_of
+from services.gateway.edge.fields import kind_of, object_at
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 T = TypeVar("T")
@@ -56,7 +56,8 @@ def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> Jso
     for key, text in parameters:
         if key in value and key in names:
             raise InvalidField(names[key].json_name, "is given twice")
-        value[key] = _from_text(text, names[key]) if key in names else text
+        is_flag = key in names and names[key].type == Type.TYPE_BOOL  # a flag is a word; the schema reads numbers
+        value[key] = _FLAGS.get(text.lower(), text) if is_flag else text
     return read_by_schema(value, schema)
 
 
@@ -143,11 +144,6 @@ def _check_type(value: Json, kind: type[T], path: str) -> T:
     return value
 
 
-def _from_text(text: str, field: FieldDescriptor) -> Json:
-    """A query has texts alone; the schema reads numbers out of them, but flags are words."""
-    return _FLAGS.get(text.lower(), text) if field.type == Type.TYPE_BOOL else text
-
-
 _FREE = frozenset({"metadata", "data"})  # what clients may fill as they like
 _CONFIG = "pushNotificationConfig"
 
@@ -170,7 +166,7 @@ def read_send(params: JsonObject) -> JsonObject:
 def read_webhook(params: JsonObject) -> JsonObject:
     """The parameters of tasks/pushNotificationConfig/set, the webhook's own beside its task's id, as 1.0 has them."""
     read = read_params(params, types.TaskPushNotificationConfig)
-    return {**_object(read, _CONFIG), "taskId": read["taskId"]}
+    return {**object_at(read, _CONFIG, _CONFIG), "taskId": read["taskId"]}
 
 
 def read_webhook_name(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
@@ -196,10 +192,13 @@ def read_rest_send(body: JsonObject) -> JsonObject:
 def read_rest_webhook(body: JsonObject) -> JsonObject:
     """A webhook, wrapped twice as 0.3's REST has it (``{"config": {"pushNotificationConfig": ...}}``), once or not."""
     if "config" in body:
-        body = _object(read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR), "config")
+        read = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
+        body = object_at(read, "config", "config")
     elif {_CONFIG, "push_notification_config"} & body.keys():
         body = read_by_schema(body, old.TaskPushNotificationConfig.DESCRIPTOR)
-    return _object(body, _CONFIG) if _CONFIG in body else read_by_schema(body, old.PushNotificationConfig.DESCRIPTOR)
+    if _CONFIG in body:
+        return object_at(body, _CONFIG, _CONFIG)
+    return read_by_schema(body, old.PushNotificationConfig.DESCRIPTOR)
 
 
 def _in_camel_case(value: Json, path: str) -> Json:
@@ -260,8 +259,3 @@ def _part(part: Json) -> Json:
     """A data part of REST holds its data one step deeper."""
     data = part.get("data") if isinstance(part, dict) else None
     return {**part, "data": data.get("data")} if isinstance(part, dict) and isinstance(data, dict) else part
-
-
-def _object(value: JsonObject, key: str) -> JsonObject:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}

@@ -1,14 +1,13 @@
 """Streams as server-sent events, in every dialect, for JSON-RPC and REST alike.
 
 A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that what is refused is an ordinary error reply.
-Then ``sse(stream, shape_of(stream, wording, notice), RpcEnvelope(call_id))`` answers with it; REST has ``BARE``.
+Then ``sse(stream, shape_of(stream, wording, notice), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
 """
 
-import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import structlog
 from pydantic import JsonValue
@@ -17,7 +16,7 @@ from starlette.requests import Request
 from services.gateway.a2a.views import Shown, Wording, update_view
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
-from services.gateway.edge.replies import fault_error
+from services.gateway.edge.replies import fault_error, write_json
 from services.gateway.features.streams.positions import HEADER
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, legacy_update
@@ -27,43 +26,27 @@ log = structlog.get_logger()
 Shape: TypeAlias = Callable[[ToldUpdate], Shown]
 
 
-class Envelope(Protocol):
-    """What stands around each update in the data of an event. ``detailed``: errors say their reason too."""
+class Envelope(NamedTuple):
+    """What stands around each update in the data of an event: the response's ``head`` in JSON-RPC, in REST nothing.
 
-    @property
-    def detailed(self) -> bool: ...
+    ``detailed``: errors say their reason too.
+    """
 
-    def result(self, value: dict[str, JsonValue]) -> JsonValue: ...
-
-    def error(self, error: dict[str, JsonValue]) -> JsonValue: ...
-
-
-class RpcEnvelope(NamedTuple):
-    """A JSON-RPC response for each update."""
-
-    call_id: str | int | None
+    head: Mapping[str, JsonValue] = {}
     detailed: bool = False
 
     def result(self, value: dict[str, JsonValue]) -> JsonValue:
-        return {"jsonrpc": "2.0", "id": self.call_id, "result": value}
+        return {**self.head, "result": value} if self.head else value
 
     def error(self, error: dict[str, JsonValue]) -> JsonValue:
-        return {"jsonrpc": "2.0", "id": self.call_id, "error": error}
+        return {**self.head, "error": error}
 
 
-class Bare(NamedTuple):
-    """The update alone, as REST has it."""
-
-    detailed: bool = False
-
-    def result(self, value: dict[str, JsonValue]) -> JsonValue:
-        return value
-
-    def error(self, error: dict[str, JsonValue]) -> JsonValue:
-        return {"error": error}
+BARE = Envelope()
 
 
-BARE = Bare()
+def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelope:
+    return Envelope({"jsonrpc": "2.0", "id": call_id}, detailed)
 
 
 def last_event_id(request: Request) -> str | None:
@@ -88,27 +71,20 @@ async def _frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> Async
         async with aclosing(stream.updates()) as updates:
             async for told in updates:
                 yield _frame(told, envelope.result(shape(told)))
-    except (GatewayRefusal, StoreUnavailable) as fault:
-        log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
-        yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
-        log.exception("stream_failed", task_id=stream.record.task_id)
-        yield _error(envelope.error(fault_error(fault, detailed=envelope.detailed)))
+        if isinstance(fault, GatewayRefusal | StoreUnavailable):
+            log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
+        else:
+            log.exception("stream_failed", task_id=stream.record.task_id)
+        error = envelope.error(fault_error(fault, detailed=envelope.detailed))
+        yield f"data: {write_json(error)}\n\n".encode()  # without an id: who goes on gets what is missing
 
 
 def _frame(told: ToldUpdate, data: JsonValue) -> bytes:
     """A client that lost events is told so in a comment too: not every one looks into a task's metadata."""
     gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
     comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"
-    return f"{comment}id: {told.event_id}\ndata: {_compact(data)}\n\n".encode()
-
-
-def _error(data: JsonValue) -> bytes:
-    """Without an id: whoever goes on after the last one gets what is missing."""
-    return f"data: {_compact(data)}\n\n".encode()
-
-
-_compact: Callable[[JsonValue], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    return f"{comment}id: {told.event_id}\ndata: {write_json(data)}\n\n".encode()
 
 
 def shape_of(stream: TaskStream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:

@@ -14,13 +14,7 @@ from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
 
 from services.gateway.a2a.card_keys import CardKeys
-from services.gateway.features.streams.updates import (
-    ArtifactUpdate,
-    Snapshot,
-    StatusUpdate,
-    TasklessReply,
-    Update,
-)
+from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from services.gateway.features.tasks.turn_reply import artifacts_of
 from services.gateway.features.tasks.views import answer_of, metadata_of
 from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
@@ -73,11 +67,9 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
 
 
 def _snapshot(update: Snapshot, notice: str, length: int | None) -> Shown:
-    task = task_view(update.record, notice, length)
-    if update.lost_after is None:
-        return task
-    metadata = _metadata({**metadata_of(update.record, notice), "gap": {"lostAfter": update.lost_after}})
-    return {**task, "metadata": metadata}
+    gap: Shown = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
+    metadata = _metadata({**metadata_of(update.record, notice), **gap})
+    return {**task_view(update.record, notice, length), "metadata": metadata}
 
 
 def _status_update(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
@@ -176,9 +168,7 @@ class Wording(NamedTuple):
     update: Callable[[Shown, bool], Shown]
     webhook: Callable[[TaskHook, str, str], Shown]  # the webhook, its task, and the token if it may be told
     webhooks: Callable[[list[JsonValue], str], JsonValue]
-    card: Callable[
-        [AgentCard, CardKeys | None], Shown
-    ]  # signed already as 1.0 has it, and what older ones are signed with
+    card: Callable[[AgentCard, CardKeys | None], Shown]  # signed as 1.0 has it, and what older ones are signed with
     nothing: JsonValue
 
 
@@ -190,28 +180,20 @@ def _event(payload: Shown, final: bool) -> _Event:
     return event
 
 
-def old_update(payload: Shown, final: bool = False) -> Shown:
+def _old_update(payload: Shown, final: bool) -> Shown:
     return _dump(_event(payload, final))
 
 
-def old_task(task: Shown) -> Shown:
-    return old_update({"task": task})
-
-
-def _old_rest_update(payload: Shown, final: bool = False) -> Shown:
+def _old_rest_update(payload: Shown, final: bool) -> Shown:
     return cast(Shown, MessageToDict(ToProto.stream_response(_event(payload, final))))
 
 
-def _old_rest_task(task: Shown) -> Shown:
-    return cast(Shown, _old_rest_update({"task": task})["task"])
-
-
 def _new_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
-    return {**shape_of_1_0(webhook, task_id), **_token(token)}
+    return {**shape_of_1_0(webhook, task_id), **_without_empty(token=token)}
 
 
 def _old_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
-    config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_token(token)}
+    config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_without_empty(token=token)}
     return {"taskId": task_id, "pushNotificationConfig": config}
 
 
@@ -219,10 +201,6 @@ def _old_rest_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     """With the name that 0.3's REST gives a webhook: the path where it is found."""
     config = _old_webhook(webhook, task_id, token)["pushNotificationConfig"]
     return {"name": f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}", "pushNotificationConfig": config}
-
-
-def _token(token: str) -> Shown:
-    return {"token": token} if token else {}
 
 
 def _dump(model: BaseModel) -> Shown:
@@ -245,15 +223,15 @@ NEW = Wording(
 )
 OLD = Wording(
     Dialect.A2A_0_3,
-    task=old_task,
-    update=old_update,
+    task=lambda task: _old_update({"task": task}, False),
+    update=_old_update,
     webhook=_old_webhook,
     webhooks=lambda configs, _: configs,
     card=_old_card,
     nothing=None,
 )
 OLD_REST = OLD._replace(
-    task=_old_rest_task,
+    task=lambda task: cast(Shown, _old_rest_update({"task": task}, False)["task"]),
     update=_old_rest_update,
     webhook=_old_rest_webhook,
     webhooks=lambda configs, _: {"configs": configs},

@@ -40,12 +40,5 @@ def _as_of(record: TaskRecord, update: Update) -> TaskRecord:
     """The task as it stood when that was told; it may have gone on, and results belong to its end."""
     if not isinstance(update, StatusUpdate) or update.state is record.state:
         return record
-    return record.model_copy(
-        update={
-            "state": update.state,
-            "reason": update.text,
-            "updated_at": update.at,
-            "answer": None,
-            "artifacts": (),
-        }
-    )
+    then = {"state": update.state, "reason": update.text, "updated_at": update.at}
+    return record.model_copy(update={**then, "answer": None, "artifacts": ()})

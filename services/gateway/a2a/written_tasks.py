@@ -1,18 +1,13 @@
 """Tasks as the JSON that clients get, written once for as long as they do not change."""
 
-import json
 from collections import OrderedDict
-from collections.abc import Callable
-
-from pydantic import JsonValue
 
 from services.gateway.a2a.views import Wording, task_view
+from services.gateway.edge.replies import write_json
 from shared.contracts.task import TaskRecord
 
 _MOST = 1024
 _LARGEST = 64 * 1024  # bytes; with ``_MOST``, what is kept stays under 64 MB
-
-write_json: Callable[[JsonValue], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class WrittenTasks:

@@ -154,18 +154,18 @@ def fault_error(fault: Exception, *, detailed: bool) -> dict[str, JsonValue]:
     return error_of(words.code, message_of(fault), words.reason if detailed else "")
 
 
-_write: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+write_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
     """``result`` or ``error``; a result that is null is still a result."""
     reply = {"jsonrpc": "2.0", "id": call_id, **said}
-    return _write(reply).encode()
+    return write_json(reply).encode()
 
 
 def rpc_result(call_id: CallId, result: bytes) -> bytes:
     """The same as ``rpc_body`` of a result that has been written as JSON before."""
-    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (_write(call_id).encode(), result)
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (write_json(call_id).encode(), result)
 
 
 def error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
@@ -173,7 +173,9 @@ def error_reply(call_id: CallId, code: int, message: str, status: int = 200, rea
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)
 
 
-def fault_reply(call_id: CallId, fault: Fault, *, detailed: bool = False, bad_input_status: int = 200) -> JSONResponse:
+def fault_reply(
+    call_id: CallId, fault: Exception, *, detailed: bool = False, bad_input_status: int = 200
+) -> JSONResponse:
     """``bad_input_status``: the early protocol's servers answer invalid requests with HTTP 400."""
     words, reason = words_of(fault), words_of(fault).reason if detailed else ""
     status = bad_input_status if words.status == 400 and words.code in _BAD_INPUT else 200

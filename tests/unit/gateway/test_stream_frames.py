@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE, Envelope, RpcEnvelope, Shape, legacy_shape_of, shape_of, sse
+from services.gateway.a2a.streams import BARE, Envelope, Shape, legacy_shape_of, rpc_envelope, shape_of, sse
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.streams.service import TaskStream
 from shared.domain.exact_json import JsonObject, loads_object
@@ -50,7 +50,7 @@ async def _ended(dialect: Dialect) -> tuple[Played, TaskStream]:
 @pytest.mark.parametrize("dialect", list(Dialect))
 async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: Dialect) -> None:
     _, stream = await _ended(dialect)
-    events = await _sent(stream, RpcEnvelope("call-7"), dialect)
+    events = await _sent(stream, rpc_envelope("call-7"), dialect)
     said = [loads_object(event["data"]) for event in events]
     assert [event["id"] for event in events] == ["1-0", "2-0.1", "2-0"]
     assert {str(one["id"]) for one in said} == {"call-7"}
@@ -64,7 +64,7 @@ async def test_over_rest_an_update_stands_alone() -> None:
 
 
 @pytest.mark.promise("gateway.store_down")
-@pytest.mark.parametrize("envelope", [RpcEnvelope(1), BARE])
+@pytest.mark.parametrize("envelope", [rpc_envelope(1), BARE])
 async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
     """So the last id is still that of the last update, and the client goes on after it."""
     played = Played()

@@ -106,7 +106,8 @@ def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: 
     first = written.write(record, NEW, length)
     changed = record.model_copy(update={"reason": "another"})
     assert json.loads(first) == task_view(record, "a notice", length)
-    assert written.write(record, NEW, length) is first
+    assert written.find(record, NEW, length) is first
+    assert written.find(changed, NEW, length) is None
     assert json.loads(written.write(changed, NEW, length)) == task_view(changed, "a notice", length)
 
 
