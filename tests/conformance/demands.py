@@ -1,7 +1,7 @@
 """What the protocols demand of a server over JSON-RPC and REST, in our own words, and the tests that hold it.
 
-docs/conformance.md is written from here: ``python -m tests.conformance.matrix``. Sections have numbers where the
-official SDK names them; else they are named after their operation or object.
+docs/conformance.md is written from here: ``python -m tests.conformance.matrix``. Sections are those of the published
+documents, with as much of their number as is certain.
 """
 
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ SPOKEN: Mapping[str, str] = {
 DEMANDS: tuple[Demand, ...] = (
     Demand(
         "1.0",
-        "SendMessage",
+        "3.1.1 Send Message",
         "MUST",
         "A message is answered with a task or with a message",
         (
@@ -96,7 +96,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "SendMessage",
+        "3.1.1 Send Message",
         "MUST",
         "A task that has ended takes no further message",
         ("conformance/test_1_0_tasks.py::test_an_ended_task_takes_no_further_message",),
@@ -104,7 +104,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "SendMessage",
+        "3.1.1 Send Message",
         "MUST",
         "Content of a type that is not taken is refused as such",
         ("conformance/test_files.py::test_an_agent_that_keeps_no_files_says_so",),
@@ -112,7 +112,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "SendStreamingMessage",
+        "3.1.2 Send Streaming Message",
         "MUST",
         "A stream begins with the task or a message, tells updates, and closes when the task ends",
         ("conformance/test_1_0_streams.py::test_a_stream_begins_with_the_task_and_ends_with_its_status",),
@@ -120,7 +120,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "GetTask",
+        "3.1.3 Get Task",
         "MUST",
         "A task is read as it stands; one that is not there, or not to be seen, is not found",
         (
@@ -131,7 +131,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.1.4 ListTasks",
+        "3.1.4 List Tasks",
         "MUST",
         "Lists hold what the caller may see, the last changed first, with every field of a page",
         (
@@ -143,7 +143,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.1.4 ListTasks",
+        "3.1.4 List Tasks",
         "MUST",
         "Pages follow each other to an empty token; sizes are from 1 to 100",
         (
@@ -154,7 +154,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.1.4 ListTasks",
+        "3.1.4 List Tasks",
         "MUST",
         "Artifacts are left out of lists unless they are asked for",
         ("conformance/test_1_0_tasks.py::test_artifacts_are_listed_only_when_asked_for",),
@@ -162,7 +162,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.1.4 ListTasks",
+        "3.1.4 List Tasks",
         "MUST",
         "Lists are filtered by context, state and time",
         (
@@ -173,7 +173,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "CancelTask",
+        "3.1.5 Cancel Task",
         "MUST",
         "Cancelling ends a task once; one that has ended cannot be cancelled",
         (
@@ -184,7 +184,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.1.6 SubscribeToTask",
+        "3.1.6 Subscribe to Task",
         "MUST",
         "Subscribing tells the task as it stands first; an ended task is refused",
         (
@@ -195,7 +195,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Push notification configs",
+        "3.1.7 to 3.1.10 Push Notification Configs",
         "MUST",
         "Webhooks of a task are made, read, listed and deleted; deleting may be repeated",
         (
@@ -206,7 +206,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "13.3 GetExtendedAgentCard",
+        "3.1.11 Get Extended Agent Card; 13.3 Extended Agent Card Access Control",
         "MUST",
         "The extended card is for callers who are known",
         (
@@ -217,7 +217,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "SendMessageConfiguration",
+        "3.2.2 SendMessageConfiguration",
         "MUST",
         "Who wants an answer at once is not kept waiting; else the answer is the task as its turn left it",
         ("conformance/test_1_0_tasks.py::test_return_immediately_does_not_wait",),
@@ -225,7 +225,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "SendMessageConfiguration",
+        "3.2.2 SendMessageConfiguration",
         "SHOULD",
         "Output modes that the agent does not speak are refused",
         (
@@ -236,7 +236,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "SendMessageConfiguration",
+        "3.2.2 SendMessageConfiguration",
         "SHOULD",
         "A message may bring its webhook",
         ("conformance/test_1_0_streams.py::test_a_message_may_bring_its_webhook",),
@@ -244,7 +244,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.2.4 History length",
+        "3.2.4 History Length Semantics",
         "MUST",
         "History: unset is all, 0 is none, n is the last n",
         ("conformance/test_1_0_tasks.py::test_history_is_as_long_as_was_asked",),
@@ -252,7 +252,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Idempotency",
+        "3.3.1 Idempotency",
         "SHOULD",
         "The same message sent again is the same task",
         (
@@ -263,7 +263,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Errors",
+        "3.3.2 Error Handling; 5.4 Error Code Mappings",
         "MUST",
         "Errors are the protocol's own, with a reason a program can read",
         (
@@ -274,7 +274,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Errors",
+        "3.3.2 Error Handling; 13.1 Data Access and Authorization Scoping",
         "MUST",
         "Refusals tell nothing of other people's tasks and nothing of the insides",
         (
@@ -285,7 +285,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Capabilities",
+        "3.3.4 Capability Validation",
         "MUST",
         "What the card does not offer is refused by its own error",
         (
@@ -296,7 +296,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Multi-turn",
+        "3.4.1 Context Identifier Semantics; 3.4.2 Task Identifier Semantics",
         "MUST",
         "A follow-up goes on in its task; its context is inferred, and a wrong one refused",
         (
@@ -308,7 +308,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Multi-turn",
+        "3.4.1 Context Identifier Semantics",
         "MUST",
         "A context that the client names is kept; else the agent makes one",
         (
@@ -319,7 +319,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Streaming",
+        "3.5.2 Streaming Event Delivery",
         "MUST",
         "Events come in the order in which they happened, to every subscriber alike",
         (
@@ -330,7 +330,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Streaming",
+        "3.5 Task Update Delivery Mechanisms",
         "SHOULD",
         "A client that goes away ends no task",
         ("conformance/test_complaints.py::test_a_client_that_goes_away_cancels_nothing",),
@@ -338,7 +338,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Versioning",
+        "3.6 Versioning",
         "MUST",
         "Versions are compared by major and minor part; another one is refused as such",
         ("conformance/test_surface.py::test_major_and_minor_version_must_be_that_of_the_method",),
@@ -346,7 +346,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Versioning",
+        "3.6 Versioning",
         "MUST",
         "The version comes as a header or a query parameter",
         ("conformance/test_surface.py::test_the_version_may_come_as_a_query_parameter",),
@@ -354,7 +354,18 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Part",
+        "4.1.4 Message",
+        "MUST",
+        "A message has its id, its role and at least one part; else it is refused",
+        (
+            "conformance/test_1_0_tasks.py::test_a_broken_message_is_refused",
+            "conformance/test_1_0_tasks.py::test_there_must_be_a_message",
+        ),
+        "w",
+    ),
+    Demand(
+        "1.0",
+        "4.1.6 Part",
         "MUST",
         "A part holds one content: text, bytes, address or data; each comes back as it was sent",
         (
@@ -366,7 +377,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Artifact",
+        "4.1.7 Artifact",
         "MUST",
         "Artifacts have an id and parts; the first is a real one",
         (
@@ -377,7 +388,15 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "4.2.2 Updates",
+        "3.2.3 Stream Response",
+        "MUST",
+        "Each event holds one thing: a task, a message, or an update of status or artifact",
+        ("conformance/test_1_0_streams.py::test_every_update_has_one_name_and_an_id_of_its_own",),
+        "w",
+    ),
+    Demand(
+        "1.0",
+        "4.2.1 TaskStatusUpdateEvent; 4.2.2 TaskArtifactUpdateEvent",
         "MUST",
         "Updates name task and context; chunks put together are the artifact",
         (
@@ -388,7 +407,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "13.2 Webhooks",
+        "4.3 Push Notification Objects; 13.2 Push Notification Security",
         "MUST",
         "A webhook is told what a stream tells, from the task's start to its end",
         ("integration/test_webhooks.py::test_a_task_of_1_0_is_told_from_its_start_to_its_end",),
@@ -396,7 +415,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Extensions",
+        "4.6 Extensions",
         "SHOULD",
         "Extensions that the card does not name are not activated",
         ("conformance/test_surface.py::test_extensions_that_nobody_knows_are_not_activated",),
@@ -404,7 +423,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "JSON names",
+        "5.5 JSON Field Naming Convention",
         "MUST",
         "JSON is read in both spellings and written in lowerCamelCase",
         (
@@ -415,7 +434,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "JSON names",
+        "5.5 JSON Field Naming Convention",
         "MUST",
         "Enums are read by name and by number",
         (
@@ -426,7 +445,15 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "5.7 Field presence",
+        "5.6 Data Type Conventions",
+        "MUST",
+        "Times are written in UTC, as ISO 8601 has them",
+        ("conformance/test_1_0_tasks.py::test_a_state_has_its_time",),
+        "",
+    ),
+    Demand(
+        "1.0",
+        "5.7 Field Presence and Optionality",
         "MUST",
         "Fields that nobody knows are ignored",
         ("conformance/test_1_0_tasks.py::test_fields_that_nobody_knows_are_ignored",),
@@ -434,7 +461,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Security",
+        "4.5 Security Objects; 7 Authentication and Authorization",
         "MUST",
         "Security schemes on the card are exact; who shows nothing is let in nowhere",
         (
@@ -445,7 +472,18 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Agent card",
+        "7 Authentication and Authorization",
+        "SHOULD",
+        "Who shows nothing is answered with 401, and told how one is let in",
+        (
+            "integration/test_gateway_keys.py::test_without_a_key_only_the_card_and_the_probes_are_answered",
+            "integration/test_gateway_tokens.py::test_what_is_wrong_with_a_token_is_said",
+        ),
+        "l",
+    ),
+    Demand(
+        "1.0",
+        "8.2 Discovery Mechanisms",
         "MUST",
         "The card is at its well-known path",
         ("conformance/test_surface.py::test_the_pure_card_has_the_fields_of_1_0_and_no_others",),
@@ -453,7 +491,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Agent card",
+        "8.3 Protocol Declaration Requirements",
         "MUST",
         "Every interface is where the public URL says, the preferred one first",
         ("conformance/test_surface.py::test_every_interface_is_where_the_public_url_says",),
@@ -461,7 +499,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Agent card",
+        "8.4 Agent Card Signing",
         "SHOULD",
         "Signatures are JWS over canonical JSON, with algorithm and key id; keys may be found",
         (
@@ -472,7 +510,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "Agent card",
+        "8.6 Caching",
         "SHOULD",
         "Cards may be cached: a tag, a time, an age",
         ("conformance/test_surface.py::test_a_card_that_the_client_has_is_not_sent_again",),
@@ -480,7 +518,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "JSON-RPC binding",
+        "9 JSON-RPC Protocol Binding",
         "MUST",
         "Whatever is no valid call is answered in JSON-RPC's form, with HTTP 200",
         (
@@ -491,7 +529,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "JSON-RPC binding",
+        "9 JSON-RPC Protocol Binding",
         "MUST",
         "Batches and unknown methods are refused by their codes",
         (
@@ -502,7 +540,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "11 REST binding",
+        "11 HTTP+JSON/REST Protocol Binding",
         "SHOULD",
         "REST answers with the media type that is accepted",
         (
@@ -513,7 +551,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "11 REST binding",
+        "11 HTTP+JSON/REST Protocol Binding",
         "MUST",
         "Unknown paths and wrong verbs are refused in the protocol's form",
         ("conformance/test_letter.py::test_unknown_paths_and_wrong_verbs_are_refused_in_the_protocol_s_form",),
@@ -521,7 +559,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "11 REST binding",
+        "11 HTTP+JSON/REST Protocol Binding",
         "MUST",
         "A body that is said to be no JSON is refused as such",
         ("conformance/test_surface.py::test_a_body_must_be_json_and_say_so",),
@@ -529,7 +567,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "13.1 Access",
+        "13.1 Data Access and Authorization Scoping",
         "MUST",
         "Tasks, lists and webhooks are the caller's own",
         (
@@ -540,7 +578,27 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "13.2 Webhooks",
+        "4.3 Push Notification Objects; 13.2 Push Notification Security",
+        "MUST",
+        "A webhook is called with the credentials that it was given",
+        ("integration/test_webhooks.py::test_a_task_of_1_0_is_told_from_its_start_to_its_end",),
+        "l",
+    ),
+    Demand(
+        "1.0",
+        "13.2 Push Notification Security",
+        "SHOULD",
+        "A delivery that fails is tried again, ever later; a receiver that hangs is left in time",
+        (
+            "integration/test_webhook_failures.py::test_a_receiver_that_fails_gets_the_same_delivery_until_it_takes_it",
+            "integration/test_webhook_failures.py::test_a_receiver_that_hangs_is_left_in_time_and_tried_again",
+            "unit/gateway/test_courier.py::test_pauses_double_up_to_the_longest_and_are_spread",
+        ),
+        "l",
+    ),
+    Demand(
+        "1.0",
+        "13.2 Push Notification Security",
         "SHOULD",
         "Webhooks lead nowhere inside, whatever a name leads to later",
         (
@@ -551,7 +609,23 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "Agent card",
+        "4 Authentication and Authorization",
+        "SHOULD",
+        "Who shows nothing is answered with 401, and told how one is let in",
+        ("integration/test_gateway_keys.py::test_without_a_key_only_the_card_and_the_probes_are_answered",),
+        "l",
+    ),
+    Demand(
+        "0.3",
+        "5.3 Recommended Location",
+        "SHOULD",
+        "The card is at its well-known path",
+        ("conformance/test_surface.py::test_the_merged_card_has_what_older_clients_need",),
+        "k",
+    ),
+    Demand(
+        "0.3",
+        "5.5 AgentCard Object Structure",
         "MUST",
         "The card has url, protocolVersion and the preferred transport; both generations may be merged",
         ("conformance/test_surface.py::test_the_merged_card_has_what_older_clients_need",),
@@ -559,7 +633,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "Agent card",
+        "5.5.3 SecurityScheme",
         "MUST",
         "Security schemes are those of OpenAPI",
         ("unit/gateway/test_agent_card.py::test_security_schemes_of_0_3_are_those_of_openapi",),
@@ -567,7 +641,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "Message, Part",
+        "6.4 Message; 6.5 Part",
         "MUST",
         "A message has its id and kind, parts a known kind; else it is refused",
         (
@@ -579,7 +653,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "Part",
+        "6.5 Part",
         "MUST",
         "Data and file parts come back in history as they were sent",
         (
@@ -592,7 +666,15 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "message/send",
+        "6.7 Artifact",
+        "MUST",
+        "Artifacts have an id, and parts of a kind",
+        ("conformance/test_1_0_tasks.py::test_each_kind_of_artifact_arrives_as_a_part_of_that_kind",),
+        "c",
+    ),
+    Demand(
+        "0.3",
+        "7.1 message/send",
         "MUST",
         "A message is answered with its task, or a message",
         (
@@ -606,7 +688,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "message/send",
+        "7.1 message/send",
         "MUST",
         "Without blocking the answer comes at once",
         (
@@ -618,7 +700,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "message/send",
+        "7.1 message/send",
         "MUST",
         "A follow-up goes on in its task and context",
         (
@@ -630,7 +712,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "message/stream",
+        "7.2 message/stream",
         "MUST",
         "A stream ends with what is marked final",
         (
@@ -643,7 +725,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "tasks/get",
+        "7.3 tasks/get",
         "MUST",
         "History is as long as was asked; a length below 0 is refused",
         (
@@ -656,7 +738,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "tasks/cancel",
+        "7 Protocol RPC Methods: tasks/cancel",
         "MUST",
         "Cancelling ends a task once",
         (
@@ -669,7 +751,19 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "tasks/pushNotificationConfig",
+        "7 Protocol RPC Methods: tasks/resubscribe",
+        "MUST",
+        "Who comes back is told the rest; a task that there is not is not found",
+        (
+            "conformance/test_0_3.py::test_each_error_has_its_code",
+            "conformance/test_0_3.py::test_rest_refuses_with_a_status_and_a_code",
+            "conformance/test_1_0_streams.py::test_subscribing_tells_the_task_as_it_stands_and_then_its_end",
+        ),
+        "",
+    ),
+    Demand(
+        "0.3",
+        "7 Protocol RPC Methods: tasks/pushNotificationConfig",
         "MUST",
         "Webhooks are set, read, listed and deleted; without an id one has its task's",
         (
@@ -681,7 +775,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "tasks/pushNotificationConfig",
+        "7 Protocol RPC Methods: tasks/pushNotificationConfig",
         "MUST",
         "A receiver is told the task",
         ("integration/test_webhooks.py::test_a_receiver_of_0_3_gets_the_task",),
@@ -689,7 +783,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "agent/getAuthenticatedExtendedCard",
+        "7 Protocol RPC Methods: agent/getAuthenticatedExtendedCard",
         "MUST",
         "The extended card has the fields of 0.3",
         ("conformance/test_0_3.py::test_the_extended_card_has_the_fields_of_0_3",),
@@ -697,7 +791,19 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "Errors",
+        "8.1 Standard JSON-RPC Errors",
+        "MUST",
+        "What is no valid call, no method or no valid parameters has its code",
+        (
+            "conformance/test_letter.py::test_what_is_no_json_rpc_is_answered_with_200",
+            "conformance/test_0_3.py::test_wrong_params_are_refused_as_such_and_nothing_of_our_insides_is_told",
+            "conformance/test_0_3.py::test_each_error_has_its_code",
+        ),
+        "b",
+    ),
+    Demand(
+        "0.3",
+        "8.2 A2A-Specific Errors",
         "MUST",
         "Each error has its code; data is kept whole",
         (
@@ -711,7 +817,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "REST binding",
+        "3.2.3 HTTP+JSON/REST Transport",
         "MUST",
         "REST words tasks, parts and refusals as its clients read them",
         (
@@ -723,7 +829,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "Capabilities",
+        "5.5.2 AgentCapabilities; 8.2 A2A-Specific Errors",
         "MUST",
         "What is off is refused by its code",
         (

@@ -30,7 +30,10 @@ _HEAD = """\
 
 In our own words, as far as it concerns a server over JSON-RPC and REST; gRPC is not offered. The page is written
 from `tests/conformance/demands.py` by `python -m tests.conformance.matrix`, and a test holds it to what is there.
-Sections have numbers where the official SDK names them, else the name of their operation or object.
+Sections are those of the published specifications 1.0.0 and 0.3.0: their numbers are from memory of the two documents
+and from the comments of the official SDK, and where a subsection's number was not certain, its title stands behind the
+number of its chapter. What is a matter of the deployment (TLS) or of what this agent does not have (required
+extensions, authentication within a task, custom bindings) has no row.
 
 Tests stand in `tests/`. Those in `tests/conformance` run with API keys through two replicas behind HAProxy. A column
 is a cell: a binding, spoken in a test's own words or by an official client; the client 1.x speaks 0.3 by its own

@@ -83,6 +83,7 @@ async def test_rough_requests_are_answered_as_json_rpc(redis: Redis, redis_url: 
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.promise("gateway.rough_bodies")
 async def test_ten_thousand_rough_requests_are_answered_and_memory_stays_flat(
     redis: Redis, redis_url: str, record_property: Callable[[str, object], None]
