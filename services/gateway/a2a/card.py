@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 from a2a.types.a2a_pb2 import (
@@ -53,8 +54,6 @@ _FILES = (
     "image/png",
     "image/jpeg",
 )
-_BINDINGS = ("JSONRPC", "HTTP+JSON")
-_SPOKEN = ("1.0", "0.3")
 
 
 def agent_card(face: GatewayProfile) -> AgentCard:
@@ -92,7 +91,7 @@ def card_routes(card: AgentCard, since: datetime, usual: str = "merged", keys: C
 
     @cache
     def body_of(name: str) -> bytes:
-        return _encode_card(shapes[name](card, keys))
+        return json.dumps(shapes[name](card, keys), ensure_ascii=False, sort_keys=True).encode()
 
     async def get_card(request: Request) -> Response:
         """Who this agent is, what it can do and how it is reached."""
@@ -122,10 +121,9 @@ def _skill(skill: Skill) -> AgentSkill:
 
 def _interfaces(url: str) -> Iterator[AgentInterface]:
     """The preferred first. Over REST, paths follow the URL, so it ends without a slash."""
-    for version in _SPOKEN:
-        for binding in _BINDINGS:
-            at = url.rstrip("/") if binding == "HTTP+JSON" else url
-            yield AgentInterface(url=at, protocol_binding=binding, protocol_version=version)
+    urls = {"JSONRPC": url, "HTTP+JSON": url.rstrip("/")}
+    for version, binding in product(("1.0", "0.3"), urls):
+        yield AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
 
 
 def _schemes(abilities: Abilities) -> dict[str, SecurityScheme]:
@@ -160,10 +158,6 @@ def _merged_card(card: AgentCard, _: CardKeys | None) -> Mapping[str, object]:
     from a2a.server.request_handlers.response_helpers import agent_card_to_dict  # it loads all of the SDK's server
 
     return agent_card_to_dict(card)
-
-
-def _encode_card(card: Mapping[str, object]) -> bytes:
-    return json.dumps(card, ensure_ascii=False, sort_keys=True).encode()
 
 
 _LIMITS = ("max_running", "tokens_per_day", "dollars_per_day", "approval_hours", "unruled_writes", "time_zone")

@@ -85,10 +85,9 @@ class HotReads:
 
     def _may_pass(self, scope: Scope, head: Mapping[str, str]) -> bool:
         """A request that may not is told so on the common way."""
-        checks = self._checks
-        if checks.limiter.refusal(scope) is not None:
-            return False
-        return checks.own_pages is None or checks.own_pages.why_refused(scope["path"], head) is None
+        pages = self._checks.own_pages
+        is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
+        return not is_foreign and self._checks.limiter.refusal(scope) is None
 
     async def _answer(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedRequest, began: float) -> None:
         meter, path = self._checks.meter, "/" if scope["method"] == "POST" else _TASK
@@ -143,11 +142,8 @@ def _rpc_read(body: bytes) -> _Read | None:
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
     if not _is_name(task_id) or not (_is_name(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST)):
         return None
-
-    def answer(task: bytes) -> Response:
-        return Response(rpc_result(call_id, task), media_type=_JSON)
-
-    return _Read(task_id, answer, partial(fault_reply, call_id, detailed=True))
+    refuse = partial(fault_reply, call_id, detailed=True)
+    return _Read(task_id, lambda task: Response(rpc_result(call_id, task), media_type=_JSON), refuse)
 
 
 def _is_name(value: Json) -> TypeGuard[str]:
@@ -155,7 +151,5 @@ def _is_name(value: Json) -> TypeGuard[str]:
 
 
 def _rest_read(path: str, head: Mapping[str, str]) -> _Read:
-    def answer(task: bytes) -> Response:
-        return Response(task, media_type=media_type_of(head.get("accept", "")), headers=PRIVATE)
-
+    answer = partial(Response, media_type=media_type_of(head.get("accept", "")), headers=PRIVATE)
     return _Read(path.removeprefix("/tasks/"), answer, rest_fault)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import structlog
 from a2a.compat.v0_3 import types as old
 from a2a.types import a2a_pb2 as new
-from google.protobuf.message import Message
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -18,7 +17,7 @@ from services.gateway.a2a.legacy import LegacyAct, LegacyMethods
 from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
-from services.gateway.a2a.streams import last_event_id, rpc_envelope, sse
+from services.gateway.a2a.streams import rpc_envelope, sse
 from services.gateway.a2a.views import NEW, OLD, Wording
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
@@ -37,11 +36,13 @@ from services.gateway.edge.replies import (
     says_1,
     version_of,
 )
-from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message, let_in
+from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
+Reader = Callable[[JsonObject], JsonObject]
+_SERVICE = new.DESCRIPTOR.services_by_name["A2AService"]
 _JSON = "application/json"
 _BAD_REQUEST = 400  # with which the early protocol's servers answer invalid requests
 
@@ -50,47 +51,45 @@ class Method(NamedTuple):
     """One method: how its answer is worded, what reads its parameters, and what it does."""
 
     wording: Wording
-    read: Callable[[JsonObject], JsonObject]
+    read: Reader
     act: Act
 
 
 def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
-    def make_1_0(schema: type[Message], act: Act) -> Method:
-        return Method(NEW, partial(read_by_schema, schema=schema.DESCRIPTOR), act)
+    def read(schema: type[BaseModel]) -> Reader:
+        return partial(read_params, schema=schema)
 
-    def make_0_3(schema: type[BaseModel], act: Act) -> Method:
-        return Method(OLD, partial(read_params, schema=schema), act)
+    def hook(schema: type[BaseModel]) -> Reader:
+        return partial(read_webhook_name, schema=schema)
 
-    def make_of_webhook(schema: type[BaseModel], act: Act) -> Method:
-        return Method(OLD, partial(read_webhook_name, schema=schema), act)
-
-    return {
-        "SendMessage": make_1_0(new.SendMessageRequest, methods.send),
-        "SendStreamingMessage": make_1_0(new.SendMessageRequest, methods.stream),
-        "GetTask": make_1_0(new.GetTaskRequest, methods.task),
-        "ListTasks": make_1_0(new.ListTasksRequest, methods.tasks),
-        "CancelTask": make_1_0(new.CancelTaskRequest, methods.cancel),
-        "SubscribeToTask": make_1_0(new.SubscribeToTaskRequest, methods.subscribe),
-        "CreateTaskPushNotificationConfig": make_1_0(new.TaskPushNotificationConfig, methods.set_webhook),
-        "GetTaskPushNotificationConfig": make_1_0(new.GetTaskPushNotificationConfigRequest, methods.webhook),
-        "ListTaskPushNotificationConfigs": make_1_0(new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
-        "DeleteTaskPushNotificationConfig": make_1_0(new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
-        "GetExtendedAgentCard": make_1_0(new.GetExtendedAgentCardRequest, methods.extended_card),
-        "message/send": Method(OLD, read_send, methods.send),
-        "message/stream": Method(OLD, read_send, methods.stream),
-        "tasks/get": make_0_3(old.TaskQueryParams, methods.task),
-        "tasks/cancel": make_0_3(old.TaskIdParams, methods.cancel),
-        "tasks/resubscribe": make_0_3(old.TaskIdParams, methods.subscribe),
-        "tasks/pushNotificationConfig/set": Method(OLD, read_webhook, methods.set_webhook),
-        "tasks/pushNotificationConfig/get": make_of_webhook(old.GetTaskPushNotificationConfigParams, methods.webhook),
-        "tasks/pushNotificationConfig/list": make_of_webhook(
-            old.ListTaskPushNotificationConfigParams, methods.webhooks
-        ),
-        "tasks/pushNotificationConfig/delete": make_of_webhook(
-            old.DeleteTaskPushNotificationConfigParams, methods.drop_webhook
-        ),
-        "agent/getAuthenticatedExtendedCard": Method(OLD, lambda params: params, methods.extended_card),
+    acts_1_0: Mapping[str, Act] = {
+        "SendMessage": methods.send,
+        "SendStreamingMessage": methods.stream,
+        "GetTask": methods.task,
+        "ListTasks": methods.tasks,
+        "CancelTask": methods.cancel,
+        "SubscribeToTask": methods.subscribe,
+        "CreateTaskPushNotificationConfig": methods.set_webhook,
+        "GetTaskPushNotificationConfig": methods.webhook,
+        "ListTaskPushNotificationConfigs": methods.webhooks,
+        "DeleteTaskPushNotificationConfig": methods.drop_webhook,
+        "GetExtendedAgentCard": methods.extended_card,
     }
+    acts_0_3: Mapping[str, tuple[Reader, Act]] = {
+        "message/send": (read_send, methods.send),
+        "message/stream": (read_send, methods.stream),
+        "tasks/get": (read(old.TaskQueryParams), methods.task),
+        "tasks/cancel": (read(old.TaskIdParams), methods.cancel),
+        "tasks/resubscribe": (read(old.TaskIdParams), methods.subscribe),
+        "tasks/pushNotificationConfig/set": (read_webhook, methods.set_webhook),
+        "tasks/pushNotificationConfig/get": (hook(old.GetTaskPushNotificationConfigParams), methods.webhook),
+        "tasks/pushNotificationConfig/list": (hook(old.ListTaskPushNotificationConfigParams), methods.webhooks),
+        "tasks/pushNotificationConfig/delete": (hook(old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook),
+        "agent/getAuthenticatedExtendedCard": (lambda params: params, methods.extended_card),
+    }
+    schemas = {name: _SERVICE.methods_by_name[name].input_type for name in acts_1_0}
+    known = {name: Method(NEW, partial(read_by_schema, schema=schemas[name]), act) for name, act in acts_1_0.items()}
+    return known | {name: Method(OLD, reader, act) for name, (reader, act) in acts_0_3.items()}
 
 
 class JsonRpcEndpoint:
@@ -129,7 +128,7 @@ class JsonRpcEndpoint:
         if call.method in MESSAGE_METHODS:
             await count_message(request)
         read = partial(method.read, call.params) if method else lambda: call.params
-        asked = MethodCall(read, let_in(request), last_event_id(request))
+        asked = MethodCall(read, request)
         if early is None and method and method.wording is OLD and not version_of(request):
             early = await self._legacy.find_shared(call.method, asked)
         if early:

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
+from starlette.requests import Request
 
 from services.gateway.a2a.parts import NO_STREAMS, A2aParts
 from services.gateway.a2a.streams import Shape, shape_of
@@ -15,13 +16,14 @@ from services.gateway.a2a.views import Shown, Wording, reply_view, task_view
 from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
+from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller
+from services.gateway.features.streams.positions import HEADER
 from services.gateway.features.streams.service import Streams, TaskStream
 from services.gateway.features.tasks.message import metadata_of, read_message
 from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
 from services.gateway.features.tasks.service import Ticket
 from services.gateway.features.webhooks.config import read_webhook
-from services.gateway.features.webhooks.model import TaskHook
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
@@ -33,8 +35,8 @@ NO_EXTENDED_CARD = "there is no extended card"
 class MethodCall:
     """One call: what reads its parameters, whom the door let in, and what the client has of a stream already."""
 
-    def __init__(self, read: Callable[[], JsonObject], let_in: Caller | None, last_event_id: str | None = None) -> None:
-        self._read, self.let_in, self.last_event_id = read, let_in, last_event_id
+    def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
+        self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(HEADER)
 
     @cached_property
     def params(self) -> JsonObject:
@@ -81,7 +83,7 @@ class A2aMethods:
         ticket = await self._parts.desk.submit(read_message(params, wording.dialect), caller)
         if ticket.is_reply or not options.wait:
             return cast(JsonValue, await self._answer(ticket, options, wording))
-        accepted = partial(self._view_accepted, ticket, options, wording)
+        accepted = partial(self._view, ticket.record, options, wording)
         return PendingAnswer(partial(self._answer, ticket, options, wording), accepted)
 
     async def stream(self, call: MethodCall, wording: Wording) -> Answer:
@@ -152,7 +154,8 @@ class A2aMethods:
         size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
         listed = [one.webhook for one in await self._parts.push.list_webhooks(task_id, caller)]
         page = [one for one in listed if one.config_id > after]
-        return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], _next_token(page, size))
+        token = page[size - 1].config_id if len(page) > size else ""
+        return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], token)
 
     async def drop_webhook(self, call: MethodCall, wording: Wording) -> Answer:
         """DeleteTaskPushNotificationConfig: it is told no more; it may be repeated."""
@@ -189,21 +192,16 @@ class A2aMethods:
     async def _answer(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
         """The task once its turn is over, or at once if nobody waits; a reply without a task where it is one."""
         if ticket.is_reply:
-            return self._view_accepted(ticket, options, wording)
+            return self._view(ticket.record, options, wording, is_reply=True)
         record = await self._whole(await self._parts.desk.wait(ticket) if options.wait else ticket.record)
-        if options.wait and record.answers_as == "message" and record.state is TaskState.COMPLETED:
-            return wording.update({"message": reply_view(record, self._notice)}, False)
-        return wording.update({"task": task_view(record, self._notice, options.history_length)}, False)
+        is_reply = options.wait and record.answers_as == "message" and record.state is TaskState.COMPLETED
+        return self._view(record, options, wording, is_reply=is_reply)
 
     async def _whole(self, record: TaskRecord) -> TaskRecord:
         """With its messages' files as they were sent. Streams, lists and webhooks say where those are found."""
         return await self._parts.desk.files.with_contents(record)
 
-    def _view_accepted(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
-        if ticket.is_reply:
-            return wording.update({"message": reply_view(ticket.record, self._notice)}, False)
-        return wording.update({"task": task_view(ticket.record, self._notice, options.history_length)}, False)
-
-
-def _next_token(page: list[TaskHook], size: int) -> str:
-    return page[size - 1].config_id if len(page) > size else ""
+    def _view(self, record: TaskRecord, options: SendOptions, wording: Wording, *, is_reply: bool = False) -> Shown:
+        if is_reply:
+            return wording.update({"message": reply_view(record, self._notice)}, False)
+        return wording.update({"task": task_view(record, self._notice, options.history_length)}, False)

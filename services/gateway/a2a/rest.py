@@ -16,12 +16,11 @@ from services.gateway.a2a.faults import rest_fault
 from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
-from services.gateway.a2a.streams import BARE, last_event_id, sse
+from services.gateway.a2a.streams import BARE, sse
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
 from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import PRIVATE, Fault, check_0_3, check_1_0, media_type_of, version_of
-from services.gateway.features.identity.middleware import let_in
 from shared.domain.exact_json import JsonObject
 
 log = structlog.get_logger()
@@ -42,14 +41,6 @@ class Path(NamedTuple):
     @property
     def is_old(self) -> bool:
         return self.path.startswith("/v1/")
-
-    @property
-    def is_of_message(self) -> bool:
-        return "/message:" in self.path
-
-    @property
-    def description(self) -> str:
-        return f"{self.act.__doc__} Protocol {'0.3' if self.is_old else '1.0'}."
 
 
 def paths_of(methods: A2aMethods) -> tuple[Path, ...]:
@@ -94,7 +85,7 @@ class A2aRest:
                 methods=[path.verb],
                 response_class=Response,
                 name=f"{path.verb.lower()}_{path.act.__name__}",
-                description=path.description,
+                description=f"{path.act.__doc__} Protocol {'0.3' if path.is_old else '1.0'}.",
             )
         return router
 
@@ -115,7 +106,7 @@ class A2aRest:
             check(version_of(request), f"{request.method} {request.url.path}")
             body = await self._body(path, request) if path.verb == "POST" else {}
             wording = _wording(path, body)
-            call = MethodCall(lambda: _params(path, request, body), let_in(request), last_event_id(request))
+            call = MethodCall(lambda: _params(path, request, body), request)
             return _response(await path.act(call, wording), request, wording)
         except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
             raise
@@ -126,7 +117,7 @@ class A2aRest:
 
     async def _body(self, path: Path, request: Request) -> JsonObject:
         check_content_type(request)
-        limit = self._face.max_message if path.is_of_message else self._face.max_body
+        limit = self._face.max_message if "/message:" in path.path else self._face.max_body
         return await read_object(request, limit, may_be_empty=True)
 
 

@@ -233,7 +233,9 @@ def _from_early_words(params: JsonObject) -> JsonObject:
     """
     message = params.get("message")
     parts = message.get("parts") if isinstance(message, dict) else None
-    if not isinstance(message, dict) or not isinstance(parts, list) or _says_kind(message, parts):
+    if not isinstance(message, dict) or not isinstance(parts, list):
+        return params
+    if any(isinstance(one, dict) and "kind" in one for one in (message, *parts)):
         return params
     said: Mapping[str, Json] = {"role": "user", "messageId": str(uuid4())}
     message = {**said, **message, "parts": [_with_kind(part) for part in parts]}
@@ -242,10 +244,6 @@ def _from_early_words(params: JsonObject) -> JsonObject:
     if isinstance(configuration, dict):
         configuration = {"blocking": True, **configuration}
     return {**params, "message": message, "configuration": configuration}
-
-
-def _says_kind(message: JsonObject, parts: list[Json]) -> bool:
-    return any(isinstance(one, dict) and "kind" in one for one in (message, *parts))
 
 
 def _with_kind(part: Json) -> Json:

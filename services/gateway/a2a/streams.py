@@ -11,13 +11,11 @@ from typing import NamedTuple, TypeAlias
 
 import structlog
 from pydantic import JsonValue
-from starlette.requests import Request
 
 from services.gateway.a2a.views import Shown, Wording, update_view
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import fault_error, write_json
-from services.gateway.features.streams.positions import HEADER
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, legacy_update
 from shared.ports.store import StoreUnavailable
@@ -47,11 +45,6 @@ BARE = Envelope()
 
 def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelope:
     return Envelope({"jsonrpc": "2.0", "id": call_id}, detailed)
-
-
-def last_event_id(request: Request) -> str | None:
-    """What the client says it has seen already of a stream that was cut off."""
-    return request.headers.get(HEADER)
 
 
 def sse(stream: TaskStream, shape: Shape, envelope: Envelope) -> KeptAlive:

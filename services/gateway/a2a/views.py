@@ -19,7 +19,7 @@ from services.gateway.features.tasks.turn_reply import artifacts_of
 from services.gateway.features.tasks.views import answer_of, metadata_of
 from services.gateway.features.webhooks.config import legacy_shape, shape_of_1_0
 from services.gateway.features.webhooks.model import TaskHook
-from shared.contracts.task import FILE_ID, Artifact, File, HistoryMessage, TaskRecord
+from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
 Shown = dict[str, JsonValue]
@@ -112,14 +112,10 @@ def _parts(item: Artifact) -> list[JsonValue]:
         parts.append({"text": item.text, **_without_empty(mediaType=item.media_type)})
     if item.data is not None:
         parts.append({"data": item.data, "mediaType": "application/json"})
-    if item.file is not None:
-        parts.append(_file(item.file))
+    if (file := item.file) is not None:
+        content: Shown = {"raw": file.content or ""} if file.url is None else {"url": file.url}
+        parts.append({**content, **_without_empty(filename=file.name, mediaType=file.media_type)})
     return parts
-
-
-def _file(file: File) -> Shown:
-    content: Shown = {"raw": file.content or ""} if file.url is None else {"url": file.url}
-    return {**content, **_without_empty(filename=file.name, mediaType=file.media_type)}
 
 
 def _message(record: TaskRecord, item: HistoryMessage) -> Shown:
@@ -188,10 +184,6 @@ def _old_rest_update(payload: Shown, final: bool) -> Shown:
     return cast(Shown, MessageToDict(ToProto.stream_response(_event(payload, final))))
 
 
-def _new_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
-    return {**shape_of_1_0(webhook, task_id), **_without_empty(token=token)}
-
-
 def _old_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
     config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_without_empty(token=token)}
     return {"taskId": task_id, "pushNotificationConfig": config}
@@ -216,7 +208,7 @@ NEW = Wording(
     Dialect.A2A_1_0,
     task=lambda task: task,
     update=lambda payload, _: payload,
-    webhook=_new_webhook,
+    webhook=lambda webhook, task_id, token: {**shape_of_1_0(webhook, task_id), **_without_empty(token=token)},
     webhooks=lambda configs, token: {"configs": configs, "nextPageToken": token},
     card=lambda card, _: cast(Shown, MessageToDict(card)),
     nothing={},

@@ -30,7 +30,8 @@ class WrittenTasks:
 
     def write(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes:
         written = write_json(wording.task(task_view(record, self._notice, history_length))).encode()
-        if len(written) <= _LARGEST and not _has_file_contents(record):
+        has_contents = any("raw" in part for message in record.history for part in message.parts)
+        if len(written) <= _LARGEST and not has_contents:
             key = _key(record, wording, history_length)
             self._kept[key] = (record, written)
             self._kept.move_to_end(key)
@@ -41,7 +42,3 @@ class WrittenTasks:
 
 def _key(record: TaskRecord, wording: Wording, history_length: int | None) -> tuple[str, str, int | None, object]:
     return record.tenant, record.task_id, history_length, wording.task
-
-
-def _has_file_contents(record: TaskRecord) -> bool:
-    return any("raw" in part for message in record.history for part in message.parts)
