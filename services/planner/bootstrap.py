@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 
 from services.planner.core.faults import parse
+from services.planner.core.roles import reply
 from services.planner.entrypoints.http import Served, application
 from services.planner.settings import PlannerSettings
 
@@ -10,6 +11,7 @@ from services.planner.settings import PlannerSettings
 def build(settings: PlannerSettings) -> FastAPI:
     """The application: the planner keeps no state that matters."""
     served = Served(
+        reply=reply,
         model=settings.model,
         latency_ms=settings.planner_latency_ms,
         faults=parse(settings.planner_faults),

@@ -5,12 +5,15 @@ from collections import Counter
 from decimal import Decimal
 from typing import NamedTuple
 
+from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
+from services.planner.core.figures import amount_field
 from services.planner.core.outcomes import WriteState
+from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
-from services.planner.core.selection import amount_field, matching
+from services.planner.core.selection import matching
 from services.planner.core.several import several
 from services.planner.core.situation import Situation, names
 from services.planner.core.words import (
@@ -24,20 +27,14 @@ from services.planner.core.words import (
     text_stems,
     text_words,
 )
-from services.planner.core.writes import WriteStep
 from shared.domain.exact_json import Json, dumps
 
 _UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
-_LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
 _PERSONAL = frozenset("email phone phone_number mobile salary birth_date birthday date_of_birth".split())
 _PRONOUN = re.compile(r"\b(?:he|she|they|his|hers?|him|their|them|it|its)\b", re.I)
 _ORDER = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
 _FORM = re.compile(r"(?:answer|respond|reply|return|give|output|list)\b[^.?]*\b(?:JSON|list|array)\b[^.?]*", re.I)
-
-
-def wants_list(text: str) -> bool:
-    return bool(_LIST.search(text))
 
 
 class ToldAnswer(NamedTuple):

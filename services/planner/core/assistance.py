@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from services.planner.core.correspondence import Correspondence, ReadAppointment, ReadMessage, read_correspondence
-from services.planner.core.request import ToolSpec
+from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.spoken_times import find_time
-from services.planner.core.tending import Call, ReadRow
+from services.planner.core.tending import ReadRow
 from services.planner.core.wanted_facts import FoundFact, find_fact, is_from, said_topic
 from services.planner.core.wishes import PersonalWish, WishKind
 from services.planner.core.words import nouns, parts, text_stems

@@ -1,17 +1,14 @@
-"""Arguments for a tool: every required field, the optional ones the task speaks of, and where each value comes from."""
+"""A call with its arguments and where each value comes from, and the step of a plan that such calls carry out."""
 
-from itertools import product
+from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.intents import Intent
-from services.planner.core.pages import is_paging
-from services.planner.core.references import CERTAIN, POSSIBLE, candidates, is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.scalars import as_json, kind_of, scalar
-from services.planner.core.situation import ArgumentCandidate, Situation
-from shared.domain.exact_json import JsonObject, dumps
+from services.planner.core.situation import CERTAIN, ArgumentCandidate
+from shared.domain.exact_json import Json, JsonObject, dumps
 
-_MANY = 6
+REF = "$ref"
 
 
 class BoundWay(NamedTuple):
@@ -37,25 +34,34 @@ class BoundWay(NamedTuple):
         return next((found for field, found in self.chosen if field == name), None)
 
 
-def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[BoundWay]:
-    """Every way to call a tool: one for each combination of identifiers, the surest first."""
-    fields = [name for name in tool.properties if not is_paging(tool, name)]
-    found = {name: _values(tool, name, situation, intent, least) for name in fields}
-    missing = tuple(name for name in tool.required if not found.get(name))
-    fixed = {name: values[:1] for name, values in found.items() if values and not is_reference(tool, name)}
-    references = {
-        name: values
-        for name, values in found.items()
-        if values and is_reference(tool, name) and (name in tool.required or values[0].sure == CERTAIN)
-    }
-    names = [name for name in fields if name in fixed or name in references]
-    ways = product(*((references.get(name) or fixed[name])[:_MANY] for name in names))
-    return [BoundWay(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
+def kind_of(schema: JsonObject) -> str:
+    given = schema.get("type")
+    if isinstance(given, list):
+        given = next((word for word in given if word != "null"), "string")
+    options = schema.get("anyOf")
+    if given is None and isinstance(options, list) and isinstance(options[0], dict):
+        return kind_of(options[0])
+    return str(given or "string")
 
 
-def _values(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[ArgumentCandidate]:
-    if is_reference(tool, name) and kind_of(tool.properties[name]) in ("string", "integer"):
-        found = candidates(tool, name, situation, intent.clause)
-        return [candidate for candidate in found if candidate.sure >= least]
-    one = scalar(tool, name, situation, intent)
-    return [one] if one and one.sure >= least else []
+def as_json(value: Json, kind: str) -> Json:
+    """A value in the type a schema asks for, where that loses nothing."""
+    if kind == "string" and isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+class Unplanned(NamedTuple):
+    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
+
+    why: str = ""
+    settled: bool = False
+
+
+class WriteStep(NamedTuple):
+    """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: what goes no way."""
+
+    intent: Intent
+    calls: tuple[BoundWay, ...] = ()
+    reason: Unplanned = Unplanned()
+    left_out: tuple[str, ...] = ()

@@ -5,11 +5,10 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import LEFT, figure_left_of_named, figures, stated_figures, subjects
-from services.planner.core.figures import PlannedFigure
+from services.planner.core.figures import PlannedFigure, amount_field, in_major_units
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.records import FactRecord, own_id
-from services.planner.core.selection import amount_field, in_major_units
 from services.planner.core.situation import Situation, names
 from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
 

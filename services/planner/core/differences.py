@@ -3,9 +3,8 @@
 import re
 from decimal import Decimal
 
-from services.planner.core.figures import FigureOperand, PlannedFigure, operand
+from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, operand
 from services.planner.core.records import FactRecord, own_id
-from services.planner.core.selection import amount_field
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import text_stems
 

@@ -8,9 +8,9 @@ from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import names_in, unknown_names
 from services.planner.core.pages import read_in_part
 from services.planner.core.records import FactRecord, number, own_id
-from services.planner.core.references import CERTAIN, is_reference, wanted_noun
+from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.selection import matching
-from services.planner.core.situation import ArgumentCandidate, Situation
+from services.planner.core.situation import CERTAIN, ArgumentCandidate, Situation
 from services.planner.core.words import field_stems, nouns, stem, text_stems
 
 _EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)

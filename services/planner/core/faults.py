@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from services.planner.core.records import number
-from services.planner.core.request import CALL_NOTE, LOCAL, Request, objects
+from services.planner.core.request import CALL_NOTE, LOCAL, Call, PlannerReply, Request, objects
 from services.planner.core.toolset import Toolset, toolset_of
-from services.planner.core.turn import Call, PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 NAMES = frozenset(

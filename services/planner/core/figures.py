@@ -1,10 +1,12 @@
-"""Named values: figures with the operands from which they can be computed again, exactly."""
+"""Figures: the fields of a record that hold one, and named values with the operands to compute them again, exactly."""
 
+import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import NamedTuple
 
-from services.planner.core.records import FactRecord, number
+from services.planner.core.records import MINOR, FactRecord, number
+from services.planner.core.words import ID_WORDS, field_stems, parts, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 _RATIO = Decimal("0.000001")
@@ -70,3 +72,35 @@ def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
 def operand(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
     amount = number(record.fields[field])
     return FigureOperand("result", record.fact.ref, record.path_of(field)), amount if amount is not None else Decimal(0)
+
+
+SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
+
+
+def numeric_fields(record: FactRecord) -> list[str]:
+    skip = ID_WORDS | {"year", "version", "phone"}
+    return [
+        name
+        for name, value in record.fields.items()
+        if number(value) is not None
+        and not skip.intersection(parts(name))
+        and not re.fullmatch(r"\d{4}-\d\d-.*", str(value))
+    ]
+
+
+def amount_field(record: FactRecord, text: str) -> str | None:
+    """The figure of a record that a text means: the field with most of its words, else its amount, or its only one."""
+    fields = numeric_fields(record)
+    said = text_stems(text)
+    scored = [(len(field_stems(name) & said), -len(field_stems(name) - said), name) for name in fields]
+    top = max(scored, default=None, key=lambda item: item[:2])
+    if top and top[0] > 0:
+        return top[2]
+    sums = [name for name in fields if field_stems(name) & SUMS]
+    return sums[0] if sums else fields[0] if len(fields) == 1 else None
+
+
+def in_major_units(record: FactRecord, field: str) -> Decimal | None:
+    """A field's figure in major units."""
+    amount = number(record.fields[field])
+    return amount / 100 if amount is not None and MINOR.intersection(parts(field)) else amount

@@ -2,9 +2,9 @@
 
 from services.planner.core.binding import BoundWay
 from services.planner.core.pages import is_paging
-from services.planner.core.references import LIKELY, candidates, is_reference
+from services.planner.core.references import candidates, is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import ArgumentCandidate, Situation
+from services.planner.core.situation import LIKELY, ArgumentCandidate, Situation
 from services.planner.core.words import nouns, stem, text_stems, text_words
 
 _ALL = frozenset({"all", "every", "each"})

@@ -2,13 +2,12 @@
 
 from decimal import Decimal
 
-from services.planner.core.binding import BoundWay
+from services.planner.core.binding import BoundWay, kind_of
 from services.planner.core.intents import Intent
-from services.planner.core.records import number
-from services.planner.core.references import CERTAIN, LIKELY, is_reference
+from services.planner.core.records import MINOR, number
+from services.planner.core.references import is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.scalars import kind_of
-from services.planner.core.situation import MINOR, ArgumentCandidate, Situation
+from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation
 from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 

@@ -4,9 +4,8 @@ import re
 from typing import NamedTuple
 
 from services.planner.core.compute import subjects
-from services.planner.core.figures import FigureOperand, operand
+from services.planner.core.figures import FigureOperand, numeric_fields, operand
 from services.planner.core.request import CALCULATE, Request, ToolSpec
-from services.planner.core.selection import numeric_fields
 from services.planner.core.situation import Situation
 from services.planner.core.tool_making import MADE_HERE
 from services.planner.core.words import field_stems, stems, text_stems

@@ -2,8 +2,8 @@
 
 from services.planner.core.binding import BoundWay
 from services.planner.core.records import own_id
-from services.planner.core.references import LIKELY, is_reference
-from services.planner.core.situation import ArgumentCandidate, Situation, names
+from services.planner.core.references import is_reference
+from services.planner.core.situation import LIKELY, ArgumentCandidate, Situation, names
 
 _MANY = 8
 

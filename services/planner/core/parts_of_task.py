@@ -1,17 +1,17 @@
 """The parts of a task as the loop wants to know them: its own clauses, quoted, and which of them ask for a change."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.planner.core.answer import wants_list
 from services.planner.core.foreign import sentences_of
 from services.planner.core.intents import Intent
 from services.planner.core.process import call_understand
 from services.planner.core.process_names import process_name
 from services.planner.core.request import Request, ToolSpec, objects
 from services.planner.core.situation import Situation
-from services.planner.core.words import text_stems
-from services.planner.core.writes import find_asked
+from services.planner.core.toolmatch import suiting
+from services.planner.core.words import parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 DO, FIND_OUT = "do", "find out"
@@ -99,3 +99,23 @@ def changes_of(request: Request) -> list[int]:
 
 def _whole(value: Json, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+
+
+_LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
+
+
+def wants_list(text: str) -> bool:
+    return bool(_LIST.search(text))
+
+
+def find_asked(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
+    """The actions, and the clauses whose verb only a tool knows, in the task's order."""
+    reading = situation.reading
+    known = [
+        intent
+        for intent in reading.unnamed
+        if any(parts(tool.name)[:1] == (intent.verb,) for tier in suiting(intent, situation, writers) for tool in tier)
+    ]
+    if not known:
+        return [*reading.actions]
+    return sorted((*reading.actions, *known), key=lambda intent: situation.text.find(intent.clause))

@@ -3,10 +3,9 @@
 import re
 from decimal import Decimal
 
-from services.planner.core.figures import FigureOperand, PlannedFigure, operand
+from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import FactRecord, number
-from services.planner.core.selection import amount_field, numeric_fields
 from services.planner.core.words import field_stems, parts, stems, text_stems
 
 _WHOLE = re.compile(r"\bin full\b|\bfully\b|\b(?:whole|full|entire) (?:amount|sum|price|total|value)\b", re.I)

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.planner.core.binding import BoundWay
-from services.planner.core.made import REF
+from services.planner.core.binding import REF, BoundWay, WriteStep
 from services.planner.core.outcomes import WriteOutcome, WriteState, asks_for_order, outcome_of
 from services.planner.core.request import CALL_NOTE, Request
-from services.planner.core.writes import WriteStep
 from shared.domain.exact_json import Json, JsonObject
 
 _AT_ONCE = 40

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from services.planner.core.binding import BoundWay, bind
+from services.planner.core.arguments import bind
+from services.planner.core.binding import BoundWay
 from services.planner.core.instructed import instructed_reads
 from services.planner.core.intents import Intent, find_spared
 from services.planner.core.named import unknown_names
 from services.planner.core.of_each import of_each_named
 from services.planner.core.pages import next_parts
 from services.planner.core.process import process_of
-from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, candidates, is_reference, wanted_noun
+from services.planner.core.references import candidates, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
-from services.planner.core.situation import ArgumentCandidate, Situation, best, records_about
+from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, records_about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import concept, is_identifier, nouns, parts, text_stems
 from shared.domain.exact_json import JsonObject, dumps

@@ -9,6 +9,8 @@ from services.planner.core.mentions import MentionKind, find
 from services.planner.core.words import ID_WORDS, concept, field_stems, is_identifier, nouns, parts
 from shared.domain.exact_json import Json, JsonObject
 
+MINOR = frozenset({"cents", "minor", "pence", "cent"})
+
 Scalar = str | int | Decimal | bool
 _WRAPPERS = frozenset(
     "data result results item items record records response payload rows entries content list values".split()

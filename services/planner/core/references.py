@@ -7,7 +7,17 @@ from services.planner.core.mentions import Mention, MentionKind
 from services.planner.core.records import FactRecord, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
-from services.planner.core.situation import ArgumentCandidate, Situation, best, places_of, rank, records_about
+from services.planner.core.situation import (
+    CERTAIN,
+    LIKELY,
+    POSSIBLE,
+    ArgumentCandidate,
+    Situation,
+    best,
+    places_of,
+    rank,
+    records_about,
+)
 from services.planner.core.words import (
     NOTICES,
     concept,
@@ -20,7 +30,6 @@ from services.planner.core.words import (
     text_words,
 )
 
-CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
 _FEW = 3
 _LINKS = "for|of|to|by|from|in|on|at|with|and|or"
 

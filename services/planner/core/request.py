@@ -1,4 +1,4 @@
-"""One request as the planner sees it: its quoted sections, the tools, and every call of the conversation so far."""
+"""One request as the planner sees it: its quoted sections, the tools, and every call so far; and the reply it gets."""
 
 import re
 from collections.abc import Container, Mapping, Sequence
@@ -231,3 +231,13 @@ def _read_result(text: str) -> tuple[Json, str, str]:
         return loads(body), ref, note
     except ValueError:
         return text, ref, note
+
+
+Call = tuple[str, JsonObject]
+
+
+class PlannerReply(NamedTuple):
+    """Text, or calls to make."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()

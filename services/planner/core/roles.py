@@ -14,9 +14,9 @@ from services.planner.core import (
     translate,
 )
 from services.planner.core.artifact import artifact
-from services.planner.core.request import Request
+from services.planner.core.request import PlannerReply, Request
 from services.planner.core.situation import observe
-from services.planner.core.turn import PlannerReply, next_reply
+from services.planner.core.turn import next_reply
 from shared.domain.exact_json import JsonObject, dumps
 
 _STRUCTURED: Mapping[str, Callable[[Request], JsonObject]] = {

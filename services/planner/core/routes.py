@@ -7,10 +7,10 @@ from typing import NamedTuple
 from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
 from services.planner.core.records import FactRecord, number, own_id
-from services.planner.core.references import CERTAIN, is_reference, wanted_noun
+from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
-from services.planner.core.situation import ArgumentCandidate, Situation
+from services.planner.core.situation import CERTAIN, ArgumentCandidate, Situation
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
 _AGES = stems(("age", "aging", "overdue", "past"))

@@ -6,13 +6,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from services.planner.core.figures import amount_field, in_major_units
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import owners
-from services.planner.core.records import FactRecord, number, own_id
-from services.planner.core.situation import MINOR, Situation, names
-from services.planner.core.words import ID_WORDS, STOP, field_stems, nouns, parts, stem, stems, text_stems, text_words
-
-SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
+from services.planner.core.records import FactRecord, own_id
+from services.planner.core.situation import Situation, names
+from services.planner.core.words import STOP, nouns, stem, text_stems, text_words
 
 
 def matching(text: str, situation: Situation) -> list[FactRecord]:
@@ -214,32 +213,3 @@ def compares(record: FactRecord, text: str) -> bool | None:
             amount = in_major_units(record, field) if field else None
             return None if amount is None else holds(amount, mention.number)
     return None
-
-
-def numeric_fields(record: FactRecord) -> list[str]:
-    skip = ID_WORDS | {"year", "version", "phone"}
-    return [
-        name
-        for name, value in record.fields.items()
-        if number(value) is not None
-        and not skip.intersection(parts(name))
-        and not re.fullmatch(r"\d{4}-\d\d-.*", str(value))
-    ]
-
-
-def amount_field(record: FactRecord, text: str) -> str | None:
-    """The figure of a record that a text means: the field with most of its words, else its amount, or its only one."""
-    fields = numeric_fields(record)
-    said = text_stems(text)
-    scored = [(len(field_stems(name) & said), -len(field_stems(name) - said), name) for name in fields]
-    top = max(scored, default=None, key=lambda item: item[:2])
-    if top and top[0] > 0:
-        return top[2]
-    sums = [name for name in fields if field_stems(name) & SUMS]
-    return sums[0] if sums else fields[0] if len(fields) == 1 else None
-
-
-def in_major_units(record: FactRecord, field: str) -> Decimal | None:
-    """A field's figure in major units."""
-    amount = number(record.fields[field])
-    return amount / 100 if amount is not None and MINOR.intersection(parts(field)) else amount

@@ -2,8 +2,9 @@
 
 import re
 
+from services.planner.core.figures import amount_field
 from services.planner.core.records import FactRecord, own_id
-from services.planner.core.selection import amount_field, matching
+from services.planner.core.selection import matching
 from services.planner.core.situation import Situation
 from services.planner.core.words import parts, text_stems
 

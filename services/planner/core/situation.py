@@ -10,12 +10,12 @@ from services.planner.core.foreign import in_english
 from services.planner.core.intents import TaskReading, understand
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.process import process_of
-from services.planner.core.records import FactRecord, Scalar, ToolFact, number, own_id, records_of
+from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, number, own_id, records_of
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, objects
 from services.planner.core.words import STOP, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, loads
 
-MINOR = frozenset({"cents", "minor", "pence", "cent"})
+CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
 
 
 class ArgumentCandidate(NamedTuple):

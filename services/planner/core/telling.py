@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from services.planner.core.clock_words import interval, last_moment
-from services.planner.core.request import ToolSpec
+from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tending import Call, ReadRow, is_told, rows_of
+from services.planner.core.tending import ReadRow, is_told, rows_of
 from services.planner.core.words import parts, text_stems
 
 _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")

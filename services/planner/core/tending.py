@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.request import ToolSpec
+from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.tending_rules import TendedStanding, TendingStep, standing
 from services.planner.core.words import concept, family, is_identifier, parts, stem, text_stems, text_words
@@ -14,8 +14,6 @@ from shared.domain.exact_json import Json, JsonObject
 _AT = re.compile(r"\b(?:to|into|as|under|in)\s+(?:the\s+)?(?P<word>\w[\w-]*)", re.I)
 _PRONOUNS = frozenset("it them that this the my".split())
 _READ_TEXT = 4_000  # characters of one row
-
-Call = tuple[str, JsonObject]
 
 
 class ReadRow(NamedTuple):

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 
 from services.planner.core.compute import subjects
-from services.planner.core.figures import FigureOperand
+from services.planner.core.figures import FigureOperand, numeric_fields
 from services.planner.core.figures import operand as operand_of
 from services.planner.core.formula import NoFormula, as_function, compute_terms, formula
 from services.planner.core.general import NEEDS_A_MODEL
 from services.planner.core.request import CALCULATE, Request
-from services.planner.core.selection import numeric_fields
 from services.planner.core.situation import Situation
 from services.planner.core.words import field_stems
 from shared.domain.exact_json import Json, JsonObject

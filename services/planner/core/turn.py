@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from services.planner.core import improve
 from services.planner.core.answer import ToldAnswer, answer
+from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, subject_of
 from services.planner.core.finding import searches, through_search
 from services.planner.core.intents import Intent
@@ -19,7 +19,7 @@ from services.planner.core.process import call_understand, process_of
 from services.planner.core.proposals import ProposedMove, as_calls, moves_of, next_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.renewal import drop_outdated, has_written_since, last_outdated
-from services.planner.core.request import LEAVE_PART, LOOK, UNDERSTAND, Request
+from services.planner.core.request import LEAVE_PART, LOOK, UNDERSTAND, Call, PlannerReply, Request
 from services.planner.core.situation import Situation, observe, rows_in
 from services.planner.core.tending_turn import (
     account,
@@ -33,17 +33,8 @@ from services.planner.core.tending_turn import (
 from services.planner.core.toolset import Toolset, toolset_of
 from services.planner.core.values import calculations, with_figures
 from services.planner.core.words import parts
-from services.planner.core.writes import WriteStep, plan
+from services.planner.core.writes import plan
 from shared.domain.exact_json import JsonObject
-
-Call = tuple[str, JsonObject]
-
-
-class PlannerReply(NamedTuple):
-    """Text, or calls to make."""
-
-    text: str = ""
-    calls: tuple[Call, ...] = ()
 
 
 def next_reply(request: Request, heedless: bool = False, hasty: bool = False) -> PlannerReply:

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from services.planner.core.binding import BoundWay, bind
+from services.planner.core.arguments import bind
+from services.planner.core.binding import BoundWay, Unplanned, WriteStep
 from services.planner.core.compute import stated_figures
 from services.planner.core.conditions import judge
 from services.planner.core.each import for_each, is_for_each, not_all_known
@@ -12,11 +12,12 @@ from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
 from services.planner.core.made import as_new, link_to_made, making
 from services.planner.core.mentions import MentionKind, find
+from services.planner.core.parts_of_task import find_asked
 from services.planner.core.records import own_id
-from services.planner.core.references import CERTAIN, LIKELY, is_reference, wanted_noun
+from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.routes import route_listed
-from services.planner.core.situation import ArgumentCandidate, Situation, places_of, records_about
+from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
@@ -26,22 +27,6 @@ _RESULT = re.compile(r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|numb
 _DECISIONS = frozenset({"approve", "reject"})
 _STATES = text_stems("status state")
 _TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
-
-
-class Unplanned(NamedTuple):
-    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
-
-    why: str = ""
-    settled: bool = False
-
-
-class WriteStep(NamedTuple):
-    """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: what goes no way."""
-
-    intent: Intent
-    calls: tuple[BoundWay, ...] = ()
-    reason: Unplanned = Unplanned()
-    left_out: tuple[str, ...] = ()
 
 
 def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> tuple[WriteStep, ...]:
@@ -97,19 +82,6 @@ def _step(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
     if chosen and not kept:
         why = Unplanned("the task forbids it", settled=True)
     return WriteStep(intent, kept, why)
-
-
-def find_asked(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
-    """The actions, and the clauses whose verb only a tool knows, in the task's order."""
-    reading = situation.reading
-    known = [
-        intent
-        for intent in reading.unnamed
-        if any(parts(tool.name)[:1] == (intent.verb,) for tier in suiting(intent, situation, writers) for tool in tier)
-    ]
-    if not known:
-        return [*reading.actions]
-    return sorted((*reading.actions, *known), key=lambda intent: situation.text.find(intent.clause))
 
 
 def _calls(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -10,8 +10,8 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from services.planner.core import faults as faulty
-from services.planner.core.request import parse
-from services.planner.core.roles import reply
+from services.planner.core.request import PlannerReply, parse
+from services.planner.core.request import Request as ModelRequest
 from services.planner.entrypoints import messages
 from services.planner.entrypoints.checks import check
 from services.planner.entrypoints.refusals import RequestRefused, answer_refused, error_body
@@ -23,9 +23,18 @@ _LOOK_BACK = 20
 
 
 class Served:
-    """What the planner serves, and how badly."""
+    """What the planner serves, and how badly. ``reply`` is told which of the faults heedless and hasty it has."""
 
-    def __init__(self, model: str, latency_ms: int, faults: dict[str, str], allow_faults: bool, max_body: int) -> None:
+    def __init__(
+        self,
+        reply: Callable[[ModelRequest, bool, bool], PlannerReply],
+        model: str,
+        latency_ms: int,
+        faults: dict[str, str],
+        allow_faults: bool,
+        max_body: int,
+    ) -> None:
+        self.reply = reply
         self.model = model
         self.latency_ms = latency_ms
         self.faults = faults
@@ -128,7 +137,7 @@ def _add_faults(app: FastAPI, served: Served) -> None:
 
 def _make_answer(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.FinishedMessage:
     asked = parse(body)
-    said = reply(asked, "ignored_policy" in faults, faulty.is_hasty(asked, faults))
+    said = served.reply(asked, "ignored_policy" in faults, faulty.is_hasty(asked, faults))
     said = faulty.spoil(said, asked, faults)
     done = messages.make_message(body, said, served.count_cached(body), "truncated" in faults)
     _log.info("answered", state=asked.state or "other", calls=len(said.calls), stop=done.stop, faults=sorted(faults))

@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from services.planner.core.request import objects
-from services.planner.core.turn import PlannerReply
+from services.planner.core.request import PlannerReply, objects
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
 CHARACTERS_A_TOKEN = 4

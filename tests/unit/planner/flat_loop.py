@@ -14,9 +14,8 @@ from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.drift import as_shown
 from examples.company.seed import plant
-from services.planner.core.request import parse
+from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from tests.unit.planner.local_tools import LOCAL_TOOLS, LocalTools
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from services.planner.core.request import CALL_NOTE, Request, parse
+from services.planner.core.request import CALL_NOTE, PlannerReply, Request, parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _TURNS = 8

@@ -1,8 +1,7 @@
 """The planner's side of a conversation that takes proposals: parts, values, holds, outcomes, errors, long results."""
 
-from services.planner.core.request import parse
+from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.planner.planner_requests import calls, links, tool, writer
 

@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.intents import understand
-from services.planner.core.turn import PlannerReply
+from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
 

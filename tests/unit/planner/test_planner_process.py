@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.planner.core.turn import PlannerReply
+from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.planner.core.turn import PlannerReply
+from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, links, planned, said, tool
 

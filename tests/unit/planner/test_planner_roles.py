@@ -3,9 +3,8 @@
 import pytest
 
 from services.planner.core import faults
-from services.planner.core.request import parse
+from services.planner.core.request import Call, PlannerReply, parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import Call, PlannerReply
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.unit.planner.planner_requests import asked, fact, said, tool, writer
 

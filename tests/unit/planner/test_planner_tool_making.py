@@ -5,9 +5,8 @@ from decimal import Decimal
 import pytest
 
 from services.planner.core.formula import NoFormula, compute_terms, formula
-from services.planner.core.request import parse
+from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
-from services.planner.core.turn import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 MARGIN: JsonObject = {

@@ -1,16 +1,20 @@
-"""Plain argument values from a task's words: figures, dates, addresses, choices, names and free text."""
+"""Arguments for a tool, from a task's words and the facts: every required field, and the optional ones it speaks of."""
 
 import re
 from decimal import Decimal
+from itertools import product
 
+from services.planner.core.binding import BoundWay, kind_of
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.named import NAME, proper_names
-from services.planner.core.references import CERTAIN, LIKELY
+from services.planner.core.pages import is_paging
+from services.planner.core.records import MINOR
+from services.planner.core.references import candidates, is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import MINOR, ArgumentCandidate, Situation, best, names
+from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, names
 from services.planner.core.words import STOP, field_stems, parts, stem, stems, text_stems, text_words
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import JsonObject
 
 _WHY = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
 _PROSE = stems(("note", "comment", "message", "body", "text", "memo", "remark", "content", "subject", "summary"))
@@ -23,16 +27,6 @@ _COMPUTED = re.compile(
 )
 _AS = re.compile(r"\bas ((?:an? |the )?(?:duplicate|copy|repetition|part) of .+)$", re.I)
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
-
-
-def kind_of(schema: JsonObject) -> str:
-    given = schema.get("type")
-    if isinstance(given, list):
-        given = next((word for word in given if word != "null"), "string")
-    options = schema.get("anyOf")
-    if given is None and isinstance(options, list) and isinstance(options[0], dict):
-        return kind_of(options[0])
-    return str(given or "string")
 
 
 def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> ArgumentCandidate | None:
@@ -288,8 +282,28 @@ def _search_words(situation: Situation, intent: Intent) -> ArgumentCandidate | N
     return ArgumentCandidate(found, "task", "", LIKELY) if found else None
 
 
-def as_json(value: Json, kind: str) -> Json:
-    """A value in the type a schema asks for, where that loses nothing."""
-    if kind == "string" and isinstance(value, int | Decimal) and not isinstance(value, bool):
-        return str(value)
-    return value
+_MANY = 6
+
+
+def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[BoundWay]:
+    """Every way to call a tool: one for each combination of identifiers, the surest first."""
+    fields = [name for name in tool.properties if not is_paging(tool, name)]
+    found = {name: _values(tool, name, situation, intent, least) for name in fields}
+    missing = tuple(name for name in tool.required if not found.get(name))
+    fixed = {name: values[:1] for name, values in found.items() if values and not is_reference(tool, name)}
+    references = {
+        name: values
+        for name, values in found.items()
+        if values and is_reference(tool, name) and (name in tool.required or values[0].sure == CERTAIN)
+    }
+    names = [name for name in fields if name in fixed or name in references]
+    ways = product(*((references.get(name) or fixed[name])[:_MANY] for name in names))
+    return [BoundWay(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
+
+
+def _values(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[ArgumentCandidate]:
+    if is_reference(tool, name) and kind_of(tool.properties[name]) in ("string", "integer"):
+        found = candidates(tool, name, situation, intent.clause)
+        return [candidate for candidate in found if candidate.sure >= least]
+    one = scalar(tool, name, situation, intent)
+    return [one] if one and one.sure >= least else []
