@@ -29,7 +29,7 @@ def test_lines_statements_and_headers_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("imports.directions")
-@pytest.mark.parametrize("service", ["executor", "gateway"])
+@pytest.mark.parametrize("service", ["executor", "gateway", "planner"])
 def test_a_service_that_reached_the_target_keeps_it(service: str) -> None:
     imports = imports_inside(grimp.build_graph("services", cache_dir=None), f"services.{service}")
 

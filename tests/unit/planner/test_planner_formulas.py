@@ -7,8 +7,8 @@ import pytest
 
 from services.executor.core.figures.calculate.tool import calculate_tool
 from services.executor.core.finance.catalogue import CALCULATORS, calculate
-from services.planner.core import known_formulas
 from services.planner.core.situation import observe
+from services.planner.core.values import formulas, known_calculations
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.unit.planner.planner_requests import asked as request_of
 
@@ -44,7 +44,7 @@ def offered() -> JsonObject:
 
 def asked(task: str, *facts: Json) -> list[JsonObject]:
     request = request_of({"task": task, "facts": [*facts]}, [offered()])
-    return known_formulas.calculations(request, observe(request))
+    return known_calculations(request, observe(request))
 
 
 @pytest.mark.promise("planner.formulas")
@@ -87,7 +87,7 @@ def test_a_figure_that_the_task_leaves_out_comes_from_its_record() -> None:
 def test_the_formulas_are_those_that_the_worker_offers() -> None:
     """Its plain operations have no names for their figures, and are no formulas."""
     (tool,) = request_of({"task": ""}, [offered()]).tools
-    assert known_formulas.formulas(tool) == {name: calculator.arguments for name, calculator in CALCULATORS.items()}
+    assert formulas(tool) == {name: calculator.arguments for name, calculator in CALCULATORS.items()}
 
 
 def test_neither_a_made_tool_nor_one_that_may_not_be_called_is_a_formula() -> None:
@@ -96,4 +96,4 @@ def test_neither_a_made_tool_nor_one_that_may_not_be_called_is_a_formula() -> No
     operation: JsonObject = {"enum": ["sum", "npv", "net_margin"], "description": told}
     schema: JsonObject = {"properties": {"operation": operation}}
     (tool,) = request_of({"task": ""}, [{"name": "calculate", "input_schema": schema}]).tools
-    assert known_formulas.formulas(tool) == {"npv": "rate %, flow..."}
+    assert formulas(tool) == {"npv": "rate %, flow..."}
