@@ -9,20 +9,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-from a2a.types.a2a_pb2 import (
-    AgentCapabilities,
-    AgentCard,
-    AgentExtension,
-    AgentInterface,
-    AgentProvider,
-    AgentSkill,
-    APIKeySecurityScheme,
-    HTTPAuthSecurityScheme,
-    OpenIdConnectSecurityScheme,
-    SecurityRequirement,
-    SecurityScheme,
-    StringList,
-)
+from a2a.types import a2a_pb2 as new
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
@@ -56,23 +43,23 @@ _FILES = (
 )
 
 
-def agent_card(face: GatewayProfile) -> AgentCard:
+def agent_card(face: GatewayProfile) -> new.AgentCard:
     abilities, facts = face.abilities, face.card
     schemes = _schemes(abilities)
-    card = AgentCard(
+    card = new.AgentCard(
         name="Purple Agent",
         description=f"{_DESCRIPTION} Model: {face.notice}." if face.notice else _DESCRIPTION,
         version=VERSION,
-        provider=AgentProvider(organization=facts.provider, url=facts.provider_url) if facts.provider else None,
+        provider=new.AgentProvider(organization=facts.provider, url=facts.provider_url) if facts.provider else None,
         documentation_url=facts.documentation_url or None,
         supported_interfaces=_interfaces(face.url),
-        capabilities=AgentCapabilities(
+        capabilities=new.AgentCapabilities(
             streaming=abilities.streaming,
             push_notifications=abilities.push,
             extended_agent_card=abilities.shows_extended_card,
         ),
         security_schemes=schemes,
-        security_requirements=[SecurityRequirement(schemes={name: StringList()}) for name in schemes],
+        security_requirements=[new.SecurityRequirement(schemes={name: new.StringList()}) for name in schemes],
         default_input_modes=["text/plain", "application/json", *(_FILES if abilities.files else ())],
         default_output_modes=list(OUTPUT_MODES),
         skills=[_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
@@ -80,13 +67,13 @@ def agent_card(face: GatewayProfile) -> AgentCard:
     return face.keys.sign(card) if face.keys else card
 
 
-def card_routes(card: AgentCard, since: datetime, usual: str = "merged", keys: CardKeys | None = None) -> APIRouter:
+def card_routes(card: new.AgentCard, since: datetime, usual: str = "merged", keys: CardKeys | None = None) -> APIRouter:
     """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version.
 
     The merged card has the signature of the 1.0 card, whose verifiers leave the fields of 0.3 out.
     """
     router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
-    shapes: Mapping[str, Callable[[AgentCard, CardKeys | None], Mapping[str, object]]]
+    shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
     shapes = {"merged": _merged_card, "1.0": NEW.card, "0.3": OLD.card}
 
     @cache
@@ -114,31 +101,33 @@ def card_routes(card: AgentCard, since: datetime, usual: str = "merged", keys: C
     return router
 
 
-def _skill(skill: Skill) -> AgentSkill:
+def _skill(skill: Skill) -> new.AgentSkill:
     tags, examples = skill.tags.split(), [skill.example]
-    return AgentSkill(id=skill.id, name=skill.name, description=skill.description, tags=tags, examples=examples)
+    return new.AgentSkill(id=skill.id, name=skill.name, description=skill.description, tags=tags, examples=examples)
 
 
-def _interfaces(url: str) -> Iterator[AgentInterface]:
+def _interfaces(url: str) -> Iterator[new.AgentInterface]:
     """The preferred first. Over REST, paths follow the URL, so it ends without a slash."""
     urls = {"JSONRPC": url, "HTTP+JSON": url.rstrip("/")}
     for version, binding in product(("1.0", "0.3"), urls):
-        yield AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
+        yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
 
 
-def _schemes(abilities: Abilities) -> dict[str, SecurityScheme]:
-    schemes: dict[str, SecurityScheme] = {}
+def _schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
+    schemes: dict[str, new.SecurityScheme] = {}
     if "keys" in abilities.ways:
-        in_header = APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
-        schemes["apiKey"] = SecurityScheme(api_key_security_scheme=in_header)
+        in_header = new.APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
+        schemes["apiKey"] = new.SecurityScheme(api_key_security_scheme=in_header)
     if abilities.ways:
         kinds = " or ".join({"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[way] for way in abilities.ways)
-        bearer = HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
+        bearer = new.HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
         bearer.bearer_format = "JWT" if abilities.ways == ("jwt",) else ""
-        schemes["bearer"] = SecurityScheme(http_auth_security_scheme=bearer)
+        schemes["bearer"] = new.SecurityScheme(http_auth_security_scheme=bearer)
     if abilities.discovery:
-        issuer = OpenIdConnectSecurityScheme(open_id_connect_url=abilities.discovery, description="Who issues tokens.")
-        schemes["openId"] = SecurityScheme(open_id_connect_security_scheme=issuer)
+        issuer = new.OpenIdConnectSecurityScheme(
+            open_id_connect_url=abilities.discovery, description="Who issues tokens."
+        )
+        schemes["openId"] = new.SecurityScheme(open_id_connect_security_scheme=issuer)
     return schemes
 
 
@@ -154,7 +143,7 @@ def _is_known(request: Request, etag: str, changed: datetime) -> bool:
     return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
 
 
-def _merged_card(card: AgentCard, _: CardKeys | None) -> Mapping[str, object]:
+def _merged_card(card: new.AgentCard, _: CardKeys | None) -> Mapping[str, object]:
     from a2a.server.request_handlers.response_helpers import agent_card_to_dict  # it loads all of the SDK's server
 
     return agent_card_to_dict(card)
@@ -200,39 +189,41 @@ LIMITS = "urn:purple-agent:tenant-limits:1"
 
 
 class ExtendedCard:
-    def __init__(self, card: AgentCard, book: TenantBook, keys: CardKeys | None = None) -> None:
+    def __init__(self, card: new.AgentCard, book: TenantBook, keys: CardKeys | None = None) -> None:
         self._card, self._book, self.keys = card, book, keys
 
-    async def card_for(self, caller: Caller) -> AgentCard:
+    async def card_for(self, caller: Caller) -> new.AgentCard:
         """The card for the caller's own tenant; may raise ``StoreUnavailable``."""
         facts = await self._book.facts(caller.tenant)
-        card = AgentCard()
+        card = new.AgentCard()
         card.CopyFrom(self._card)
         card.description = f"{card.description} For tenant {caller.tenant}."
         card.skills.extend(_skills(facts, caller))
         if facts.limits:
-            limits = AgentExtension(uri=LIMITS, description="What holds for this tenant, of each task and each day.")
+            limits = new.AgentExtension(
+                uri=LIMITS, description="What holds for this tenant, of each task and each day."
+            )
             limits.params.update(facts.limits)
             card.capabilities.extensions.append(limits)
         return self.keys.sign(card) if self.keys else card
 
 
-def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:
+def _skills(facts: TenantFacts, caller: Caller) -> Iterator[new.AgentSkill]:
     """What the tenant has beside the processes that come with the worker, and what the caller may do itself."""
     for at in facts.connections:
         tools = ", ".join(sorted(at.catalogue)) or "what it offers is asked of it when a task begins"
         description = f"Works with this tenant's own tools at {at.id}: {tools}."
-        yield AgentSkill(id=f"connection.{at.id}", name=at.id, description=description, tags=["tools"])
+        yield new.AgentSkill(id=f"connection.{at.id}", name=at.id, description=description, tags=["tools"])
     for tool in facts.calculators:
         description = f"A calculator made for this tenant: {tool.purpose}"
-        yield AgentSkill(id=f"calculator.{tool.name}", name=tool.name, description=description, tags=["calculator"])
+        yield new.AgentSkill(id=f"calculator.{tool.name}", name=tool.name, description=description, tags=["calculator"])
     if facts.processes:
         name, tags = "Processes of this tenant", ["processes"]
         description = f"{facts.processes} kinds of process that the worker has worked out for this tenant."
-        yield AgentSkill(id="own-processes", name=name, description=description, tags=tags)
+        yield new.AgentSkill(id="own-processes", name=name, description=description, tags=tags)
     if Role.APPROVER in caller.principal.roles:
         levels = ", ".join(caller.principal.levels) or "no level"
         description = f"Decides approvals that wait ({levels}), by message to their task or at /approvals."
-        skill = AgentSkill(id="approvals", name="Approvals", description=description, tags=["approvals"])
+        skill = new.AgentSkill(id="approvals", name="Approvals", description=description, tags=["approvals"])
         skill.examples.extend(("approve", "reject: over budget"))
         yield skill

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.a2a.legacy import LegacyAct, LegacyMethods
+from services.gateway.a2a.legacy import LegacyMethods
 from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
@@ -132,17 +132,14 @@ class JsonRpcEndpoint:
         if early is None and method and method.wording is OLD and not version_of(request):
             early = await self._legacy.find_shared(call.method, asked)
         if early:
-            return await self._call_legacy(call, asked, early)
+            try:
+                return _respond(call, await early(asked), detailed=False)
+            except (GatewayRefusal, StoreUnavailable) as fault:
+                return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
         if method is None:
             reason = NO_METHOD.reason if says_1(request) else ""
             return error_reply(call.call_id, METHOD_NOT_FOUND, f"there is no method {call.method!r}", reason=reason)
         return _respond(call, await method.act(asked, method.wording), detailed=method.wording is NEW)
-
-    async def _call_legacy(self, call: RpcCall, asked: MethodCall, act: LegacyAct) -> Response:
-        try:
-            return _respond(call, await act(asked), detailed=False)
-        except (GatewayRefusal, StoreUnavailable) as fault:
-            return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
 
     def _is_detailed(self, call: RpcCall, request: Request) -> bool:
         """Whether an error says its reason beside its code, as 1.0 has it."""

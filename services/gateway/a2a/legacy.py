@@ -3,26 +3,22 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-import structlog
-
 from services.gateway.a2a.methods import Answer, MethodCall, PendingAnswer, StreamAnswer
 from services.gateway.a2a.parts import NO_STREAMS, A2aParts
-from services.gateway.a2a.streams import legacy_shape_of
+from services.gateway.a2a.streams import legacy_shape_of, note_delivery
 from services.gateway.a2a.views import Shown
 from services.gateway.edge.errors import InvalidField, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, required_id
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams.service import Streams, TaskStream
 from services.gateway.features.tasks.message import metadata_of, read_legacy
-from services.gateway.features.tasks.service import TaskService, Ticket
+from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import legacy_view
 from services.gateway.features.webhooks.config import legacy_shape, webhook_at
 from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect
-from shared.ports.store import StoreUnavailable
 
-log = structlog.get_logger()
 LegacyAct = Callable[[MethodCall], Awaitable[Answer]]
 _CONFIG = "pushNotificationConfig"
 
@@ -63,8 +59,12 @@ class LegacyMethods:
             handed_over.append(await self._desk.wait(ticket))
             return legacy_view(handed_over[0], ticket.client_id, length, self._notice)
 
+        async def note() -> None:
+            for record in handed_over:
+                await self._desk.note_answer(ticket, record)
+
         accepted = partial(legacy_view, ticket.record, ticket.client_id, length, self._notice)
-        return PendingAnswer(answer, accepted, partial(self._note_delivery, ticket, handed_over))
+        return PendingAnswer(answer, accepted, partial(note_delivery, note, ticket.record.task_id))
 
     async def stream(self, call: MethodCall) -> Answer:
         if not self._streaming:
@@ -98,13 +98,6 @@ class LegacyMethods:
     async def webhook(self, call: MethodCall) -> Answer:
         task_id, caller = self._of_webhook(call)
         return {"id": task_id, _CONFIG: legacy_shape(await self._push.one(task_id, None, caller))}
-
-    async def _note_delivery(self, ticket: Ticket, handed_over: list[TaskRecord]) -> None:
-        for record in handed_over:
-            try:
-                await self._desk.note_answer(ticket, record)
-            except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
-                log.warning("answer_not_noted", task_id=record.task_id, error=str(error))
 
     def _updates(self, stream: TaskStream) -> Answer:
         return StreamAnswer(stream, legacy_shape_of(stream, self._notice))

@@ -1,7 +1,8 @@
 """The REST bindings of protocols 1.0 and 0.3: each path with the method behind it."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -81,7 +82,7 @@ class A2aRest:
         for path in paths_of(self._methods):
             router.add_api_route(
                 path.path,
-                self._endpoint(path),
+                partial(self._answer, path),
                 methods=[path.verb],
                 response_class=Response,
                 name=f"{path.verb.lower()}_{path.act.__name__}",
@@ -92,12 +93,6 @@ class A2aRest:
     async def task(self, request: Request) -> Response:
         """GetTask of protocol 1.0, whose path is shared with our own record."""
         return await self._answer(self._task, request)
-
-    def _endpoint(self, path: Path) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
-            return await self._answer(path, request)
-
-        return endpoint
 
     async def _answer(self, path: Path, request: Request) -> Response:
         """The method's answer, or its refusal in the words of the protocol."""

@@ -4,7 +4,7 @@ A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that what
 Then ``sse(stream, shape_of(stream, wording, notice), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -48,15 +48,15 @@ def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelo
 
 
 def sse(stream: TaskStream, shape: Shape, envelope: Envelope) -> KeptAlive:
-    frames = _frames(stream, shape, envelope)
-    return KeptAlive(frames, "text/event-stream", SSE_BEAT, partial(_note_delivery, stream))
+    note = partial(note_delivery, stream.note_delivery, stream.record.task_id)
+    return KeptAlive(_frames(stream, shape, envelope), "text/event-stream", SSE_BEAT, note)
 
 
-async def _note_delivery(stream: TaskStream) -> None:
+async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> None:
     try:
-        await stream.note_delivery()
+        await note()
     except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
-        log.warning("answer_not_noted", task_id=stream.record.task_id, error=str(error))
+        log.warning("answer_not_noted", task_id=task_id, error=str(error))
 
 
 async def _frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
