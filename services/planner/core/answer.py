@@ -13,9 +13,9 @@ from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
+from services.planner.core.request import Request, objects
 from services.planner.core.selection import matching
-from services.planner.core.several import several
-from services.planner.core.situation import Situation, names
+from services.planner.core.situation import Situation, names, observe
 from services.planner.core.words import (
     concept,
     field_stems,
@@ -27,7 +27,7 @@ from services.planner.core.words import (
     text_stems,
     text_words,
 )
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 _UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
@@ -267,3 +267,50 @@ def _as_condition(question: str) -> str:
     if match and not _COMPARES.search(question):
         return f"{match['subject']} is {match['state']}"
     return _ASKS.sub("", question).strip(" ?")
+
+
+_SHOWN = 20
+_WHICH = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
+
+
+def several(question: str, situation: Situation) -> str:
+    """One line that names the things a question is after; empty where it asks for no list that was read."""
+    if not _WHICH.search(question) or not _was_listed(question, situation):
+        return ""
+    found = [said for record in matching(question, situation) if (said := _record_name(record))]
+    if not found:
+        return "None of those that were read fits."
+    rest = ", and others" if len(found) > _SHOWN else ""
+    return f"{', '.join(found[:_SHOWN])}{rest}."
+
+
+def _was_listed(question: str, situation: Situation) -> bool:
+    said = text_stems(question)
+    return any(record.in_list and record.noun & said for record in situation.records)
+
+
+def _record_name(record: FactRecord) -> str:
+    known = own_id(record)
+    if known is None:
+        return ""
+    field = amount_field(record, "amount")
+    return f"{known[1]} ({' '.join(parts(field))} {record.fields[field]})" if field else str(known[1])
+
+
+def artifact(request: Request) -> str:
+    """What became of each write by its status, then what was asked, from ``facts`` and ``values`` alone."""
+    said = [_tell_write(write) for write in objects(request.section("writes"))]
+    situation = observe(request)
+    reading = situation.reading
+    if said and not reading.questions:
+        return " ".join(said)
+    return " ".join((*said, answer(situation, ToldAnswer())))
+
+
+def _tell_write(write: JsonObject) -> str:
+    given = write.get("arguments")
+    told = given.items() if isinstance(given, dict) else ()
+    shown = ", ".join(f"{name} {value if isinstance(value, str) else dumps(value)}" for name, value in told)
+    status, note = str(write.get("status")), str(write.get("note") or "")
+    done = "Done and" if status in ("verified", "sent") else "Not confirmed, status"
+    return f"{done} {status}: {' '.join(parts(str(write.get('tool'))))} ({shown}){'; ' + note if note else ''}."

@@ -7,11 +7,11 @@ from itertools import product
 from services.planner.core.binding import BoundWay, kind_of
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
-from services.planner.core.named import NAME, proper_names
 from services.planner.core.pages import is_paging
 from services.planner.core.records import MINOR
 from services.planner.core.references import candidates, is_reference
 from services.planner.core.request import ToolSpec
+from services.planner.core.selection import NAME, proper_names
 from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, names
 from services.planner.core.words import STOP, field_stems, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import JsonObject

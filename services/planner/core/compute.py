@@ -5,13 +5,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
 
-from services.planner.core.differences import difference
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.named import proper_names
-from services.planner.core.portions import piece, stated_percent, whole
+from services.planner.core.portions import difference, piece, stated_percent, whole
 from services.planner.core.records import FactRecord, own_id
-from services.planner.core.selection import before_comparison, matching
+from services.planner.core.selection import before_comparison, matching, proper_names
 from services.planner.core.situation import Situation, best, names, places_of, rank
 from services.planner.core.words import (
     STOP,

@@ -1,17 +1,20 @@
-"""``every open ...``: the same call for each listed thing that a clause means, in the order that it asks for."""
+"""Listed things: the same call for each that is meant, a read for each of their values, a way for each by its age."""
 
 import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
 
 from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent, drop_spared
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.named import names_in, unknown_names
 from services.planner.core.pages import read_in_part
 from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.references import is_reference, wanted_noun
-from services.planner.core.selection import matching
-from services.planner.core.situation import CERTAIN, ArgumentCandidate, Situation
-from services.planner.core.words import field_stems, nouns, stem, text_stems
+from services.planner.core.request import ToolSpec
+from services.planner.core.selection import matching, names_in, unknown_names
+from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, names
+from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
 _EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)
 _ORDER = re.compile(r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I)
@@ -71,3 +74,101 @@ def _order_records(records: list[FactRecord], clause: str) -> list[FactRecord]:
     if not by or any(number(record.fields.get(by[0])) is None for record in records):
         return records
     return sorted(records, key=lambda record: number(record.fields[by[0]]) or 0)
+
+
+_MANY = 8
+
+
+def of_each_named(way: BoundWay, situation: Situation) -> list[BoundWay]:
+    """The call for each value that its one open text has in the records that the task names by their identifiers.
+
+    The call as it is where they agree, where nothing of the kind is open, or where it would be too many.
+    """
+    names_open = [name for name in way.tool.required if _is_open(way, name)]
+    values = _list_values(names_open[0], situation) if len(names_open) == 1 else []
+    if not 1 < len(values) <= _MANY:
+        return [way]
+    left = tuple(name for name in way.missing if name not in names_open)
+    return [BoundWay(way.tool, tuple({**dict(way.chosen), names_open[0]: one}.items()), left) for one in values]
+
+
+def _is_open(way: BoundWay, name: str) -> bool:
+    """Whether a text is missing, or was taken from a record although it identifies nothing."""
+    found = way.candidate(name)
+    return not is_reference(way.tool, name) and (found is None or found.source == "result")
+
+
+def _list_values(name: str, situation: Situation) -> list[ArgumentCandidate]:
+    found: dict[str, ArgumentCandidate] = {}
+    for record in situation.records:
+        known, value = own_id(record), record.fields.get(name)
+        if known and isinstance(value, str) and value and names(situation.text, str(known[1])):
+            found.setdefault(value, ArgumentCandidate(value, "result", record.ref(name), LIKELY))
+    return [*found.values()]
+
+
+_AGES = stems(("age", "aging", "overdue", "past"))
+
+
+class Routed(NamedTuple):
+    """What each thing's way comes to, and why a thing goes none."""
+
+    calls: tuple[BoundWay, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Routed:
+    """A call for each listed thing that the clause means and whose age is known; nothing where there are no ways."""
+    calls: list[BoundWay] = []
+    left_out: list[str] = []
+    for record in matching(intent.clause, situation) if situation.routes else ():
+        known, age = own_id(record), _age(record)
+        if known is None or age is None:
+            continue
+        way = _find_way(age, situation)
+        tool = _choose_tool(way, record, writers)
+        if tool is None or (done := _stands(record, tool)):
+            left_out.append(f"{known[1]}: {f'it stands at {done} already' if tool else 'no tool takes its way'}")
+            continue
+        calls.append(_bind_record(tool, record, known[0]))
+    return Routed(tuple(calls), tuple(left_out))
+
+
+def _age(record: FactRecord) -> Decimal | None:
+    """The one figure of a record that counts how old or how overdue it is."""
+    fields = [name for name in record.fields if field_stems(name) & _AGES and not is_identifier(name)]
+    ages = [age for name in fields if (age := number(record.fields[name])) is not None]
+    return ages[0] if len(ages) == 1 else None
+
+
+def _find_way(age: Decimal, situation: Situation) -> str:
+    """The name and the words of the range that an age falls into; empty if there is none."""
+    for route in situation.routes:
+        over, up_to = number(route.get("over")), number(route.get("up_to"))
+        if (over is None or age > over) and (up_to is None or age <= up_to):
+            return f"{route.get('name')}: {route.get('way')}"
+    return ""
+
+
+def _choose_tool(way: str, record: FactRecord, writers: Sequence[ToolSpec]) -> ToolSpec | None:
+    """The tool that takes the thing and of which all words but the verb stand in the way; the one with most of them."""
+    said = text_stems(way)
+    fitting = [tool for tool in writers if nouns(tool.name) and nouns(tool.name) <= said and _find_slot(tool, record)]
+    return max(fitting, key=lambda tool: (len(nouns(tool.name)), tool.name), default=None)
+
+
+def _find_slot(tool: ToolSpec, record: FactRecord) -> str:
+    """The tool's one required field, if it identifies the thing."""
+    slots = [name for name in tool.required if is_reference(tool, name) and wanted_noun(tool, name) & record.noun]
+    return slots[0] if len(slots) == 1 == len(tool.required) else ""
+
+
+def _stands(record: FactRecord, tool: ToolSpec) -> str:
+    """The state of a record that the tool would lead to."""
+    own = nouns(tool.name)
+    return next((value for value in record.fields.values() if isinstance(value, str) and stem(value) in own), "")
+
+
+def _bind_record(tool: ToolSpec, record: FactRecord, field: str) -> BoundWay:
+    found = ArgumentCandidate(record.fields[field], "result", record.ref(field), CERTAIN)
+    return BoundWay(tool, ((_find_slot(tool, record), found),))

@@ -4,10 +4,10 @@ import re
 
 from services.planner.core.binding import REF, BoundWay
 from services.planner.core.intents import Intent
-from services.planner.core.named import NAME
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
+from services.planner.core.selection import NAME
 from services.planner.core.situation import CERTAIN, ArgumentCandidate, MadeEntity, Situation, names, records_about
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_words
 from shared.domain.exact_json import JsonObject

@@ -1,15 +1,16 @@
-"""When a task that goes on with time is to be looked at again, by the words of its text; in doubt it is not over."""
+"""What the worker's turns say of themselves: how they begin, what is done, and when the next one comes."""
 
-from datetime import timedelta
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from services.planner.core.clock_words import goes_on, interval, last_moment
 from services.planner.core.foreign import in_english
+from services.planner.core.intents import understand
 from services.planner.core.outcomes import WriteState, outcome_of_call
-from services.planner.core.present import now_of
-from services.planner.core.request import LEAVE_PART, LOCAL, Request
+from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, objects
 from services.planner.core.toolset import Toolset
-from services.planner.core.turn_record import instructions_besides, open_wishes
-from services.planner.core.wishes import read_wishes
+from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
 from shared.domain.iso_duration import written_duration
 
 _USUAL = timedelta(hours=1)
@@ -47,3 +48,57 @@ def _is_open(request: Request, toolset: Toolset) -> bool:
 
 def _goes_on(step: timedelta) -> str:
     return f"Next: {written_duration(step)}"
+
+
+_LIMITS = re.compile(r"\b(?:nobody|nothing|no one|else|alone)\b|^\w+ (?:comes?|arrives?|is|are|can|will)\b", re.I)
+
+
+def as_done(quote: str) -> str:
+    """The line that says of a wish, in the user's words, that nothing is left of it."""
+    return f"Done: “{quote}”"
+
+
+def open_wishes(request: Request, wishes: Sequence[PersonalWish], answer: str = "") -> tuple[PersonalWish, ...]:
+    """Those of which no turn has said that they are done, nor this one's ``answer``."""
+    told = " ".join([*_agent_texts(request), answer])
+    return tuple(wish for wish in wishes if as_done(wish.quote) not in told)
+
+
+def _agent_texts(request: Request) -> list[str]:
+    told = objects(request.section("history"))
+    return [str(one.get("text") or "") for one in told if one.get("role") == "agent"]
+
+
+def is_limit(clause: str) -> bool:
+    """Whether a clause says what is not to be done, or how things are."""
+    return _LIMITS.search(clause) is not None
+
+
+def instructions_besides(text: str, wishes: Iterable[PersonalWish]) -> list[str]:
+    """What a text asks for besides its wishes, clause by clause."""
+    reading = understand(without_wishes(text, tuple(wishes)))
+    return [one for one in (*(action.clause for action in reading.actions), *reading.unknown) if not is_limit(one)]
+
+
+def now_of(request: Request) -> datetime | None:
+    known = request.section("now")
+    said = known.get("current_time") if isinstance(known, dict) else request.sections.get("now", "").strip(' "')
+    return _moment(said)
+
+
+def is_turn(request: Request) -> bool:
+    """Whether the loop counts the task's turns."""
+    return "turn" in as_object(request.section("now"))
+
+
+def find_beginning(request: Request) -> datetime | None:
+    """When the first of the earlier turns was; None in the first one, and where nothing tells when it was."""
+    known = as_object(request.section("now"))
+    return _moment(known.get("first_turn")) if known.get("turn") not in (None, 1) else None
+
+
+def _moment(said: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(said))
+    except ValueError:
+        return None

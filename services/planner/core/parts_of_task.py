@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from services.planner.core.foreign import sentences_of
 from services.planner.core.intents import Intent
-from services.planner.core.process import call_understand
-from services.planner.core.process_names import process_name
+from services.planner.core.process import call_understand, process_name
 from services.planner.core.request import Request, ToolSpec, objects
 from services.planner.core.situation import Situation
 from services.planner.core.toolmatch import suiting

@@ -1,8 +1,11 @@
-"""What the loop says of the kind of process: its instruction, who has to be told of a change, and ways by age."""
+"""The kind of process: a guess by the task's words, and what the loop says of it, such as whom a change is told to."""
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from services.planner.core.request import UNDERSTAND, Request, as_object, objects
+from services.planner.core.words import stem
 from shared.domain.exact_json import JsonObject
 
 
@@ -40,3 +43,65 @@ def call_understand(request: Request) -> JsonObject:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+GENERAL = "general"
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "expense_approval": ("expense", "reimbursement", "spend", "receipt", "claim"),
+    "procurement": ("vendor", "purchase order", "supplier", "rfp", "quote", "procurement"),
+    "hr_offboarding": ("offboard", "offboarding", "termination", "access revocation", "last day"),
+    "incident_response": ("incident", "outage", "breach", "p1", "p2", "emergency", "sev"),
+    "invoice_reconciliation": ("invoice", "reconcile", "reconciliation", "accounts payable"),
+    "customer_onboarding": ("onboard", "onboarding", "new customer", "new client", "provision"),
+    "compliance_audit": ("compliance", "audit", "kyc", "gdpr", "pci", "sox", "regulatory"),
+    "dispute_resolution": ("dispute", "chargeback", "complaint", "contested"),
+    "order_management": ("order", "shipment", "delivery", "fulfillment", "cart", "refund"),
+    "sla_breach": ("sla", "service level", "uptime", "downtime"),
+    "month_end_close": ("month-end", "month end", "financial close", "p&l"),
+    "ar_collections": ("accounts receivable", "aging", "overdue", "collection", "bad debt"),
+    "subscription_migration": ("migrate", "migration", "downgrade", "upgrade", "plan change"),
+    "payroll": ("payroll", "salary", "wages", "compensation", "pay run", "paye", "bacs"),
+}
+_NAMED = re.compile(r"\bprocess(?:[ _-]type)?\s*[:=]\s*[\"'`]?(?P<name>[a-z]+(?:_[a-z]+)+)\b", re.IGNORECASE)
+_WORD = re.compile(r"[a-z0-9&]+", re.IGNORECASE)
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+
+
+def process_name(task: str) -> str:
+    """The kind of whose words the task uses most; one that it names itself goes before all."""
+    if named := _NAMED.search(task):
+        return named["name"].lower()
+    counts, close = _counts([stem(word) for word in _WORD.findall(task)]), _counts(_words_before_ids(task))
+    best = max(counts, key=lambda kind: (counts[kind], close[kind]))
+    return best if counts[best] else GENERAL
+
+
+_BEFORE_ID = re.compile(r"((?:[a-z&]+[ -]){0,2}[a-z&]+):? (?=[A-Z]{2,}-?\d)", re.IGNORECASE)
+
+
+def _words_before_ids(task: str) -> list[str]:
+    """The words right before identifiers: ``order X-1`` is a task about orders, whatever else it speaks of."""
+    return [stem(word) for match in _BEFORE_ID.finditer(task) for word in _WORD.findall(match[1])]
+
+
+def _counts(said: Sequence[str]) -> dict[str, int]:
+    """How many different words of each kind are used; one that only stands inside a longer one does not count."""
+    found = {kind: [_spans(said, word) for word in words] for kind, words in _WORDS.items()}
+    every = [span for words in found.values() for spans in words for span in spans]
+    return {
+        kind: sum(any(_stands_alone(span, every) for span in spans) for spans in words) for kind, words in found.items()
+    }
+
+
+def _spans(said: Sequence[str], word: str) -> list[_Span]:
+    wanted = [stem(part) for part in _WORD.findall(word)]
+    starts = (at for at in range(len(said) - len(wanted) + 1) if [*said[at : at + len(wanted)]] == wanted)
+    return [_Span(at, at + len(wanted)) for at in starts]
+
+
+def _stands_alone(span: _Span, every: Iterable[_Span]) -> bool:
+    return not any(one.start <= span.start and span.end <= one.end and one != span for one in every)

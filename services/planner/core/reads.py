@@ -4,17 +4,16 @@ from collections.abc import Sequence
 
 from services.planner.core.arguments import bind
 from services.planner.core.binding import BoundWay
-from services.planner.core.instructed import instructed_reads
+from services.planner.core.each import of_each_named
 from services.planner.core.intents import Intent, find_spared
-from services.planner.core.named import unknown_names
-from services.planner.core.of_each import of_each_named
-from services.planner.core.pages import next_parts
+from services.planner.core.pages import is_paging, next_parts
 from services.planner.core.process import process_of
 from services.planner.core.references import candidates, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
+from services.planner.core.selection import unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, records_about
 from services.planner.core.toolmatch import suiting
-from services.planner.core.words import concept, is_identifier, nouns, parts, text_stems
+from services.planner.core.words import concept, is_identifier, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject, dumps
 
 _AT_ONCE, _IN_ALL, _WITH_PARTS = 8, 16, 18
@@ -211,3 +210,47 @@ def _nouns_referred(situation: Situation) -> set[frozenset[str]]:
     """What the known records refer to."""
     named = {(name, record.noun) for record in situation.records for name in record.fields if is_identifier(name)}
     return {concept(name, frozenset()) for name, noun in named if concept(name, noun) != noun}
+
+
+_ALL = frozenset({"all", "every", "each"})
+
+
+def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: Situation) -> list[BoundWay]:
+    """One call for each tool that reads what the instruction names, if it belongs to what the task is about."""
+    found = [
+        way
+        for tool in tools
+        if _is_instructed(tool, instruction, situation) and (way := _bind_instructed(tool, situation))
+    ]
+    return found if situation.records else []
+
+
+def _is_instructed(tool: ToolSpec, instruction: str, situation: Situation) -> bool:
+    """Whether the instruction and the task together name what the tool reads; a list only if it speaks of several."""
+    own, said = nouns(tool.name), text_stems(instruction)
+    if not own & said or not own <= said | situation.stems:
+        return False
+    return bool(tool.required) or _speaks_of_several(own & said, instruction)
+
+
+def _speaks_of_several(own: frozenset[str], instruction: str) -> bool:
+    words = text_words(instruction)
+    return any(
+        stem(word) in own and (word.endswith("s") or _ALL.intersection(words[max(0, place - 3) : place]))
+        for place, word in enumerate(words)
+    )
+
+
+def _bind_instructed(tool: ToolSpec, situation: Situation) -> BoundWay | None:
+    """The call for the one thing that the task is about; None if a required field stays open, or nothing narrows it."""
+    chosen = [(name, found) for name in tool.properties if (found := _choose_reference(tool, name, situation))]
+    if not chosen or not {*tool.required} <= {name for name, _ in chosen}:
+        return None
+    return BoundWay(tool, tuple(chosen))
+
+
+def _choose_reference(tool: ToolSpec, name: str, situation: Situation) -> ArgumentCandidate | None:
+    if is_paging(tool, name) or not is_reference(tool, name):
+        return None
+    found = [one for one in candidates(tool, name, situation, situation.text) if one.sure >= LIKELY]
+    return found[0] if len({str(one.value) for one in found}) == 1 else None

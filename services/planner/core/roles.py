@@ -13,7 +13,7 @@ from services.planner.core import (
     tool_making,
     translate,
 )
-from services.planner.core.artifact import artifact
+from services.planner.core.answer import artifact
 from services.planner.core.request import PlannerReply, Request
 from services.planner.core.situation import observe
 from services.planner.core.turn import next_reply

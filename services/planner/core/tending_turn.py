@@ -10,18 +10,17 @@ from services.planner.core.clock_words import goes_on
 from services.planner.core.correspondence import ReadMessage, read_correspondence
 from services.planner.core.intents import understand
 from services.planner.core.mentions import MentionKind
+from services.planner.core.next_turn import as_done, find_beginning, is_limit, is_turn, now_of, open_wishes
 from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, changes_of, number_of_clause, parts_of, quote
-from services.planner.core.present import find_beginning, is_turn, now_of
-from services.planner.core.process_names import process_name
+from services.planner.core.process import process_name
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object
 from services.planner.core.situation import Situation
 from services.planner.core.telling import telling_calls
 from services.planner.core.tending import Tended, tend_rows
 from services.planner.core.tending_rules import standing
 from services.planner.core.toolset import Toolset
-from services.planner.core.turn_record import as_done, is_limit, open_wishes
 from services.planner.core.wanted_facts import is_from
 from services.planner.core.wishes import AskedFact, PersonalWish, WishKind, read_wishes, without_wishes
 from services.planner.core.words import parts, stem, text_stems

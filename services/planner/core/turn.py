@@ -1,7 +1,7 @@
 """The next reply of a task's conversation: calls to make side by side, or the answer."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from services.planner.core import improve
@@ -10,16 +10,23 @@ from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, subject_of
 from services.planner.core.finding import searches, through_search
 from services.planner.core.intents import Intent
-from services.planner.core.next_turn import next_line
-from services.planner.core.notices import with_notice
-from services.planner.core.outcomes import WriteState
+from services.planner.core.next_turn import is_turn, next_line
+from services.planner.core.outcomes import WriteState, outcome_of_call
 from services.planner.core.parts_of_task import as_understood, number_of
-from services.planner.core.present import is_turn
-from services.planner.core.process import call_understand, process_of
+from services.planner.core.process import Process, call_understand, process_of
 from services.planner.core.proposals import ProposedMove, as_calls, moves_of, next_moves
 from services.planner.core.reads import next_reads
-from services.planner.core.renewal import drop_outdated, has_written_since, last_outdated
-from services.planner.core.request import LEAVE_PART, LOOK, UNDERSTAND, Call, PlannerReply, Request
+from services.planner.core.request import (
+    FIND_TOOLS,
+    LEAVE_PART,
+    LOOK,
+    UNDERSTAND,
+    Call,
+    Called,
+    PlannerReply,
+    Request,
+    ToolSpec,
+)
 from services.planner.core.situation import Situation, observe, rows_in
 from services.planner.core.tending_turn import (
     account,
@@ -32,7 +39,7 @@ from services.planner.core.tending_turn import (
 )
 from services.planner.core.toolset import Toolset, toolset_of
 from services.planner.core.values import calculations, with_figures
-from services.planner.core.words import parts
+from services.planner.core.words import parts, stem, text_stems
 from services.planner.core.writes import plan
 from shared.domain.exact_json import JsonObject
 
@@ -173,3 +180,71 @@ def looks(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
         and (match := _ROWS.search(call.note))
         and int(match["rows"]) > len(rows_in(call.result))
     ]
+
+
+_AKIN = 5  # letters that a verb and its noun begin with alike: ``approve`` and ``approval``
+
+
+def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) -> Situation:
+    """The situation with the notice that the process wants, unless the task itself asks to tell them.
+
+    ``verbs``: what the plan does. Where the process says of what they are told, it has to be one of these.
+    """
+    party = text_stems(process.notice_to)
+    reading = situation.reading
+    if not party or any(intent.is_notice and party & text_stems(intent.clause) for intent in reading.actions):
+        return situation
+    occasions = _occasions(process)
+    if occasions and not any(_is_akin(verb, one) for verb in verbs for one in occasions):
+        return situation
+    notice = Intent("notify", f"notify the {process.notice_to}")
+    return situation._replace(reading=reading._replace(actions=(*reading.actions, notice)))
+
+
+def _occasions(process: Process) -> frozenset[str]:
+    """The words of what the instruction says the party is told about; empty where it does not say it."""
+    told = re.findall(
+        rf"\b(?:tell|notify|inform)\s+the\s+{re.escape(process.notice_to)}\s+(?:about|of)\s+([^,.;]+)",
+        process.instruction,
+        re.IGNORECASE,
+    )
+    return frozenset().union(*map(text_stems, told))
+
+
+def _is_akin(verb: str, noun: str) -> bool:
+    own = stem(verb)
+    return own == noun or (len(own) >= _AKIN and own[:_AKIN] == noun[:_AKIN])
+
+
+NEVER = -1
+_OUTDATED = re.compile(r"\bread again\b", re.I)
+_LASTING = frozenset({UNDERSTAND, LEAVE_PART, FIND_TOOLS})
+
+
+def last_outdated(request: Request, writers: Sequence[ToolSpec]) -> int:
+    """The reply with the last plan that is outdated; ``NEVER`` if there is none."""
+    names = {tool.name for tool in writers}
+    return max(
+        (call.turn for call in request.calls if call.tool in names and _is_outdated(call, request)), default=NEVER
+    )
+
+
+def drop_outdated(request: Request, turn: int, writers: Sequence[ToolSpec]) -> Request:
+    """The request without what was read up to that reply, and without the proposals that rested on it."""
+    names = {tool.name for tool in writers}
+
+    def lasts(call: Called) -> bool:
+        made = call.tool in names and not _is_outdated(call, request)
+        return call.turn > turn or call.tool in _LASTING or made
+
+    return request._replace(calls=tuple(call for call in request.calls if lasts(call)))
+
+
+def has_written_since(request: Request, turn: int, writers: Sequence[ToolSpec]) -> bool:
+    names = {tool.name for tool in writers}
+    return any(call.tool in names and call.turn > turn for call in request.calls)
+
+
+def _is_outdated(call: Called, request: Request) -> bool:
+    told = outcome_of_call(call, request)
+    return not call.failed and told.status == "not made" and _OUTDATED.search(told.note) is not None

@@ -7,7 +7,7 @@ from services.planner.core.arguments import bind
 from services.planner.core.binding import BoundWay, Unplanned, WriteStep
 from services.planner.core.compute import stated_figures
 from services.planner.core.conditions import judge
-from services.planner.core.each import for_each, is_for_each, not_all_known
+from services.planner.core.each import for_each, is_for_each, not_all_known, route_listed
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
 from services.planner.core.made import as_new, link_to_made, making
@@ -16,7 +16,6 @@ from services.planner.core.parts_of_task import find_asked
 from services.planner.core.records import own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.routes import route_listed
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import family, field_stems, parts, stem, text_stems

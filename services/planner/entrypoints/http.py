@@ -13,8 +13,7 @@ from services.planner.core import faults as faulty
 from services.planner.core.request import PlannerReply, parse
 from services.planner.core.request import Request as ModelRequest
 from services.planner.entrypoints import messages
-from services.planner.entrypoints.checks import check
-from services.planner.entrypoints.refusals import RequestRefused, answer_refused, error_body
+from services.planner.entrypoints.checks import RequestRefused, answer_refused, check, error_body
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 _log = structlog.get_logger("planner")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.planner.core.named import names_in
+from services.planner.core.selection import names_in
 
 
 @pytest.mark.parametrize(
