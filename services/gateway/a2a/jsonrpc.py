@@ -14,10 +14,19 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.legacy import LegacyMethods
-from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
+from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
-from services.gateway.a2a.streams import rpc_envelope, sse
+from services.gateway.a2a.streams import (
+    Act,
+    Answer,
+    MethodCall,
+    PendingAnswer,
+    StreamAnswer,
+    WrittenJson,
+    rpc_envelope,
+    sse,
+)
 from services.gateway.a2a.views import NEW, OLD, Wording
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal

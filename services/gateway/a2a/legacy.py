@@ -3,9 +3,8 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from services.gateway.a2a.methods import Answer, MethodCall, PendingAnswer, StreamAnswer
 from services.gateway.a2a.parts import NO_STREAMS, A2aParts
-from services.gateway.a2a.streams import legacy_shape_of, note_delivery
+from services.gateway.a2a.streams import Answer, MethodCall, PendingAnswer, StreamAnswer, legacy_shape_of, note_delivery
 from services.gateway.a2a.views import Shown
 from services.gateway.edge.errors import InvalidField, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, required_id

@@ -3,72 +3,28 @@
 All raise ``GatewayRefusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
 """
 
-from collections.abc import Awaitable, Callable
-from functools import cached_property, partial
-from typing import NamedTuple, cast
+from functools import partial
+from typing import cast
 
 from pydantic import JsonValue
-from starlette.requests import Request
 
 from services.gateway.a2a.parts import NO_STREAMS, A2aParts
-from services.gateway.a2a.streams import Shape, shape_of
+from services.gateway.a2a.streams import Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson, shape_of
 from services.gateway.a2a.views import Shown, Wording, reply_view, task_view
 from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
-from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.streams.positions import HEADER
-from services.gateway.features.streams.service import Streams, TaskStream
+from services.gateway.features.streams.service import Streams
 from services.gateway.features.tasks.message import metadata_of, read_message
 from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
 from services.gateway.features.tasks.service import Ticket
 from services.gateway.features.webhooks.config import read_webhook
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
 
 _MOST_WEBHOOKS = 100
 NO_EXTENDED_CARD = "there is no extended card"
-
-
-class MethodCall:
-    """One call: what reads its parameters, whom the door let in, and what the client has of a stream already."""
-
-    def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
-        self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(HEADER)
-
-    @cached_property
-    def params(self) -> JsonObject:
-        return self._read()
-
-
-class PendingAnswer(NamedTuple):
-    """An accepted message: its answer, which may take its time, and its task as it was accepted.
-
-    ``on_delivered``: what is done once the client has its answer.
-    """
-
-    answer: Callable[[], Awaitable[Shown]]
-    accepted: Callable[[], Shown]
-    on_delivered: Callable[[], Awaitable[None]] | None = None
-
-
-class StreamAnswer(NamedTuple):
-    """A stream that has been opened, and how its updates are worded."""
-
-    stream: TaskStream
-    shape: Shape
-
-
-class WrittenJson(NamedTuple):
-    """An answer that is JSON already."""
-
-    result: bytes
-
-
-Answer = JsonValue | PendingAnswer | StreamAnswer | WrittenJson
-Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
 
 
 class A2aMethods:

@@ -14,10 +14,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.a2a.faults import rest_fault
-from services.gateway.a2a.methods import A2aMethods, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson
+from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
-from services.gateway.a2a.streams import BARE, sse
+from services.gateway.a2a.streams import BARE, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson, sse
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
 from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive

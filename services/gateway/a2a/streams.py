@@ -1,4 +1,4 @@
-"""Streams as server-sent events, in every dialect, for JSON-RPC and REST alike.
+"""A method's call and the kinds of its answer; streams as server-sent events, in every dialect, for both bindings.
 
 A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that what is refused is an ordinary error reply.
 Then ``sse(stream, shape_of(stream, wording, notice), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
@@ -6,22 +6,65 @@ Then ``sse(stream, shape_of(stream, wording, notice), rpc_envelope(call_id))`` a
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 import structlog
 from pydantic import JsonValue
+from starlette.requests import Request
 
 from services.gateway.a2a.views import Shown, Wording, update_view
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import fault_error, write_json
+from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.streams.positions import HEADER
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, legacy_update
+from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 Shape: TypeAlias = Callable[[ToldUpdate], Shown]
+
+
+class MethodCall:
+    """One call: what reads its parameters, whom the gateway let in, and what the client has of a stream already."""
+
+    def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
+        self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(HEADER)
+
+    @cached_property
+    def params(self) -> JsonObject:
+        return self._read()
+
+
+class PendingAnswer(NamedTuple):
+    """An accepted message: its answer, which may take its time, and its task as it was accepted.
+
+    ``on_delivered``: what is done once the client has its answer.
+    """
+
+    answer: Callable[[], Awaitable[Shown]]
+    accepted: Callable[[], Shown]
+    on_delivered: Callable[[], Awaitable[None]] | None = None
+
+
+class StreamAnswer(NamedTuple):
+    """A stream that has been opened, and how its updates are worded."""
+
+    stream: TaskStream
+    shape: Shape
+
+
+class WrittenJson(NamedTuple):
+    """An answer that is JSON already."""
+
+    result: bytes
+
+
+Answer = JsonValue | PendingAnswer | StreamAnswer | WrittenJson
+Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
 
 
 class Envelope(NamedTuple):

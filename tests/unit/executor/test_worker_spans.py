@@ -121,7 +121,7 @@ async def test_a_deadline_that_nobody_sent_stands_in_the_tasks_trace_without_a_l
 @pytest.mark.promise("trace.says_nothing")
 async def test_a_run_that_fails_is_told_by_its_kind() -> None:
     stage = TracedStage()
-    stage.policy.fails_from = 2
+    stage.policy.fails_from = 1
     record = await stage.run(_first())
     failed = {span.name: span.attributes.get("error.type") for span in stage.kept.all if span.failed}
     assert record.state is TaskState.FAILED
