@@ -83,14 +83,15 @@ local function pulse(signals, turns)
   return reply
 end
 
--- A session whose lease is given back and that has no open task falls idle, and leaves after its retention.
+-- A session whose lease is given back and that has no open task falls idle, and leaves after its retention. The set of
+-- those that are idle is given its time again once a tenth of it has passed: each such command stands in the log.
 local function leaves_in_time(open, session, lease, retention, idle, member)
   if redis.call('SCARD', open) == 0 then
     redis.call('EXPIRE', session, retention, 'NX')
     redis.call('EXPIRE', lease, retention, 'NX')
     if redis.call('HEXISTS', session, 'state') == 1 then
       redis.call('ZADD', idle, int(now_ms()), member)
-      if redis.call('TTL', idle) < tonumber(retention) then redis.call('EXPIRE', idle, retention + 86400) end
+      if redis.call('TTL', idle) < 0.9 * retention then redis.call('EXPIRE', idle, retention) end
     end
   end
 end
