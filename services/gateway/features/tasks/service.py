@@ -169,7 +169,11 @@ class TaskService:
         return record
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
-        """Ask for the end of a task and wait a little for it; raises ``NotCancelable`` if it had ended."""
+        """Ask for the end of a task and wait a little for it; raises ``NotCancelable`` if it had ended.
+
+        A Redis that lost its tail meanwhile may have lost the signal, so an answer that comes before the signal was
+        heeded sends it once more, as the same turn: what is acknowledged is stored when it is acknowledged.
+        """
         record = await self.read(task_id, caller)
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
@@ -179,6 +183,11 @@ class TaskService:
         await self._wakes.wake(record.tenant, record.session_id)
         await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
         after = await self._read_again(record)
+        if not after.state.is_terminal and turn.turn_id not in after.turns_done:
+            if await self._tasks.signal(record.tenant, record.session_id, turn):
+                await self._wakes.wake(record.tenant, record.session_id)
+            else:
+                after = await self._read_again(record)
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
             raise NotCancelable(task_id, after.state.value)
         return after
