@@ -5,9 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from services.executor.core.dossier.doubts import brief_operator, describe_doubt
+from services.gateway.features.console.views.tasks import doubts_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
-from shared.domain.words import ToolClass, WriteStatus
+from shared.domain.exact_json import i_json
+from shared.domain.words import TaskState, ToolClass, WriteStatus
+from tests.doubles.redis_tasks import a_record
 
 pytestmark = pytest.mark.promise("doubt.late_application")
 
@@ -40,3 +43,13 @@ def test_of_a_server_that_answered_only_the_times_are_told() -> None:
 def test_programs_are_told_the_same() -> None:
     known = describe_doubt(_SILENT)
     assert (known["sent"], known["waited_until"]) == ("2026-04-01T12:00:05+00:00", "2026-04-01T12:00:41+00:00")
+
+
+def test_the_console_shows_until_when_an_operator_may_decide() -> None:
+    until = datetime(2026, 4, 2, 12, 0, tzinfo=UTC)
+    told = i_json(describe_doubt(_SILENT.model_copy(update={"decide_by": until})))
+    record = a_record().model_copy(update={"state": TaskState.INPUT_REQUIRED, "metadata": {"doubts": [told]}})
+
+    (doubt,) = doubts_of(record)
+
+    assert (doubt.call_id, doubt.deadline) == ("c1", until)

@@ -60,7 +60,7 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
         "sent": entry.sending_at.isoformat() if entry.sending_at else None,
         "waited_until": entry.open_until.isoformat() if entry.open_until else None,
         "since": entry.doubted_at.isoformat() if entry.doubted_at else None,
-        "doubts_deadline": entry.decide_by.isoformat() if entry.decide_by else None,
+        "deadline": entry.decide_by.isoformat() if entry.decide_by else None,
     }
 
 

@@ -288,7 +288,7 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
 
 
 def _question(approval: Approval) -> dict[str, JsonValue]:
-    return {"doubts_deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
+    return {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
 
 
 async def goes_on_waiting(opened: Opened, waiting: StillWaiting) -> Ended:
