@@ -48,7 +48,7 @@ _LINE_EVERY = 10.0  # and elsewhere
 
 
 def chaos(
-    minutes: Annotated[float, typer.Option(help="How long the load and the strikes last.", min=0.05, max=1440)] = 4.0,
+    minutes: Annotated[float, typer.Option(help="How long the load and the strikes last.", min=0.05, max=1440)] = 5.5,
     seed: Annotated[
         list[int] | None, typer.Option(help="Tasks and strikes are a function of it; several with --check.")
     ] = None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
+from random import Random
 
 import httpx
 
@@ -33,7 +34,16 @@ from tools.chaos.pace import BURST_TASKS, LONE_TASKS, Pace, measure_pace
 from tools.chaos.people import LateCalls, People
 from tools.chaos.recovery import Recoveries
 from tools.chaos.roller import Rolled, Roller
-from tools.chaos.schedule import LONGEST_ROUND, MOST_A_SECOND, WARM_UP_FROM, Planned, Schedule, burst_tasks, warm_up
+from tools.chaos.schedule import (
+    LONGEST_ROUND,
+    MOST_A_SECOND,
+    QUIET_SHARE,
+    WARM_UP_FROM,
+    Planned,
+    Schedule,
+    burst_tasks,
+    warm_up,
+)
 from tools.chaos.sent_calls import CallTap
 from tools.chaos.shifted_clock import ClockFile
 from tools.chaos.sight import Sight
@@ -273,8 +283,16 @@ async def _await_strikes(run: ChaosRun) -> None:
     patience = run.schedule.seconds + run.patience + (LONGEST_ROUND if run.schedule.rolling else 0.0)
     async with asyncio.TaskGroup() as group:
         group.create_task(_run_bounded(run.load.run(run.schedule.tasks), patience))
-        strikes = run.striker.run(run.schedule.strikes)
-        group.create_task(_restarts(run) if run.schedule.rolling else _run_bounded(strikes, patience))
+        group.create_task(_restarts(run) if run.schedule.rolling else _run_bounded(_strike(run), patience))
+
+
+async def _strike(run: ChaosRun) -> None:
+    """All strikes of the plan, then what met nobody once more; the rest of the time is quiet."""
+    ends = time.monotonic() + run.schedule.seconds * (1 - QUIET_SHARE)
+    await run.striker.run(run.schedule.strikes)
+    random = Random(f"second tries {run.schedule.seed}")  # noqa: S311  # not a secret
+    listed = [BY_NAME[name] for name in run.schedule.faults]
+    await _run_bounded(run.striker.strike_again(random, listed), max(0.0, ends - time.monotonic()))
 
 
 async def _restarts(run: ChaosRun) -> None:

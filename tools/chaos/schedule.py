@@ -108,7 +108,7 @@ def schedule(
     """The same for the same arguments, on every machine; another ``rate`` sends the same tasks at other times."""
     for_tasks, for_strikes = Random(f"tasks {seed}"), Random(f"strikes {seed}")  # noqa: S311  # not a secret
     listed = listed_faults(seconds) if faults is None else tuple(faults)
-    struck = () if rolling else strikes(for_strikes, seconds * (1 - QUIET_SHARE), executors, listed)
+    struck = () if rolling else strikes(for_strikes, seconds, executors, listed)
     lasts = seconds + LONGEST_ROUND if rolling else seconds
     tenants = TENANTS if any(fault.blow is Blow.FOREIGN_KEY for fault in listed) and not rolling else (FIRST,)
     names = () if rolling else tuple(fault.name for fault in listed)

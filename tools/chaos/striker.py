@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from random import Random
 
 import httpx
 
@@ -23,13 +24,14 @@ from tools.chaos.sent_calls import CallTap
 from tools.chaos.shifted_clock import ClockFile
 from tools.chaos.sight import Sight
 from tools.chaos.state_server import StateServer
-from tools.chaos.strikes import LEASE_SECONDS, Blow, Strike
+from tools.chaos.strikes import LEASE_SECONDS, Blow, ListedFault, Strike, second_tries
 from tools.chaos.tails import Tail, TailRepair
 from tools.chaos.wiring import GATEWAYS, MODEL_LATENCY_MS
 
 _TIMEOUT = httpx.Timeout(2.0)
 _TRIES = 6
 _MEETS_WITHIN = 6.0  # seconds for which a struck line, or model, waits for somebody beyond its time
+_BETWEEN = 1.5  # seconds from one strike to the next where all are due
 _PAUSE = 0.5  # until a victim that was dead, or a line that nobody used, is tried again
 _AT_ONCE = frozenset(  # a miss costs no time
     {Blow.KILL, Blow.TERM, Blow.STOP, Blow.CUT, Blow.REFUSE, Blow.MEMORY, Blow.TAIL, Blow.FAILOVER, Blow.BURST}
@@ -87,6 +89,13 @@ class Striker:
             for strike in strikes:
                 await asyncio.sleep(max(0.0, began + strike.at - asyncio.get_running_loop().time()))
                 group.create_task(self._carry_out(strike))
+
+    async def strike_again(self, random: Random, faults: Sequence[ListedFault]) -> None:
+        """Until each of these has met somebody as often as it must: one round after another."""
+        while again := second_tries(random, faults, self.carried_out):
+            for strike in again:
+                await self._carry_out(strike)
+                await asyncio.sleep(_BETWEEN)
 
     async def heal(self) -> None:
         """No fault, no stopped process and no broken line is left."""
