@@ -1,7 +1,6 @@
 """What a turn may do with tools that are called without a plan: asked once, then decided where they are called."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 from services.policy.core.evaluate import MAX_WORK
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch
@@ -17,8 +16,6 @@ from shared.contracts.allowance import (
     ToolAllowance,
 )
 from shared.contracts.policy import Confirmation, ToolRuleKind
-
-_Say: TypeAlias = Bar | None  # None: it depends on the call
 
 
 def allowances(request: AllowanceRequest, prepared: ReadyPolicies) -> Allowances:
@@ -50,7 +47,8 @@ def _allowance(
 
 def _say(
     policy: ReadyPolicy, offered: OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
-) -> Iterator[_Say]:
+) -> Iterator[Bar | None]:
+    """What each rule says; None where that depends on the call."""
     if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
         yield Bar(rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy))
     for ready in policy.tool_rules:
@@ -60,45 +58,28 @@ def _say(
 
 def _of_rule(
     ready: ReadyToolRule, tool: str, earlier: Sequence[Earlier], given: Sequence[Confirmation]
-) -> Iterator[_Say]:
+) -> Iterator[Bar | None]:
     bar = Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
     match ready.kind:
         case ToolRuleKind.NEVER:
             yield bar
+        case ToolRuleKind.AT_MOST | ToolRuleKind.ONLY_AFTER if ready.per:
+            yield None
+        case ToolRuleKind.AT_MOST if "*" in ready.rule.tool:  # several tools share the limit
+            yield None
         case ToolRuleKind.AT_MOST:
-            yield _limit(ready, bar, earlier)
-        case ToolRuleKind.ONLY_AFTER:
-            yield from _precondition(ready, bar, earlier)
+            remaining = max(0, ready.limit - count_used(ready, earlier, {}))
+            yield CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
+        case ToolRuleKind.ONLY_AFTER if not preconditions(ready, earlier, {}):
+            yield Precondition(**dict(bar), any_of=ready.rule.after)
         case ToolRuleKind.ONLY_WHEN:
             yield None
-        case ToolRuleKind.ONLY_AFTER_CONFIRMATION:
-            yield from _confirmation(ready, bar, tool, given)
-        case ToolRuleKind.ALLOW:
-            return
-
-
-def _limit(ready: ReadyToolRule, bar: Bar, earlier: Sequence[Earlier]) -> CallLimit | None:
-    """Several tools may share a limit, and calls be told apart by their arguments: then each call is asked for."""
-    if ready.per or "*" in ready.rule.tool:
-        return None
-    remaining = max(0, ready.limit - count_used(ready, earlier, {}))
-    return CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
-
-
-def _precondition(ready: ReadyToolRule, bar: Bar, earlier: Sequence[Earlier]) -> Iterator[_Say]:
-    if ready.per:
-        yield None
-    elif not any(preconditions(ready, earlier, {})):
-        yield Precondition(**dict(bar), any_of=ready.rule.after)
-
-
-def _confirmation(ready: ReadyToolRule, bar: Bar, tool: str, given: Sequence[Confirmation]) -> Iterator[_Say]:
-    """A call without a plan waits for nobody: what is not confirmed is barred."""
-    covering = [yes for yes in given if yes.tool == tool and reaches(yes, ready.level) and yes.call_id is None]
-    if not covering:
-        yield bar
-    elif all(yes.fields for yes in covering):
-        yield None
+        case ToolRuleKind.ONLY_AFTER_CONFIRMATION:  # a call without a plan waits for nobody
+            covering = [yes for yes in given if yes.tool == tool and reaches(yes, ready.level) and yes.call_id is None]
+            if not covering:
+                yield bar
+            elif all(yes.fields for yes in covering):
+                yield None
 
 
 def _refuse_too_much(request: AllowanceRequest, prepared: ReadyPolicies) -> None:

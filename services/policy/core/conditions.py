@@ -4,18 +4,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias, cast
 
-from services.policy.core.grammar import (
-    ComparisonNode,
-    Conjunction,
-    Constant,
-    Disjunction,
-    FieldReference,
-    Membership,
-    Node,
-    Not,
-    parse,
-)
-from services.policy.core.grammar import parts as parts_of
+from services.policy.core.grammar import Constant, FieldReference, Node, Operation, parse, parts
 from services.policy.core.memory import BoundedMemory
 from services.policy.core.values import (
     OPERATORS,
@@ -26,17 +15,15 @@ from services.policy.core.values import (
     TypeClash,
     UnknownTruth,
     Value,
-    member,
     truth,
 )
 from shared.contracts.policy import ContextValue, Scalar
 
 REMEMBERED = 100_000  # nodes of all conditions that are held
 Decide: TypeAlias = Callable[[Context], Truth]
-_Read: TypeAlias = Callable[[Context], Value]
 # A plain field against a literal has a short way, a bound method of the literal: `amount > 5` asks `5 < amount`.
-_SHORT_WAYS = {">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": "__ge__"}
-_SHORT_WAYS_OF_ALL = {"==": "__eq__", "===": "__eq__", "!=": "__ne__", "!==": "__ne__"}
+_OF_TEXTS = {"==": "__eq__", "===": "__eq__", "!=": "__ne__", "!==": "__ne__"}
+_OF_NUMBERS = {**_OF_TEXTS, ">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": "__ge__"}
 
 
 class Condition(NamedTuple):
@@ -76,9 +63,9 @@ class ConditionCache(BoundedMemory[str, Condition]):
 def parse_condition(text: str) -> Condition:
     """Parse a condition and build its closures; raises ``ConditionError``."""
     tree = parse(text)
-    parts = tuple(parts_of(tree))
-    fields = tuple(dict.fromkeys(part for part in parts if isinstance(part, FieldReference)))
-    return Condition(tree, fields, len(parts) + len(text) // 32, decider(tree))
+    nodes = tuple(parts(tree))
+    fields = tuple(dict.fromkeys(node for node in nodes if isinstance(node, FieldReference)))
+    return Condition(tree, fields, len(nodes) + len(text) // 32, decider(tree))
 
 
 def value_at(context: Context, path: Sequence[str]) -> Value:
@@ -94,27 +81,25 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
 def decider(node: Node) -> Decide:
     """A closure that decides the condition: true, false or unknown; it raises ``ConditionError``."""
     match node:
-        case Conjunction(terms):
-            return _junction(tuple(map(decider, terms)), settles=False)
-        case Disjunction(terms):
-            return _junction(tuple(map(decider, terms)), settles=True)
-        case Not(FieldReference((name,)) as operand):
-            return _flag(name, False, _opposite(_locate(operand, None, truth, operand.position)))
-        case Not(operand):
+        case Operation("&&" | "||" as sign, terms):
+            return _junction(tuple(map(decider, terms)), settles=sign == "||")
+        case Operation("!", (FieldReference((name,)) as field,)):
+            return _flag(name, False, _opposite(_located(truth, (field,), field.position)))
+        case Operation("!", (operand,)):
             return _opposite(decider(operand))
-        case FieldReference((name,)):
-            return _flag(name, True, _locate(node, None, truth, node.position))
-        case Constant() | FieldReference():
-            return _locate(node, None, truth, node.position)
-        case Membership(tested, choices):
-            return _locate(tested, choices, member, node.position)
-        case ComparisonNode(sign, left, right):
-            general = _locate(left, right, OPERATORS[sign], node.position)
-            if isinstance(left, FieldReference) and len(left.path) == 1 and isinstance(right, Constant):
-                ways = _SHORT_WAYS_OF_ALL | (_SHORT_WAYS if isinstance(right.value, Decimal) else {})
-                if sign in ways and isinstance(right.value, Decimal | str):
-                    return _take_short_way(left.path[0], right.value, ways[sign], general)
+        case Operation(sign, operands):
+            general = _located(OPERATORS[sign], operands, node.position)
+            match operands:
+                case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _OF_NUMBERS:
+                    wanted = int(number) if number == number.to_integral_value() else number  # whole ones are faster
+                    return _short_way(name, type(wanted), getattr(wanted, _OF_NUMBERS[sign]), general)
+                case (FieldReference((name,)), Constant(str() as text)) if sign in _OF_TEXTS:
+                    return _short_way(name, str, getattr(text, _OF_TEXTS[sign]), general)
             return general
+        case FieldReference((name,)):
+            return _flag(name, True, _located(truth, (node,), node.position))
+        case _:
+            return _located(truth, (node,), node.position)
 
 
 def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
@@ -135,28 +120,25 @@ def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
 
 
 def _opposite(decide: Decide) -> Decide:
-    def opposite(context: Context) -> Truth:
+    def decide_opposite(context: Context) -> Truth:
         value = decide(context)
         return UNKNOWN if value is UNKNOWN else not value
 
-    return opposite
+    return decide_opposite
 
 
-def _flag(name: str, wanted: bool, general: Decide) -> Decide:
+def _flag(name: str, wanted: bool, decide: Decide) -> Decide:
+    """Whether a plain field is true, or false; ``decide`` says so of all values that are neither."""
+
     def is_as_wanted(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
-        if value is True or value is False:
-            return value is wanted
-        return UNKNOWN if value is UNKNOWN else general(context)
+        return value is wanted if value is True or value is False else decide(context)
 
     return is_as_wanted
 
 
-def _take_short_way(name: str, literal: Decimal | str, way: str, general: Decide) -> Decide:
-    """The literal's own method where the value is of its type; ``general`` decides all else."""
-    is_whole = isinstance(literal, Decimal) and literal == literal.to_integral_value()
-    wanted = int(literal) if is_whole else literal  # whole numbers compare faster
-    holds, kind = cast(Callable[[object], bool], getattr(wanted, way)), type(wanted)
+def _short_way(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
+    """Of a plain field: ``holds`` where its value is of that type and no other; ``general`` decides all else."""
 
     def decide_plainly(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
@@ -167,33 +149,27 @@ def _take_short_way(name: str, literal: Decimal | str, way: str, general: Decide
     return decide_plainly
 
 
-def _locate(
-    left: Node, right: Node | tuple[Constant, ...] | None, compare: Callable[[Value, Value], Truth], position: int
-) -> Decide:
+def _located(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
     """A closure whose errors say where in the text they arise."""
-    read_left, read_right = _reader(left), _reader(right)
+    readers = tuple(map(_reader, operands))
 
     def compare_or_locate(context: Context) -> Truth:
         try:
-            return compare(read_left(context), read_right(context))
+            return compare(*[read(context) for read in readers])
         except TypeClash as clash:
             raise ConditionError(str(clash), position) from clash
 
     return compare_or_locate
 
 
-def _reader(node: Node | tuple[Constant, ...] | None) -> _Read:
+def _reader(node: Node) -> Callable[[Context], Value]:
     match node:
-        case None:
-            return lambda _: None
         case Constant(value):
             return lambda _: value
-        case FieldReference((name,)):
-            return lambda context: context.get(name, UNKNOWN)
         case FieldReference(path):
             return lambda context: value_at(context, path)
-        case tuple(choices):
-            literals: list[Scalar] = [choice.value for choice in choices]
+        case Operation("[]", choices):
+            literals: list[Scalar] = [choice.value for choice in choices if isinstance(choice, Constant)]
             return lambda _: literals
         case _:
             return decider(node)

@@ -4,17 +4,19 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.findings import Finding, ReportedFinding, Undecided, findings, rules_call
+from services.policy.core.finding import Finding, ReportedFinding, Undecided
+from services.policy.core.findings import applies_to_call, findings
 from services.policy.core.plan_findings import plan_findings
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch, prepare
 from services.policy.core.scenes import CallScene, scenes
-from services.policy.core.text_rules import TextFindings, text_findings
+from services.policy.core.text_rules import text_findings
 from shared.contracts.policy import (
     CallContext,
     CallNeed,
     CallRefusal,
     EvaluateRequest,
     PolicyProblem,
+    TextFinding,
     TriggeredRule,
     Verdict,
 )
@@ -42,35 +44,32 @@ def decide(request: EvaluateRequest, prepared: ReadyPolicies) -> Verdict:
     """As ``evaluate``, where the policies were prepared before; the request's own are not looked at."""
     _refuse_too_much_work(request, prepared)
     _refuse_too_much_searching(request.text, prepared)
-    seen = [scenes(ready.policy, request) for ready in prepared.ready]
-    pairs = list(zip(prepared.ready, seen, strict=True))
-    found = [finding for ready, looked in pairs for scene in looked for finding in findings(ready.rules, scene)]
-    found += plan_findings(prepared.ready, seen, request)
-    text = text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
-    ruled = {call.call_id: _rulers_of(number, pairs) for number, call in enumerate(request.calls)}
-    return _verdict(request, prepared, found, text, ruled)
+    seen = [(ready, scenes(ready.policy, request)) for ready in prepared.ready]
+    found = [finding for ready, looked in seen for scene in looked for finding in findings(ready.rules, scene)]
+    found += plan_findings(seen, request)
+    found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
+    ruled = {
+        call.call_id: tuple(ready.policy.id for ready, looked in seen if _rules_call(ready, call, looked[number]))
+        for number, call in enumerate(request.calls)
+    }
+    return _verdict(request, prepared, found, ruled)
 
 
-def _rulers_of(number: int, pairs: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]]) -> tuple[str, ...]:
-    """The policies of which a rule applies to the call of that number."""
-    return tuple(
-        ready.policy.id
-        for ready, seen in pairs
-        if any(rule.matches(seen[number].tool) and not rule.rule.report_only for rule in ready.tool_rules)
-        or rules_call(ready.rules, seen[number])
-    )
+def _rules_call(ready: ReadyPolicy, call: CallContext, scene: CallScene) -> bool:
+    """Whether a rule of the policy applies to the call."""
+    about_tools = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
+    return any(about_tools) or applies_to_call(ready.rules_of_calls, scene)
 
 
 def _verdict(
     request: EvaluateRequest,
     prepared: ReadyPolicies,
     found: Sequence[Finding],
-    text: TextFindings,
     ruled: dict[str, tuple[str, ...]],
 ) -> Verdict:
-    triggered = [*_those(TriggeredRule, found), *text.triggered]
-    problems = tuple(_each_problem_once([*prepared.problems, *_those(PolicyProblem, found), *text.problems]))
-    undecided = [*(one.rule_id for one in _those(Undecided, found)), *text.undecided]
+    triggered = _those(TriggeredRule, found)
+    problems = tuple(_each_problem_once([*prepared.problems, *_those(PolicyProblem, found)]))
+    undecided = [one.rule_id for one in _those(Undecided, found)]
     reported = [one.found for one in _those(ReportedFinding, found)]
     refusals = tuple(_those(CallRefusal, found))
     actions = {rule.action for rule in triggered}
@@ -91,7 +90,7 @@ def _verdict(
         history_hash=_history_hash(request),
         refusals=refusals,
         needs=tuple(_those(CallNeed, found)),
-        text=text.finding,
+        text=next(iter(_those(TextFinding, found)), None),
         reported_rules=tuple(_those(TriggeredRule, reported)),
         reported_refusals=tuple(_those(CallRefusal, reported)),
         ruled_calls=ruled,

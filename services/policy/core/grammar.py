@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.values import ConditionError
@@ -19,10 +18,14 @@ MAX_TERMS = 2_000  # operands outside lists; the text's length bounds the lists
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Every number is a ``Decimal``."""
+    """A literal. Every number is a ``Decimal``. Two are equal if their types are, too: ``True == 1`` in Python."""
 
     value: str | bool | Decimal | None
     position: int = field(default=0, compare=False)
+    kind: type = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", type(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,77 +41,35 @@ class FieldReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
-    operand: "Node"
+class Operation:
+    """A sign with its operands: two for a comparison or ``in``, one for ``!``, two or more for ``&&`` and ``||``.
 
+    The list of literals that ``in`` may have on its right is an operation of the sign ``[]``.
+    """
 
-@dataclass(frozen=True, slots=True)
-class Conjunction:
-    """``&&`` over two terms or more."""
-
-    terms: tuple["Node", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Disjunction:
-    """``||`` over two terms or more."""
-
-    terms: tuple["Node", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonNode:
-    operator: str
-    left: "Node"
-    right: "Node"
+    sign: str
+    operands: tuple["Node", ...]
     position: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """``member in choices``, where the choices are literals or a field that holds a list."""
-
-    member: "Node"
-    choices: tuple[Constant, ...] | FieldReference
-    position: int = field(default=0, compare=False)
-
-
-Node: TypeAlias = Constant | FieldReference | Not | Conjunction | Disjunction | ComparisonNode | Membership
+Node: TypeAlias = Constant | FieldReference | Operation
 
 
 def parts(node: Node) -> Iterator[Node]:
     """The node and everything in it, in the order of the text."""
     yield node
-    match node:
-        case Not(operand):
-            inner: tuple[Node, ...] = (operand,)
-        case Conjunction(terms) | Disjunction(terms):
-            inner = terms
-        case ComparisonNode(left=left, right=right):
-            inner = (left, right)
-        case Membership(member, choices):
-            inner = (member, choices) if isinstance(choices, FieldReference) else (member, *choices)
-        case _:
-            inner = ()
-    for one in inner:
-        yield from parts(one)
-
-
-class TokenKind(Enum):
-    NUMBER = "number"
-    TEXT = "text"
-    NAME = "name"
-    SIGN = "sign"
-    END = "end of the condition"
+    if isinstance(node, Operation):
+        for operand in node.operands:
+            yield from parts(operand)
 
 
 class Token(NamedTuple):
-    kind: TokenKind
+    kind: str  # the name of a group of ``_ONE``
     text: str  # a number without its commas, a text without quotes and escapes, a path without spaces
     position: int
 
     def __str__(self) -> str:
-        return self.kind.value if self.kind is TokenKind.END else repr(self.text)
+        return "end of the condition" if self.kind == "END" else repr(self.text)
 
 
 # Every alternative is linear. The digit groups of `5,000` are read only outside brackets: in a list a comma separates.
@@ -122,8 +83,7 @@ _OUTSIDE = re.compile(_ONE % f"{_GROUPED}|{_PLAIN}", re.DOTALL | re.VERBOSE)
 _IN_LIST = re.compile(_ONE % _PLAIN, re.DOTALL | re.VERBOSE)
 _GLUED = re.compile(r"[\w.]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_JUNCTIONS = (("||", Disjunction), ("&&", Conjunction))  # the loosest first
-_COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!=="})
+_COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!==", "in"})
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 # Words of other languages: as field names they would be missing fields, and the mistake would stay unseen.
 _FOREIGN = {"and": "&&", "or": "||", "not": "!", "none": "null", "nil": "null", "is": "==="} | {
@@ -147,9 +107,9 @@ def tokens(text: str) -> Iterator[Token]:
     while found := (_IN_LIST if brackets > 0 else _OUTSIDE).match(text, end):
         end, token = found.end(), _read_token(found)
         yield token
-        if token.kind is TokenKind.END:
+        if token.kind == "END":
             return
-        brackets += (token.text == "[") - (token.text == "]") if token.kind is TokenKind.SIGN else 0
+        brackets += (token.text == "[") - (token.text == "]") if token.kind == "SIGN" else 0
 
 
 def _read_token(found: re.Match[str]) -> Token:
@@ -159,19 +119,19 @@ def _read_token(found: re.Match[str]) -> Token:
         case "OTHER":
             raise ConditionError(f"unexpected {body!r}: {_HINTS.get(body, 'no such sign')}", start)
         case "NAME":
-            return Token(TokenKind.NAME, "".join(body.split()), start)
+            return Token(kind, "".join(body.split()), start)
         case "TEXT" | "QUOTED":
             for escape in _ESCAPE.finditer(body):
                 if escape[1] not in "\\\"'":
                     cause = f"unknown escape {escape[0]!r}: only quotes and \\ are escaped"
                     raise ConditionError(cause, start + escape.start())
-            return Token(TokenKind.TEXT, _ESCAPE.sub(r"\1", body), start - 1)
+            return Token("TEXT", _ESCAPE.sub(r"\1", body), start - 1)
         case "NUMBER" if glued := _GLUED.match(found.string, found.end()):
             raise ConditionError(f"{body!r} runs into {glued[0]!r}", start)
         case "NUMBER" if body[0] == "0" and body[1:2].isdigit():
             raise ConditionError(f"the number {body!r} starts with a zero; put a code in quotes", start)
         case _:
-            return Token(TokenKind[kind], body.replace(",", "") if kind == "NUMBER" else body, start)
+            return Token(kind, body.replace(",", "") if kind == "NUMBER" else body, start)
 
 
 def parse(text: str) -> Node:
@@ -188,92 +148,79 @@ class _Parser:
         self._depth = self._terms = 0
 
     def parse(self) -> Node:
-        if self._is_at_end():
+        if self._next.kind == "END":
             raise ConditionError("the condition is empty", 0)
-        tree = self._parse_junction()
-        if not self._is_at_end():
+        tree = self._parse_junction("||", "&&")
+        if self._next.kind != "END":
             raise self._unexpected_token("an operator or the end")
         return tree
 
-    def _parse_junction(self, level: int = 0) -> Node:
-        if level == len(_JUNCTIONS):
-            return self._parse_comparison()
-        sign, kind = _JUNCTIONS[level]
-        terms = [self._parse_junction(level + 1)]
-        while self._take(sign):
-            terms.append(self._parse_junction(level + 1))
-        return kind(tuple(terms)) if len(terms) > 1 else terms[0]
+    def _parse_junction(self, sign: str, *tighter: str) -> Node:
+        terms, position = list[Node](), self._next.position
+        while not terms or self._take(sign):
+            terms.append(self._parse_junction(*tighter) if tighter else self._parse_comparison())
+        return Operation(sign, tuple(terms), position) if len(terms) > 1 else terms[0]
 
     def _parse_comparison(self) -> Node:
-        left, operator = self._parse_operand(), self._next
+        left, (_, sign, position) = self._parse_operand(), self._next
         if not self._compares():
             return left
         self._advance()
-        node: Node
-        if operator.kind is TokenKind.NAME:
-            node = Membership(left, self._parse_choices(), operator.position)
-        else:
-            node = ComparisonNode(operator.text, left, self._parse_operand(), operator.position)
+        right = self._parse_choices() if sign == "in" else self._parse_operand()
         if self._compares():
             raise ConditionError(f"{self._next}: comparisons do not chain; join them with &&", self._next.position)
-        return node
+        return Operation(sign, (left, right), position)
 
     def _compares(self) -> bool:
-        kind, text, _ = self._next
-        return text in _COMPARISONS if kind is TokenKind.SIGN else (kind, text) == (TokenKind.NAME, "in")
+        return self._next.kind in ("SIGN", "NAME") and self._next.text in _COMPARISONS
 
     def _parse_operand(self) -> Node:
+        position = self._next.position
         if not (self._is_sign("!") or self._is_sign("(")):
-            self._count_term()
-            return self._parse_value()
+            return self._parse_term()
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise ConditionError(f"nested deeper than {MAX_DEPTH}", self._next.position)
+            raise ConditionError(f"nested deeper than {MAX_DEPTH}", position)
         if self._take("!"):
-            node: Node = Not(self._parse_operand())
+            node: Node = Operation("!", (self._parse_operand(),), position)
         else:
             self._advance()
-            node = self._parse_junction()
+            node = self._parse_junction("||", "&&")
             self._expect(")")
         self._depth -= 1
         return node
 
-    def _count_term(self) -> None:
+    def _parse_term(self) -> Constant | FieldReference:
         self._terms += 1
         if self._terms > MAX_TERMS:
             raise ConditionError(f"more than {MAX_TERMS} terms", self._next.position)
+        return self._parse_value()
 
     def _parse_value(self) -> Constant | FieldReference:
-        first, negative = self._next, self._take("-")
-        kind, text, _ = self._next
+        position, negative = self._next.position, self._take("-")
         value: str | bool | Decimal | None
-        match kind:
-            case TokenKind.NUMBER:
+        match self._next.kind, self._next.text:
+            case "NUMBER", text:
                 value = Decimal(text).copy_negate() if negative else Decimal(text)
-            case TokenKind.TEXT if not negative:
+            case "TEXT", text if not negative:
                 value = text
-            case TokenKind.NAME if not negative and text in _WORDS:
+            case "NAME", text if not negative and text in _WORDS:
                 value = _WORDS[text]
-            case TokenKind.NAME if not negative:
-                return self._parse_reference()
+            case "NAME", text if not negative:
+                if hint := _FOREIGN.get(text.lower()):
+                    raise ConditionError(f"{self._next} is no word of the language here; write {hint}", position)
+                self._advance()
+                return FieldReference(tuple(text.split(".")), position)
             case _:
                 raise self._unexpected_token("a number" if negative else "a field or a value")
         self._advance()
-        return Constant(value, first.position)
+        return Constant(value, position)
 
-    def _parse_reference(self) -> FieldReference:
-        token = self._next
-        if hint := _FOREIGN.get(token.text.lower()):
-            raise ConditionError(f"{token} is no word of the language here; write {hint}", token.position)
-        self._advance()
-        return FieldReference(tuple(token.text.split(".")), token.position)
-
-    def _parse_choices(self) -> tuple[Constant, ...] | FieldReference:
-        if self._next.kind is TokenKind.NAME and self._next.text not in _WORDS:
-            self._count_term()
-            return self._parse_reference()
+    def _parse_choices(self) -> Node:
+        if self._next.kind == "NAME" and self._next.text not in _WORDS:
+            return self._parse_term()
+        choices, position = list[Node](), self._next.position
         self._expect("[")
-        choices: list[Constant] = []
         while not self._take("]"):
             choice = self._parse_value()
             if isinstance(choice, FieldReference):
@@ -281,23 +228,19 @@ class _Parser:
             choices.append(choice)
             if not self._is_sign("]"):
                 self._expect(",")
-        return tuple(choices)
-
-    def _is_at_end(self) -> bool:
-        return self._next.kind is TokenKind.END
+        return Operation("[]", tuple(choices), position)
 
     def _advance(self) -> None:
         self._next = next(self._tokens)
 
     def _is_sign(self, sign: str) -> bool:
-        return self._next[:2] == (TokenKind.SIGN, sign)
+        return self._next[:2] == ("SIGN", sign)
 
     def _take(self, sign: str) -> bool:
         """Whether the sign stands here; then it is read."""
-        if not self._is_sign(sign):
-            return False
-        self._advance()
-        return True
+        if found := self._is_sign(sign):
+            self._advance()
+        return found
 
     def _expect(self, sign: str) -> None:
         if not self._take(sign):
@@ -305,5 +248,5 @@ class _Parser:
 
     def _unexpected_token(self, wanted: str) -> ConditionError:
         token = self._next
-        hint = _FOREIGN.get(token.text.lower()) if token.kind is TokenKind.NAME else None
+        hint = _FOREIGN.get(token.text.lower()) if token.kind == "NAME" else None
         return ConditionError(f"expected {wanted}, found {token}" + (f"; write {hint}" if hint else ""), token.position)

@@ -1,59 +1,72 @@
 """What rules about tools find in a whole plan, in its order: a refused call opens no way and uses up no limit."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from services.policy.core.conditions import value_at
-from services.policy.core.findings import Finding, ReportedFinding, Undecided, is_proven
+from services.policy.core.conditions import Condition
+from services.policy.core.finding import (
+    RESTS_ON_THE_REQUEST,
+    Finding,
+    ReportedFinding,
+    Undecided,
+    cannot_be_decided,
+    problem,
+    shorten_value,
+    shown_values,
+)
+from services.policy.core.findings import is_proven
 from services.policy.core.prepared import ReadyPolicy
-from services.policy.core.rules import problem
-from services.policy.core.scenes import RESTS_ON_THE_REQUEST, CallScene, cannot_be_decided, shorten_value, shown_values
+from services.policy.core.scenes import CallScene
 from services.policy.core.session_calls import (
-    Before,
     Earlier,
     count_used,
+    distinguishing_values,
     is_confirmed,
-    missing_of,
     past,
     preconditions,
 )
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_left_out, why_left_out
-from services.policy.core.values import ConditionError, UnknownTruth
+from services.policy.core.values import UNKNOWN, ConditionError, Context
 from shared.contracts.policy import (
     CallContext,
     CallNeed,
     CallOutcome,
     CallRefusal,
-    ContextValue,
+    Confirmation,
     EvaluateRequest,
-    PolicyProblem,
     ToolRuleKind,
     TriggeredRule,
 )
 from shared.domain.words import Level, RuleAction
 
-_OfRule: TypeAlias = CallRefusal | CallNeed | TriggeredRule | Undecided | PolicyProblem
 
-
-def plan_findings(
-    ready: Sequence[ReadyPolicy], scenes: Sequence[Sequence[CallScene]], request: EvaluateRequest
-) -> list[Finding]:
-    """``scenes``: for each policy, the scenes of the calls."""
+def plan_findings(seen: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]], request: EvaluateRequest) -> list[Finding]:
+    """``seen``: the policies, each with the scenes of the calls."""
     found: list[Finding] = []
-    if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy in ready):
+    if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in seen):
         return found
     earlier = past(request.history)
     for number, call in enumerate(request.calls):
-        before = Before(earlier, request.confirmations)
-        pairs = zip(ready, scenes, strict=True)
-        own = [one for policy, seen in pairs for one in _of_call(policy, call, seen[number], before)]
+        own: list[Finding] = []
+        for policy, scenes in seen:
+            own += _of_call(policy, _PlannedCall(call, scenes[number], earlier, request.confirmations))
         found += own
         if not any(isinstance(one, CallRefusal) for one in own):
             earlier.append(Earlier(call.tool, call.fields, None, call.call_id))
     return found
 
 
-def _of_call(policy: ReadyPolicy, call: CallContext, scene: CallScene, before: Before) -> Iterator[Finding]:
+class _PlannedCall(NamedTuple):
+    """A call, what came before it, and what people have confirmed."""
+
+    call: CallContext
+    scene: CallScene
+    earlier: Sequence[Earlier]
+    confirmations: Sequence[Confirmation]
+
+
+def _of_call(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[Finding]:
+    call = planned.call
     if is_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
         yield CallRefusal(
             call_id=call.call_id,
@@ -64,105 +77,80 @@ def _of_call(policy: ReadyPolicy, call: CallContext, scene: CallScene, before: B
             reason=why_left_out(call.tool, policy.policy),
         )
     for ready in policy.tool_rules:
-        found = _ToolRuleCheck(ready, scene, before).finding() if ready.matches(scene.tool) else None
-        if not ready.rule.report_only or isinstance(found, Undecided | PolicyProblem):
-            yield from [found] if found else []
-        elif isinstance(found, CallRefusal | TriggeredRule):
+        found = _find(ready, planned) if ready.matches(call.tool) else None
+        if found and ready.rule.report_only and isinstance(found, CallRefusal | TriggeredRule):
             yield ReportedFinding(found)
+        elif found and not (ready.rule.report_only and isinstance(found, CallNeed)):
+            yield found
 
 
-class _ToolRuleCheck(NamedTuple):
-    """One rule, and the call that it is about."""
-
-    ready: ReadyToolRule
-    scene: CallScene
-    before: Before
-
-    def finding(self) -> _OfRule | None:
-        match self.ready.kind:
-            case ToolRuleKind.NEVER:
-                return self._refusal()
-            case ToolRuleKind.AT_MOST | ToolRuleKind.ONLY_AFTER if missing := missing_of(
-                self.ready.per, self.scene.context
-            ):
-                return self._doubt(missing)
-            case ToolRuleKind.AT_MOST:
-                return self._check_limit()
-            case ToolRuleKind.ONLY_AFTER:
-                return self._check_order()
-            case ToolRuleKind.ONLY_WHEN:
-                return self._check_condition()
-            case ToolRuleKind.ONLY_AFTER_CONFIRMATION:
-                return self._check_confirmation()
-            case ToolRuleKind.ALLOW:
+def _find(ready: ReadyToolRule, planned: _PlannedCall) -> Finding | None:
+    call, scene, earlier, confirmations = planned
+    values, missing = distinguishing_values(ready.per, scene.context)
+    if missing:
+        return _doubt(ready, planned, missing)
+    shown = {name: shorten_value(value) for name, value in values.items()}
+    match ready.kind:
+        case ToolRuleKind.NEVER:
+            return _refusal(ready, call)
+        case ToolRuleKind.AT_MOST:
+            used = count_used(ready, earlier, scene.context)
+            return _refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
+        case ToolRuleKind.ONLY_AFTER:
+            opening = preconditions(ready, earlier, scene.context)
+            if any(before.outcome is CallOutcome.SUCCEEDED for before in opening):
                 return None
-
-    def _check_limit(self) -> CallRefusal | None:
-        used = count_used(self.ready, self.before.calls, self.scene.context)
-        return self._refusal({**self._distinguishing_values(), "calls": used}) if used >= self.ready.limit else None
-
-    def _check_order(self) -> CallRefusal | CallNeed | None:
-        opening = tuple(preconditions(self.ready, self.before.calls, self.scene.context))
-        if any(call.outcome is CallOutcome.SUCCEEDED for call in opening):
+            ids = tuple(before.call_id for before in opening if before.call_id is not None)
+            return CallNeed(**_about(ready, call), any_of=ids) if ids else _refusal(ready, call, shown)
+        case ToolRuleKind.ONLY_WHEN if ready.condition:
+            return _check_condition(ready, ready.condition, planned)
+        case ToolRuleKind.ONLY_AFTER_CONFIRMATION if not is_confirmed(call, scene.context, ready.level, confirmations):
+            # A missing confirmation is asked for, as an approval: nobody but a person can give it.
+            level = (ready.level or Level.MANAGER).word
+            return TriggeredRule(**_about(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level)
+        case _:
             return None
-        planned = tuple(call.call_id for call in opening if call.call_id is not None)
-        if not planned:
-            return self._refusal(self._distinguishing_values())
-        return CallNeed(
-            call_id=self.scene.call_id or "",
-            any_of=planned,
-            rule_id=self.ready.rule.id,
-            policy_id=self.ready.policy_id,
-            reason=self.ready.reason(self.scene.tool),
-        )
 
-    def _check_condition(self) -> _OfRule | None:
-        ready, scene = self.ready, self.scene
-        if ready.condition is None:
-            raise TypeError(f"rule {ready.rule.id!r} was prepared without its condition")
-        try:
-            decision = ready.condition.decide(scene.context)
-        except ConditionError as error:
-            return problem(ready.policy_id, ready.rule.id, error.cause, error.position)
-        if isinstance(decision, UnknownTruth):
-            return self._doubt(ready.condition.missing(scene.context))
-        values = shown_values(ready.condition, scene.context)
-        if not decision:
-            return self._refusal(values)
-        if scene.proven is not None and not is_proven(ready.condition, scene.proven, expected=True):
-            return self._refusal(values, RESTS_ON_THE_REQUEST)
-        return None
 
-    def _check_confirmation(self) -> TriggeredRule | None:
-        """A missing confirmation is asked for, as an approval: nobody but a person can give it."""
-        ready, scene = self.ready, self.scene
-        if is_confirmed(scene.tool, scene.call_id or "", scene.context, ready.level, self.before.confirmations):
-            return None
-        return TriggeredRule(
-            rule_id=ready.rule.id,
-            policy_id=ready.policy_id,
-            action=RuleAction.REQUIRE_APPROVAL,
-            level=(ready.level or Level.MANAGER).word,
-            reason=ready.reason(scene.tool),
-            call_id=scene.call_id,
-        )
+def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _PlannedCall) -> Finding | None:
+    scene = planned.scene
+    try:
+        decision = condition.decide(scene.context)
+    except ConditionError as error:
+        return problem(ready.policy_id, ready.rule.id, error)
+    if decision is UNKNOWN:
+        return _doubt(ready, planned, condition.missing(scene.context))
+    values = shown_values(condition, scene.context)
+    if not decision:
+        return _refusal(ready, planned.call, values)
+    if scene.proven is not None and not is_proven(condition, scene.proven, expected=True):
+        return _refusal(ready, planned.call, values, RESTS_ON_THE_REQUEST)
+    return None
 
-    def _doubt(self, missing: Sequence[str]) -> CallRefusal | Undecided:
-        return self._refusal({}, cannot_be_decided(missing)) if self.scene.binding else Undecided(self.ready.rule.id)
 
-    def _refusal(self, values: dict[str, ContextValue] | None = None, in_doubt: str = "") -> CallRefusal:
-        reason = self.ready.reason(self.scene.tool)
-        return CallRefusal(
-            call_id=self.scene.call_id or "",
-            tool=self.scene.tool,
-            rule_id=self.ready.rule.id,
-            policy_id=self.ready.policy_id,
-            kind=self.ready.kind.value,
-            reason=f"{reason} ({in_doubt})" if in_doubt else reason,
-            values=values or {},
-            indeterminate=bool(in_doubt),
-        )
+def _doubt(ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]) -> CallRefusal | Undecided:
+    if not planned.scene.binding:
+        return Undecided(ready.rule.id)
+    return _refusal(ready, planned.call, {}, cannot_be_decided(missing))
 
-    def _distinguishing_values(self) -> dict[str, ContextValue]:
-        found = {".".join(path): value_at(self.scene.context, path) for path in self.ready.per}
-        return {name: shorten_value(value) for name, value in found.items() if not isinstance(value, UnknownTruth)}
+
+def _refusal(ready: ReadyToolRule, call: CallContext, values: Context | None = None, in_doubt: str = "") -> CallRefusal:
+    about = _about(ready, call)
+    reason = f"{about['reason']} ({in_doubt})" if in_doubt else about["reason"]
+    return CallRefusal(
+        **{**about, "reason": reason},
+        tool=call.tool,
+        kind=ready.kind.value,
+        values=dict(values or {}),
+        indeterminate=bool(in_doubt),
+    )
+
+
+def _about(ready: ReadyToolRule, call: CallContext) -> dict[str, str]:
+    """What each finding says: which rule finds it of which call, and why."""
+    return {
+        "call_id": call.call_id,
+        "rule_id": ready.rule.id,
+        "policy_id": ready.policy_id,
+        "reason": ready.reason(call.tool),
+    }

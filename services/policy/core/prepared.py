@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
+from services.policy.core.finding import problem
 from services.policy.core.memory import BoundedMemory
-from services.policy.core.rule_index import RuleIndex
-from services.policy.core.rules import problem, ready_rule, word_of
+from services.policy.core.rule_index import RuleIndex, RulesOfCalls
+from services.policy.core.rules import ready_rule, word_of
 from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_tool_rule
 from services.policy.core.values import ConditionError
@@ -30,6 +31,7 @@ class TooMuch(Exception):
 class ReadyPolicy(NamedTuple):
     policy: Policy
     rules: RuleIndex
+    rules_of_calls: RulesOfCalls
     tool_rules: tuple[ReadyToolRule, ...]
     tool_default: ToolDefault
     texts: ReadyTexts
@@ -108,10 +110,8 @@ def _ready(policy: Policy, conditions: ConditionCache, problems: list[PolicyProb
         """What ``make`` makes, or nothing and a problem."""
         try:
             return [make(*given)]
-        except ConditionError as error:
-            problems.append(problem(policy.id, rule_id, error.cause, error.position))
-        except ValueError as error:
-            problems.append(problem(policy.id, rule_id, str(error)))
+        except (ConditionError, ValueError) as error:
+            problems.append(problem(policy.id, rule_id, error if isinstance(error, ConditionError) else str(error)))
         return []
 
     rules = [made for rule in policy.rules for made in make_or_report(rule.id, ready_rule, policy, rule, conditions)]
@@ -129,7 +129,7 @@ def _ready(policy: Policy, conditions: ConditionCache, problems: list[PolicyProb
     ]
     first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if for_texts == "deny" else None
     about_text = ReadyTexts(policy.id, tuple(texts), for_texts, first_id)
-    return ReadyPolicy(policy, RuleIndex(rules), tuple(tool_rules), for_tools, about_text)
+    return ReadyPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), for_tools, about_text)
 
 
 def _text_size(policies: Sequence[Policy]) -> int:

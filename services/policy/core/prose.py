@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.figures import figures_of, missing_figures
-from services.policy.core.grammar import ComparisonNode, Constant, FieldReference, Membership, Node, parts
+from services.policy.core.grammar import Constant, FieldReference, Node, Operation, parts
 from services.policy.core.prepared import TooMuch, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import ready_rule
 from services.policy.core.tool_rules import matching, ready_tool_rule
-from services.policy.core.values import ConditionError
+from services.policy.core.values import OPERATORS, ConditionError
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
 from shared.domain.exact_json import digest
@@ -167,11 +167,9 @@ def _tools_named(condition: Condition) -> tuple[str, ...]:
 
 
 def _tool_names_in(tree: Node) -> Iterator[str]:
+    """The texts that the tool is compared with."""
     for part in parts(tree):
-        match part:
-            case ComparisonNode(left=FieldReference(path=("tool",)), right=Constant(str(name))):
-                yield name
-            case ComparisonNode(left=Constant(str(name)), right=FieldReference(path=("tool",))):
-                yield name
-            case Membership(FieldReference(path=("tool",)), tuple(choices)):
-                yield from (choice.value for choice in choices if isinstance(choice.value, str))
+        if isinstance(part, Operation) and FieldReference(("tool",)) in part.operands and part.sign in OPERATORS:
+            for other in part.operands:
+                values = other.operands if isinstance(other, Operation) and other.sign == "[]" else (other,)
+                yield from (one.value for one in values if isinstance(one, Constant) and isinstance(one.value, str))

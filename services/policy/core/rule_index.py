@@ -1,23 +1,13 @@
 """The rules of a policy found by the fields of a call, so that a thousand rules cost what the few cost that may act."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import Decide, decider
-from services.policy.core.grammar import (
-    ComparisonNode,
-    Conjunction,
-    Constant,
-    Disjunction,
-    FieldReference,
-    Membership,
-    Node,
-    Not,
-    parts,
-)
+from services.policy.core.grammar import Constant, FieldReference, Node, Operation
 from services.policy.core.rules import ReadyRule
 from services.policy.core.values import ConditionError, Context
 from shared.contracts.policy import ContextValue
@@ -63,23 +53,15 @@ class RuleIndex:
         self.all = tuple(rules)
         self._terms = _terms_of(rules)
         self._without_looks = [number for number, term in enumerate(self._terms) if not term.looks]
-        looks = defaultdict[tuple[str, type], list[tuple[FirstLook, int]]](list)
+        self._looks = defaultdict[tuple[str, type], _Looks](_Looks)
         for number, term in enumerate(self._terms):
             for look in term.looks:
-                looks[look.field, type(look.literals[0])].append((look, number))
-        self._by_look = {key: _Looks.collect(found) for key, found in looks.items()}
-        self._of_tool = defaultdict[str, list[ReadyRule]](list)
-        self._of_field = defaultdict[str | None, list[ReadyRule]](list)
-        for rule, tools in zip(rules, self._find_tools(), strict=True):
-            for tool in tools or ():
-                self._of_tool[tool].append(rule)
-            for field in () if tools else (None,) if rule.reads is None else rule.reads:
-                self._of_field[field].append(rule)
+                self._looks[look.field, type(look.literals[0])].add(look, number)
 
     def find_open(self, contexts: Sequence[Context]) -> Sequence[ReadyRule]:
         """The rules but those that are false in each of the contexts."""
         seen = set(self._without_looks)
-        for (field, kind), looks in self._by_look.items():
+        for (field, kind), looks in self._looks.items():
             for context in contexts:
                 value = context.get(field)
                 seen.update(looks.fitting(value) if _KINDS.get(type(value)) is kind else looks.numbers)
@@ -90,52 +72,52 @@ class RuleIndex:
                 places.update(term.places)
         return [self.all[place] for place in sorted(places)]
 
-    def find_applicable(self, tool: str, fields: Iterable[str]) -> Iterable[ReadyRule]:
-        """The rules that may have to do with a call of the tool that has these fields, some of them twice."""
-        yield from self._of_tool.get(tool, ())
+
+class RulesOfCalls:
+    """The rules found by what they say which calls they are about: the tool or process, or else a field."""
+
+    def __init__(self, rules: Sequence[ReadyRule]) -> None:
+        self.all: Iterable[ReadyRule] = rules
+        self._stating = RuleIndex([rule for rule in rules if rule.states_calls])
+        self._of_field = defaultdict[str | None, list[ReadyRule]](list)
+        for rule in rules:
+            if not rule.states_calls:
+                names = {name for field in rule.looks_at for name in (field.name, field.path[0])}
+                for name in names or (None,):
+                    self._of_field[name].append(rule)
+
+    def find_applicable(self, stated: Context, fields: Iterable[str]) -> Iterable[ReadyRule]:
+        """Those that may have to do with a call of which that much is ``stated``, and that has these fields."""
+        yield from self._stating.find_open((stated,))
         for field in (None, *fields):
             yield from self._of_field.get(field, ())
 
-    def _find_tools(self) -> Sequence[frozenset[str] | None]:
-        """Of each rule the tools that all of its terms begin with; None where one does not."""
-        found: list[frozenset[str] | None] = [frozenset() for _ in self.all]
-        for term in self._terms:
-            tools = {str(one) for look in term.looks if look.field == "tool" for one in look.literals}
-            is_led = bool(term.looks) and all((look.field, look.sign) == ("tool", "==") for look in term.looks)
-            for place in term.places:
-                known = found[place]
-                found[place] = known | tools if is_led and known is not None and "" not in tools else None
-        return found
 
-
-class _Looks(NamedTuple):
+class _Looks:
     """The numbers of the terms that begin with one field and literals of one kind, by these."""
 
-    numbers: tuple[int, ...]
-    equal: Mapping[_Literal | int, Sequence[int]]
-    over: Sequence[tuple[Decimal, int]]  # in the order of the literals
-    under: Sequence[tuple[Decimal, int]]
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._equal = defaultdict[_Literal | int, list[int]](list)
+        self._over: list[tuple[Decimal, int]] = []  # in the order of the literals
+        self._under: list[tuple[Decimal, int]] = []
 
-    @classmethod
-    def collect(cls, looks: Sequence[tuple[FirstLook, int]]) -> Self:
-        equal = defaultdict[_Literal | int, list[int]](list)
-        ordered = defaultdict[str, list[tuple[Decimal, int]]](list)
-        for look, number in looks:
-            for literal in look.literals:
-                if look.sign != "==" and isinstance(literal, Decimal):
-                    ordered[look.sign].append((literal, number))
-                else:
-                    equal[literal].append(number)
-        return cls(tuple(number for _, number in looks), dict(equal), sorted(ordered[">"]), sorted(ordered["<"]))
+    def add(self, look: FirstLook, number: int) -> None:
+        self.numbers.append(number)
+        for literal in look.literals:
+            if look.sign != "==" and isinstance(literal, Decimal):
+                insort(self._over if look.sign == ">" else self._under, (literal, number))
+            else:
+                self._equal[literal].append(number)
 
     def fitting(self, value: ContextValue) -> Sequence[int]:
         """The terms that a value of their kind leaves open."""
         if not isinstance(value, str | int | Decimal):
             return self.numbers
-        found = list(self.equal.get(value, ()))
+        found = [*self._equal.get(value, ())]
         if not isinstance(value, str | bool):
-            found += [number for _, number in self.over[: bisect_right(self.over, value, key=_literal)]]
-            found += [number for _, number in self.under[bisect_left(self.under, value, key=_literal) :]]
+            found += [number for _, number in self._over[: bisect_right(self._over, value, key=_literal)]]
+            found += [number for _, number in self._under[bisect_left(self._under, value, key=_literal) :]]
         return found
 
 
@@ -144,44 +126,35 @@ def _literal(one: tuple[Decimal, int]) -> Decimal:
 
 
 def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
-    found: dict[Hashable, Term] = {}
+    found: dict[Node, Term] = {}
     for place, rule in enumerate(rules):
         tree = rule.condition.tree
-        for node in tree.terms if isinstance(tree, Disjunction) else (tree,):
-            identity = _identity(node)
-            if identity not in found:
-                found[identity] = Term(decider(node), _first_looks(node) or (), [])
-            found[identity].places.append(place)
+        for node in tree.operands if isinstance(tree, Operation) and tree.sign == "||" else (tree,):
+            if node not in found:
+                found[node] = Term(decider(node), _first_looks(node), [])
+            found[node].places.append(place)
     return [*found.values()]
 
 
-def _identity(tree: Node) -> Hashable:
-    """Trees of one identity decide alike; ``True`` and 1 are equal in Python, and not here."""
-    return tree, tuple(type(part.value) for part in parts(tree) if isinstance(part, Constant))
-
-
-def _first_looks(node: Node) -> tuple[FirstLook, ...] | None:
-    """How the term begins; several where that is an ``||`` in brackets; None where it may be true of any call."""
+def _first_looks(node: Node) -> tuple[FirstLook, ...]:
+    """How the term begins; several where that is an ``||`` in brackets; none where it may be true of any call."""
     match node:
         case FieldReference((name,)):
             return (FirstLook(name, "==", (True,)),)
-        case Not(FieldReference((name,))):
+        case Operation("!", (FieldReference((name,)),)):
             return (FirstLook(name, "==", (False,)),)
-        case ComparisonNode(
-            "==" | "===" as sign, FieldReference((name,)), Constant(str() | bool() | Decimal() as value)
-        ):
-            return (FirstLook(name, "==", (value,)),)
-        case ComparisonNode(sign, FieldReference((name,)), Constant(Decimal() as value)) if sign in _SIGNS:
-            return (FirstLook(name, _SIGNS[sign], (value,)),)
-        case Membership(FieldReference((name,)), tuple(choices)):
-            values = tuple(one.value for one in choices if one.value is not None)
-            is_of_one_kind = len(values) == len(choices) and len(set(map(type, values))) == 1
-            return (FirstLook(name, "==", values),) if is_of_one_kind else None
-        case Conjunction(terms):
-            return _first_looks(terms[0])
-        case Disjunction(terms):
+        case Operation(sign, (FieldReference((name,)), Constant(value))) if sign in _SIGNS and value is not None:
+            is_usable = isinstance(value, Decimal) or _SIGNS[sign] == "=="
+            return (FirstLook(name, _SIGNS[sign], (value,)),) if is_usable else ()
+        case Operation("in", (FieldReference((name,)), Operation("[]", choices))):
+            values = [one.value for one in choices if isinstance(one, Constant)]
+            literals = tuple(value for value in values if value is not None)
+            is_of_one_kind = len(literals) == len(values) and len(set(map(type, literals))) == 1
+            return (FirstLook(name, "==", literals),) if is_of_one_kind else ()
+        case Operation("&&", (first, *_)):
+            return _first_looks(first)
+        case Operation("||", terms):
             found = [_first_looks(term) for term in terms]
-            known = [looks for looks in found if looks is not None]
-            return tuple(look for looks in known for look in looks) if len(known) == len(found) else None
+            return () if () in found else tuple(look for looks in found for look in looks)
         case _:
-            return None
+            return ()

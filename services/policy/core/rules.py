@@ -4,9 +4,9 @@ from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import Condition, ConditionCache
-from services.policy.core.grammar import FieldReference, Node, parts
-from services.policy.core.values import ConditionError, Truth
-from shared.contracts.policy import Policy, PolicyProblem, Rule
+from services.policy.core.grammar import FieldReference
+from services.policy.core.values import ConditionError
+from shared.contracts.policy import Policy, Rule
 from shared.domain.words import Level, RuleAction
 
 MOST_APPROVERS = 20
@@ -17,8 +17,6 @@ _EVERY_CALL_HAS = frozenset((*NAMES_CALLS, "tool_class", "call_id"))
 
 
 class ReadyRule(NamedTuple):
-    """``reads``: its fields and where their paths begin; None where it may matter to a call that has none of them."""
-
     policy_id: str
     rule: Rule
     action: RuleAction
@@ -26,8 +24,6 @@ class ReadyRule(NamedTuple):
     condition: Condition
     states_calls: bool  # it is about no call but those of the tools or the process that it names
     looks_at: tuple[FieldReference, ...]  # the fields by which it decides, but for those that every call has
-    without_fields: Truth  # what it comes to without any of them
-    reads: frozenset[str] | None
 
     @property
     def reason(self) -> str:
@@ -39,33 +35,13 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
-def _names_read(tree: Node) -> frozenset[str]:
-    """The fields of a condition, and where their paths begin."""
-    fields = [part for part in parts(tree) if isinstance(part, FieldReference)]
-    return frozenset(name for field in fields for name in (field.name, field.path[0]))
-
-
 def ready_rule(policy: Policy, rule: Rule, conditions: ConditionCache) -> ReadyRule:
     """Raises ``ConditionError`` for its condition and ``ValueError`` for a word that nobody knows."""
     action = word_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = conditions.get(rule.condition)
-    level = _level(rule, action)
-    states_calls = _states_calls(condition)
     looks_at = tuple(field for field in condition.fields if field.path[0] not in _EVERY_CALL_HAS)
-    blank = _decided_without_fields(condition)
-    may_matter = blank is None or blank is True or states_calls or not looks_at
-    reads = _names_read(condition.tree)
-    return ReadyRule(
-        policy.id, rule, action, level, condition, states_calls, looks_at, blank or False, None if may_matter else reads
-    )
-
-
-def problem(policy_id: str, rule_id: str, cause: str, position: int | None = None) -> PolicyProblem:
-    """A rule that makes the policy invalid, in one sentence that names rule, position and cause."""
-    where = "" if position is None else f" at character {position}"
-    message = f"policy invalid: rule {rule_id!r}{where}: {cause}"
-    return PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
+    return ReadyRule(policy.id, rule, action, _level(rule, action), condition, _states_calls(condition), looks_at)
 
 
 def _states_calls(condition: Condition) -> bool:
@@ -76,13 +52,6 @@ def _states_calls(condition: Condition) -> bool:
         return condition.decide(_NO_CALL) is False
     except ConditionError:
         return False
-
-
-def _decided_without_fields(condition: Condition) -> Truth | None:
-    try:
-        return condition.decide({})
-    except ConditionError:
-        return None
 
 
 def word_of(words: type[_Word], what: str, given: str, known: str = "known") -> _Word:

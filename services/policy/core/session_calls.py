@@ -1,13 +1,13 @@
 """What came before a call: what the session has made, what the plan makes earlier, and what people have confirmed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import value_at
 from services.policy.core.tool_rules import ReadyToolRule
-from services.policy.core.values import Context, TypeClash, UnknownTruth, equal
+from services.policy.core.values import Context, TypeClash, UnknownTruth, Value, equal
 from shared.contracts.allowance import counts
-from shared.contracts.policy import CallOutcome, Confirmation, ContextValue, PastCall
+from shared.contracts.policy import CallContext, CallOutcome, Confirmation, ContextValue, PastCall
 from shared.domain.words import Level
 
 Paths: TypeAlias = tuple[tuple[str, ...], ...]
@@ -22,20 +22,16 @@ class Earlier(NamedTuple):
     call_id: str | None = None
 
 
-class Before(NamedTuple):
-    """What came before a call."""
-
-    calls: Sequence[Earlier]
-    confirmations: Sequence[Confirmation]
-
-
 def past(history: Iterable[PastCall]) -> list[Earlier]:
     return [Earlier(call.tool, call.fields, call.outcome) for call in history]
 
 
-def missing_of(per: Paths, context: Context) -> tuple[str, ...]:
-    """The fields by which calls are told apart that have no single value in this call."""
-    return tuple(".".join(path) for path in per if not _is_known(value_at(context, path)))
+def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
+    """The fields by which calls are told apart that have a single value in this call, and those that have none."""
+    values = {".".join(path): value_at(context, path) for path in per}
+    known = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
+    single = {name: value for name, value in known.items() if _is_single(value)}
+    return single, tuple(name for name in values if name not in single)
 
 
 def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> int:
@@ -49,15 +45,27 @@ def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Contex
     )
 
 
-def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> Iterator[Earlier]:
+def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> Sequence[Earlier]:
     """The earlier calls that open the way, or will once they have succeeded."""
-    for call in earlier:
-        fits = call.tool in ready.rule.after and call.outcome in (None, CallOutcome.SUCCEEDED)
-        if fits and _agree(ready.per, call.fields, context, if_missing=False):
-            yield call
+    return [
+        call
+        for call in earlier
+        if call.tool in ready.rule.after
+        and call.outcome in (None, CallOutcome.SUCCEEDED)
+        and _agree(ready.per, call.fields, context, if_missing=False)
+    ]
 
 
-def same(left: ContextValue, right: ContextValue) -> bool:
+def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -> bool:
+    pairs = [(value_at(fields, path), value_at(context, path)) for path in per]
+    return all(_same(value, wanted) if _is_single(value) else if_missing for value, wanted in pairs)
+
+
+def _is_single(value: Value) -> bool:
+    return not (value is None or isinstance(value, UnknownTruth | list | dict))
+
+
+def _same(left: Value, right: Value) -> bool:
     """Equal as ``==`` in conditions; lists and objects agree with nothing."""
     try:
         return equal(left, right) is True
@@ -65,28 +73,13 @@ def same(left: ContextValue, right: ContextValue) -> bool:
         return False
 
 
-def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -> bool:
-    for path in per:
-        value, wanted = value_at(fields, path), value_at(context, path)
-        if not _is_known(value):
-            if not if_missing:
-                return False
-        elif isinstance(value, UnknownTruth) or isinstance(wanted, UnknownTruth) or not same(value, wanted):
-            return False
-    return True
-
-
-def _is_known(value: object) -> bool:
-    return not (value is None or isinstance(value, UnknownTruth | list | dict))
-
-
-def is_confirmed(tool: str, call_id: str, context: Context, level: Level | None, given: Iterable[Confirmation]) -> bool:
+def is_confirmed(call: CallContext, context: Context, level: Level | None, given: Iterable[Confirmation]) -> bool:
     """Whether one of the confirmations covers this call and comes from somebody of that level or above."""
     return any(
-        yes.tool == tool
-        and yes.call_id in (None, call_id)
+        yes.tool == call.tool
+        and yes.call_id in (None, call.call_id)
         and reaches(yes, level)
-        and all(name in context and same(context[name], value) for name, value in yes.fields.items())
+        and all(name in context and _same(context[name], value) for name, value in yes.fields.items())
         for yes in given
     )
 

@@ -1,12 +1,13 @@
 """Rules over the task's text (seed 001): allow, deny and require, by whole words or by pattern."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from services.policy.core.finding import Finding, Undecided, problem
 from services.policy.core.fold import FoldedText, fold_text, folded_words
 from services.policy.core.patterns import TextPattern, pattern
-from services.policy.core.rules import problem, word_of
+from services.policy.core.rules import word_of
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
 
@@ -53,15 +54,6 @@ class ReadyTexts(NamedTuple):
     first_id: str | None
 
 
-class TextFindings(NamedTuple):
-    """``finding`` is None where no policy has a say, or where there is no text to speak of."""
-
-    finding: TextFinding | None = None
-    triggered: Sequence[TriggeredRule] = ()
-    undecided: Sequence[str] = ()
-    problems: Sequence[PolicyProblem] = ()
-
-
 def ready_text_rule(rule: TextRule) -> ReadyTextRule:
     """Raises ``ValueError`` for a rule that cannot be meant."""
     words = tuple(map(folded_words, rule.keywords))
@@ -76,25 +68,23 @@ def ready_text_rule(rule: TextRule) -> ReadyTextRule:
 
 
 def text_findings(
-    policies: Sequence[ReadyTexts], invalid: Sequence[PolicyProblem], request: EvaluateRequest
-) -> TextFindings:
+    policies: Iterable[ReadyTexts], invalid: Iterable[PolicyProblem], request: EvaluateRequest
+) -> Iterator[Finding]:
     """Each violation blocks. Rules without a text are undecided, and in a binding request a problem.
 
     Nothing complies with policies that are ``invalid``.
     """
     concerned = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
-    if not concerned:
-        return TextFindings()
-    if request.text is not None:
-        return _of_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
-    if not request.binding:
-        return TextFindings(undecided=[first for _, first in concerned])
+    if concerned and request.text is not None:
+        yield from _of_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
+        return
     cause = "it is about the task's text, and the request has none"
-    return TextFindings(problems=[problem(texts.policy_id, first, cause) for texts, first in concerned])
+    for texts, first in concerned:
+        yield problem(texts.policy_id, first, cause) if request.binding else Undecided(first)
 
 
-def _of_text(policies: Sequence[ReadyTexts], invalid: Sequence[PolicyProblem], text: FoldedText) -> TextFindings:
-    blocks, applied = list[TriggeredRule](), list[str]()
+def _of_text(policies: Sequence[ReadyTexts], invalid: Iterable[PolicyProblem], text: FoldedText) -> Iterator[Finding]:
+    violations, applied = list[str](), list[str]()
     for texts in policies:
         found = [(ready, ready.match(text)) for ready in texts.rules]
         applied += [ready.rule.id for ready, match in found if match or ready.type is TextRuleType.REQUIRE]
@@ -102,14 +92,12 @@ def _of_text(policies: Sequence[ReadyTexts], invalid: Sequence[PolicyProblem], t
         allowed = texts.default is TextDefault.ALLOW
         if not (allowed or any(match for ready, match in found if ready.type is TextRuleType.ALLOW)):
             violated.append(("textDefault", "no rule allows this text"))
-        blocks += [
-            TriggeredRule(rule_id=rule_id, policy_id=texts.policy_id, action=RuleAction.BLOCK, reason=reason)
-            for rule_id, reason in violated
-        ]
-    violations = (*(f"{block.rule_id}: {block.reason}" for block in blocks), *(one.message for one in invalid))
-    return TextFindings(
-        TextFinding(compliant=not violations, violations=violations, applied_rules=tuple(dict.fromkeys(applied))),
-        blocks,
+        for rule_id, reason in violated:
+            violations.append(f"{rule_id}: {reason}")
+            yield TriggeredRule(rule_id=rule_id, policy_id=texts.policy_id, action=RuleAction.BLOCK, reason=reason)
+    violations += [one.message for one in invalid]
+    yield TextFinding(
+        compliant=not violations, violations=tuple(violations), applied_rules=tuple(dict.fromkeys(applied))
     )
 
 

@@ -66,7 +66,7 @@ def amount_of(text: str) -> Amount | None:
     return Amount(Decimal(sign + found[4].replace(",", "") + (found[5] or "")), found[2])
 
 
-def truth(value: Value, _: Value = None) -> Truth:
+def truth(value: Value) -> Truth:
     """A value where true or false is needed: booleans as they are, null and missing unknown, all else a clash."""
     if value is True or value is False:
         return value
@@ -127,6 +127,7 @@ def _differ(compare: Callable[[Value, Value], Truth], left: Value, right: Value)
 
 
 OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
+    "in": member,
     ">": partial(_in_order, operator.gt),
     "<": partial(_in_order, operator.lt),
     ">=": partial(_in_order, operator.ge),

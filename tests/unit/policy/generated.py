@@ -4,16 +4,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from services.policy.core.grammar import (
-    ComparisonNode,
-    Conjunction,
-    Constant,
-    Disjunction,
-    FieldReference,
-    Membership,
-    Node,
-    Not,
-)
+from services.policy.core.grammar import Constant, FieldReference, Node, Operation
 from shared.contracts.policy import (
     CallContext,
     CallOutcome,
@@ -51,18 +42,21 @@ numbers = st.sampled_from(EDGES) | st.decimals(-10_000, 10_000, allow_nan=False,
 constants = st.builds(Constant, st.none() | st.booleans() | numbers | texts)
 references = st.sampled_from(PATHS).map(FieldReference)
 leaves = constants | references
-choices = st.lists(constants, max_size=4).map(tuple) | references
+lists = st.lists(constants, max_size=5).map(lambda values: Operation("[]", tuple(values)))
+
+
+def _pair(signs: list[str], left: st.SearchStrategy[Node], right: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    return st.builds(Operation, st.sampled_from(signs), st.tuples(left, right))
+
+
+def _joined(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    terms: st.SearchStrategy[tuple[Node, ...]] = st.lists(inner, min_size=2, max_size=4).map(tuple)
+    negated = st.builds(Operation, st.just("!"), st.tuples(inner))
+    return negated | st.builds(Operation, st.sampled_from(["&&", "||"]), terms)
 
 
 def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    terms = st.lists(inner, min_size=2, max_size=4).map(tuple)
-    return (
-        st.builds(Not, inner)
-        | st.builds(Conjunction, terms)
-        | st.builds(Disjunction, terms)
-        | st.builds(ComparisonNode, st.sampled_from(OPERATORS), inner, inner)
-        | st.builds(Membership, inner, choices)
-    )
+    return _joined(inner) | _pair(OPERATORS, inner, inner) | _pair(["in"], inner, lists | references)
 
 
 # Wild trees mix everything with everything: most are errors. Sensible ones compare what can be compared.
@@ -72,19 +66,10 @@ _flags = st.sampled_from([("b",), ("flag",)]).map(FieldReference)
 _words = st.just(FieldReference(("c",)))
 _sensible = (
     _flags
-    | st.builds(ComparisonNode, st.sampled_from(OPERATORS), _amounts, st.builds(Constant, numbers) | _amounts)
-    | st.builds(
-        ComparisonNode, st.sampled_from(OPERATORS[4:]), _words, st.builds(Constant, texts | numbers | st.none())
-    )
-    | st.builds(Membership, _words, st.lists(constants, max_size=5).map(tuple))
+    | _pair(OPERATORS, _amounts, st.builds(Constant, numbers) | _amounts)
+    | _pair(OPERATORS[4:], _words, st.builds(Constant, texts | numbers | st.none()))
+    | _pair(["in"], _words, lists)
 )
-
-
-def _joined(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    terms = st.lists(inner, min_size=2, max_size=3).map(tuple)
-    return st.builds(Not, inner) | st.builds(Conjunction, terms) | st.builds(Disjunction, terms)
-
-
 sensible: st.SearchStrategy[Node] = st.recursive(_sensible, _joined, max_leaves=6)
 trees = sensible | wild
 

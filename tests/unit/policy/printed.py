@@ -1,18 +1,10 @@
 """A condition's tree as text: ``parse(text_of(tree))`` is the tree again."""
 
 from decimal import Decimal
-from typing import assert_never
 
-from services.policy.core.grammar import (
-    ComparisonNode,
-    Conjunction,
-    Constant,
-    Disjunction,
-    FieldReference,
-    Membership,
-    Node,
-    Not,
-)
+from services.policy.core.grammar import Constant, FieldReference, Node, Operation
+
+_LOOSER = {"||": ("||",), "&&": ("||", "&&")}  # what stands in brackets beside these signs
 
 
 def text_of(node: Node) -> str:
@@ -22,30 +14,25 @@ def text_of(node: Node) -> str:
             return _literal(value)
         case FieldReference():
             return node.name
-        case Not(operand):
+        case Operation("!", (operand,)):
             return "!" + _tight(operand)
-        case Conjunction(terms):
-            return " && ".join(
-                f"({text_of(term)})" if isinstance(term, Conjunction | Disjunction) else text_of(term) for term in terms
-            )
-        case Disjunction(terms):
-            return " || ".join(
-                f"({text_of(term)})" if isinstance(term, Disjunction) else text_of(term) for term in terms
-            )
-        case ComparisonNode(operator, left, right):
-            return f"{_tight(left)} {operator} {_tight(right)}"
-        case Membership(member, choices):
-            return f"{_tight(member)} in {_choices(choices)}"
+        case Operation("[]", choices):
+            return f"[{', '.join(map(text_of, choices))}]"
+        case Operation("&&" | "||" as sign, terms):
+            return f" {sign} ".join(_bracketed(term, _LOOSER[sign]) for term in terms)
+        case Operation(sign, (left, right)):
+            return f"{_tight(left)} {sign} {_tight(right)}"
         case _:
-            assert_never(node)
+            raise AssertionError(node)
+
+
+def _bracketed(node: Node, signs: tuple[str, ...]) -> str:
+    return f"({text_of(node)})" if isinstance(node, Operation) and node.sign in signs else text_of(node)
 
 
 def _tight(node: Node) -> str:
-    return text_of(node) if isinstance(node, Constant | FieldReference | Not) else f"({text_of(node)})"
-
-
-def _choices(choices: tuple[Constant, ...] | FieldReference) -> str:
-    return choices.name if isinstance(choices, FieldReference) else f"[{', '.join(map(text_of, choices))}]"
+    is_tight = not isinstance(node, Operation) or node.sign in ("!", "[]")
+    return text_of(node) if is_tight else f"({text_of(node)})"
 
 
 def _literal(value: str | bool | Decimal | None) -> str:

@@ -2,16 +2,7 @@
 
 from fractions import Fraction
 
-from services.policy.core.grammar import (
-    ComparisonNode,
-    Conjunction,
-    Constant,
-    Disjunction,
-    FieldReference,
-    Membership,
-    Node,
-    Not,
-)
+from services.policy.core.grammar import Constant, FieldReference, Node, Operation
 
 Tagged = tuple[str, object]
 MISSING: Tagged = ("missing", None)
@@ -35,18 +26,18 @@ def _value(node: Node, context: dict[str, object]) -> Tagged:
         return _tagged(node.value)
     if isinstance(node, FieldReference):
         return _looked_up(node.path, context)
-    if isinstance(node, Not):
-        return (
-            "truth",
-            {"true": "false", "false": "true", "unknown": "unknown"}[_truth(_value(node.operand, context))],
-        )
-    if isinstance(node, Conjunction):
-        return ("truth", _joined(node.terms, context, "false", "true"))
-    if isinstance(node, Disjunction):
-        return ("truth", _joined(node.terms, context, "true", "false"))
-    if isinstance(node, ComparisonNode):
-        return ("truth", _compared(node.operator, _value(node.left, context), _value(node.right, context)))
-    return ("truth", _within(node, context))
+    match node.sign, node.operands:
+        case "!", (operand,):
+            return ("truth", _OPPOSITES[_truth(_value(operand, context))])
+        case "&&", terms:
+            return ("truth", _joined(terms, context, "false", "true"))
+        case "||", terms:
+            return ("truth", _joined(terms, context, "true", "false"))
+        case "in", (tested, choices):
+            return ("truth", _within(_value(tested, context), choices, context))
+        case sign, (left, right):
+            return ("truth", _compared(sign, _value(left, context), _value(right, context)))
+    raise AssertionError(node)
 
 
 def _looked_up(path: tuple[str, ...], context: object) -> Tagged:
@@ -171,17 +162,17 @@ def _digits(text: str, sign: int) -> Fraction | None:
     return sign * Fraction("".join(groups) + point + part)
 
 
-def _within(node: Membership, context: dict[str, object]) -> str:
-    member = _value(node.member, context)
-    if isinstance(node.choices, FieldReference):
-        found = _looked_up(node.choices.path, context)
-        if _is_unknown(member) or found[0] in ("missing", "null"):
+def _within(tested: Tagged, choices: Node, context: dict[str, object]) -> str:
+    if isinstance(choices, FieldReference):
+        found = _looked_up(choices.path, context)
+        if _is_unknown(tested) or found[0] in ("missing", "null"):
             return "unknown"
         if found[0] != "collection" or not isinstance(found[1], list):
             raise Invalid
-        choices = [_tagged(item) for item in found[1]]
+        items = [_tagged(item) for item in found[1]]
     else:
-        choices = [_tagged(choice.value) for choice in node.choices]
-    if _is_unknown(member):
+        assert isinstance(choices, Operation)
+        items = [_value(choice, context) for choice in choices.operands]
+    if _is_unknown(tested):
         return "unknown"
-    return "true" if any(_compared("==", member, choice) == "true" for choice in choices) else "false"
+    return "true" if any(_compared("==", tested, item) == "true" for item in items) else "false"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.policy.core.conditions import decider, parse_condition
-from services.policy.core.grammar import Node, TokenKind, parse, tokens
+from services.policy.core.grammar import Node, parse, tokens
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.unit.policy import reference
@@ -53,7 +53,7 @@ def test_spaces_never_matter(tree: Node, data: st.DataObject) -> None:
     pieces = [text[one.position : two.position].strip() for one, two in pairwise(found)]
     respaced = data.draw(_SPACES)
     for token, piece in zip(found, pieces, strict=False):
-        needs_space = token.kind in (TokenKind.NAME, TokenKind.NUMBER)
+        needs_space = token.kind in ("NAME", "NUMBER")
         respaced += piece + (data.draw(_SPACES) or " " * needs_space)
     assert parse(respaced) == tree
 

@@ -9,19 +9,24 @@ from services.policy.core.grammar import (
     MAX_DEPTH,
     MAX_LENGTH,
     MAX_TERMS,
-    ComparisonNode,
-    Conjunction,
     Constant,
-    Disjunction,
     FieldReference,
-    Membership,
-    Not,
+    Node,
+    Operation,
     parse,
 )
 from services.policy.core.values import ConditionError
 from tests.unit.policy.printed import text_of
 
 A, B, C = FieldReference(("a",)), FieldReference(("b",)), FieldReference(("c",))
+
+
+def _operation(sign: str, *operands: Node) -> Operation:
+    return Operation(sign, operands)
+
+
+def _choices(*values: str | bool | Decimal | None) -> Operation:
+    return Operation("[]", tuple(map(Constant, values)))
 
 
 @pytest.mark.promise("policy.conditions")
@@ -31,24 +36,24 @@ A, B, C = FieldReference(("a",)), FieldReference(("b",)), FieldReference(("c",))
         ("a", A),
         ("(a)", A),
         ("a.b . c", FieldReference(("a", "b", "c"))),
-        ("a||b&&c", Disjunction((A, Conjunction((B, C))))),
-        ("(a||b)&&c", Conjunction((Disjunction((A, B)), C))),
-        ("!a > b", ComparisonNode(">", Not(A), B)),
-        ("!(a > b)", Not(ComparisonNode(">", A, B))),
-        ("!!a", Not(Not(A))),
-        ("a>5000", ComparisonNode(">", A, Constant(Decimal(5000)))),
-        ("a > 5,000", ComparisonNode(">", A, Constant(Decimal(5000)))),
-        ("a > 1,234,567.89", ComparisonNode(">", A, Constant(Decimal("1234567.89")))),
-        ("a < - 3", ComparisonNode("<", A, Constant(Decimal(-3)))),
-        ("a === 'it\\'s'", ComparisonNode("===", A, Constant("it's"))),
-        ('a == "x && y"', ComparisonNode("==", A, Constant("x && y"))),
-        ("a != null", ComparisonNode("!=", A, Constant(None))),
-        ("a in ['x', 1, true, null]", Membership(A, tuple(map(Constant, ("x", Decimal(1), True, None))))),
-        ("a in [1,200]", Membership(A, (Constant(Decimal(1)), Constant(Decimal(200))))),
-        ("a in []", Membership(A, ())),
-        ("a in b.c", Membership(A, FieldReference(("b", "c")))),
-        ("(a > b) == c", ComparisonNode("==", ComparisonNode(">", A, B), C)),
-        ("inside && nullable", Conjunction((FieldReference(("inside",)), FieldReference(("nullable",))))),
+        ("a||b&&c", _operation("||", A, _operation("&&", B, C))),
+        ("(a||b)&&c", _operation("&&", _operation("||", A, B), C)),
+        ("!a > b", _operation(">", _operation("!", A), B)),
+        ("!(a > b)", _operation("!", _operation(">", A, B))),
+        ("!!a", _operation("!", _operation("!", A))),
+        ("a>5000", _operation(">", A, Constant(Decimal(5000)))),
+        ("a > 5,000", _operation(">", A, Constant(Decimal(5000)))),
+        ("a > 1,234,567.89", _operation(">", A, Constant(Decimal("1234567.89")))),
+        ("a < - 3", _operation("<", A, Constant(Decimal(-3)))),
+        ("a === 'it\\'s'", _operation("===", A, Constant("it's"))),
+        ('a == "x && y"', _operation("==", A, Constant("x && y"))),
+        ("a != null", _operation("!=", A, Constant(None))),
+        ("a in ['x', 1, true, null]", _operation("in", A, _choices("x", Decimal(1), True, None))),
+        ("a in [1,200]", _operation("in", A, _choices(Decimal(1), Decimal(200)))),
+        ("a in []", _operation("in", A, _choices())),
+        ("a in b.c", _operation("in", A, FieldReference(("b", "c")))),
+        ("(a > b) == c", _operation("==", _operation(">", A, B), C)),
+        ("inside && nullable", _operation("&&", FieldReference(("inside",)), FieldReference(("nullable",)))),
     ],
 )
 def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
