@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias, cast
 
-from services.policy.core.grammar import Constant, FieldReference, Node, Operation, parse, parts
+from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, parts
 from services.policy.core.memory import BoundedMemory
 from services.policy.core.values import (
     OPERATORS,
@@ -81,14 +81,14 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
 def decider(node: Node) -> Decide:
     """A closure that decides the condition: true, false or unknown; it raises ``ConditionError``."""
     match node:
-        case Operation("&&" | "||" as sign, terms):
+        case SignNode("&&" | "||" as sign, terms):
             return _junction(tuple(map(decider, terms)), settles=sign == "||")
-        case Operation("!", (FieldReference((name,)) as field,)):
-            return _flag(name, False, _opposite(_located(truth, (field,), field.position)))
-        case Operation("!", (operand,)):
+        case SignNode("!", (FieldReference((name,)) as field,)):
+            return _flag(name, False, _opposite(_locate(truth, (field,), field.position)))
+        case SignNode("!", (operand,)):
             return _opposite(decider(operand))
-        case Operation(sign, operands):
-            general = _located(OPERATORS[sign], operands, node.position)
+        case SignNode(sign, operands):
+            general = _locate(OPERATORS[sign], operands, node.position)
             match operands:
                 case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _OF_NUMBERS:
                     wanted = int(number) if number == number.to_integral_value() else number  # whole ones are faster
@@ -97,9 +97,9 @@ def decider(node: Node) -> Decide:
                     return _short_way(name, str, getattr(text, _OF_TEXTS[sign]), general)
             return general
         case FieldReference((name,)):
-            return _flag(name, True, _located(truth, (node,), node.position))
+            return _flag(name, True, _locate(truth, (node,), node.position))
         case _:
-            return _located(truth, (node,), node.position)
+            return _locate(truth, (node,), node.position)
 
 
 def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
@@ -149,7 +149,7 @@ def _short_way(name: str, kind: type, holds: Callable[[object], bool], general: 
     return decide_plainly
 
 
-def _located(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
+def _locate(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
     """A closure whose errors say where in the text they arise."""
     readers = tuple(map(_reader, operands))
 
@@ -168,7 +168,7 @@ def _reader(node: Node) -> Callable[[Context], Value]:
             return lambda _: value
         case FieldReference(path):
             return lambda context: value_at(context, path)
-        case Operation("[]", choices):
+        case SignNode("[]", choices):
             literals: list[Scalar] = [choice.value for choice in choices if isinstance(choice, Constant)]
             return lambda _: literals
         case _:

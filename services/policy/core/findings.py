@@ -37,7 +37,7 @@ def applies_to_call(rules: RulesOfCalls, scene: CallScene) -> bool:
     """Whether a rule that has an effect applies to the scene's call, whatever it finds."""
     may_apply = rules.all
     if scene.call is not None and scene.unknown is not None:
-        may_apply = rules.find_applicable(_stated(scene), {*scene.call.fields, *scene.unknown})
+        may_apply = rules.find_applicable(_read_stated(scene), {*scene.call.fields, *scene.unknown})
     return any(_is_in_force(ready, scene) and _applies(ready, scene) for ready in may_apply)
 
 
@@ -60,12 +60,14 @@ def _applies(ready: ReadyRule, scene: CallScene) -> bool:
             field.name in unknown or not isinstance(value_at(own, field.path), UnknownTruth) for field in fields
         )
     try:
-        return ready.condition.decide(_stated(scene)) is not False  # tool and process leave it open that the rule acts
+        return (
+            ready.condition.decide(_read_stated(scene)) is not False
+        )  # tool and process leave it open that the rule acts
     except ConditionError:
         return True
 
 
-def _stated(scene: CallScene) -> Context:
+def _read_stated(scene: CallScene) -> Context:
     """What a rule may say which calls it is about by, and nothing else."""
     return {name: scene.context[name] for name in NAMES_CALLS if name in scene.context}
 

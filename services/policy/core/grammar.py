@@ -41,7 +41,7 @@ class FieldReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class SignNode:
     """A sign with its operands: two for a comparison or ``in``, one for ``!``, two or more for ``&&`` and ``||``.
 
     The list of literals that ``in`` may have on its right is an operation of the sign ``[]``.
@@ -52,13 +52,13 @@ class Operation:
     position: int = field(default=0, compare=False)
 
 
-Node: TypeAlias = Constant | FieldReference | Operation
+Node: TypeAlias = Constant | FieldReference | SignNode
 
 
 def parts(node: Node) -> Iterator[Node]:
     """The node and everything in it, in the order of the text."""
     yield node
-    if isinstance(node, Operation):
+    if isinstance(node, SignNode):
         for operand in node.operands:
             yield from parts(operand)
 
@@ -159,7 +159,7 @@ class _Parser:
         terms, position = list[Node](), self._next.position
         while not terms or self._take(sign):
             terms.append(self._parse_junction(*tighter) if tighter else self._parse_comparison())
-        return Operation(sign, tuple(terms), position) if len(terms) > 1 else terms[0]
+        return SignNode(sign, tuple(terms), position) if len(terms) > 1 else terms[0]
 
     def _parse_comparison(self) -> Node:
         left, (_, sign, position) = self._parse_operand(), self._next
@@ -169,7 +169,7 @@ class _Parser:
         right = self._parse_choices() if sign == "in" else self._parse_operand()
         if self._compares():
             raise ConditionError(f"{self._next}: comparisons do not chain; join them with &&", self._next.position)
-        return Operation(sign, (left, right), position)
+        return SignNode(sign, (left, right), position)
 
     def _compares(self) -> bool:
         return self._next.kind in ("SIGN", "NAME") and self._next.text in _COMPARISONS
@@ -182,7 +182,7 @@ class _Parser:
         if self._depth > MAX_DEPTH:
             raise ConditionError(f"nested deeper than {MAX_DEPTH}", position)
         if self._take("!"):
-            node: Node = Operation("!", (self._parse_operand(),), position)
+            node: Node = SignNode("!", (self._parse_operand(),), position)
         else:
             self._advance()
             node = self._parse_junction("||", "&&")
@@ -228,7 +228,7 @@ class _Parser:
             choices.append(choice)
             if not self._is_sign("]"):
                 self._expect(",")
-        return Operation("[]", tuple(choices), position)
+        return SignNode("[]", tuple(choices), position)
 
     def _advance(self) -> None:
         self._next = next(self._tokens)

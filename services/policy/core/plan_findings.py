@@ -101,13 +101,13 @@ def _find(ready: ReadyToolRule, planned: _PlannedCall) -> Finding | None:
             if any(before.outcome is CallOutcome.SUCCEEDED for before in opening):
                 return None
             ids = tuple(before.call_id for before in opening if before.call_id is not None)
-            return CallNeed(**_about(ready, call), any_of=ids) if ids else _refusal(ready, call, shown)
+            return CallNeed(**_describe(ready, call), any_of=ids) if ids else _refusal(ready, call, shown)
         case ToolRuleKind.ONLY_WHEN if ready.condition:
             return _check_condition(ready, ready.condition, planned)
         case ToolRuleKind.ONLY_AFTER_CONFIRMATION if not is_confirmed(call, scene.context, ready.level, confirmations):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
             level = (ready.level or Level.MANAGER).word
-            return TriggeredRule(**_about(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level)
+            return TriggeredRule(**_describe(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level)
         case _:
             return None
 
@@ -135,7 +135,7 @@ def _doubt(ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]) 
 
 
 def _refusal(ready: ReadyToolRule, call: CallContext, values: Context | None = None, in_doubt: str = "") -> CallRefusal:
-    about = _about(ready, call)
+    about = _describe(ready, call)
     reason = f"{about['reason']} ({in_doubt})" if in_doubt else about["reason"]
     return CallRefusal(
         **{**about, "reason": reason},
@@ -146,7 +146,7 @@ def _refusal(ready: ReadyToolRule, call: CallContext, values: Context | None = N
     )
 
 
-def _about(ready: ReadyToolRule, call: CallContext) -> dict[str, str]:
+def _describe(ready: ReadyToolRule, call: CallContext) -> dict[str, str]:
     """What each finding says: which rule finds it of which call, and why."""
     return {
         "call_id": call.call_id,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.figures import figures_of, missing_figures
-from services.policy.core.grammar import Constant, FieldReference, Node, Operation, parts
+from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parts
 from services.policy.core.prepared import TooMuch, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import ready_rule
@@ -169,7 +169,7 @@ def _tools_named(condition: Condition) -> tuple[str, ...]:
 def _tool_names_in(tree: Node) -> Iterator[str]:
     """The texts that the tool is compared with."""
     for part in parts(tree):
-        if isinstance(part, Operation) and FieldReference(("tool",)) in part.operands and part.sign in OPERATORS:
+        if isinstance(part, SignNode) and FieldReference(("tool",)) in part.operands and part.sign in OPERATORS:
             for other in part.operands:
-                values = other.operands if isinstance(other, Operation) and other.sign == "[]" else (other,)
+                values = other.operands if isinstance(other, SignNode) and other.sign == "[]" else (other,)
                 yield from (one.value for one in values if isinstance(one, Constant) and isinstance(one.value, str))

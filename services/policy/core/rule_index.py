@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import Decide, decider
-from services.policy.core.grammar import Constant, FieldReference, Node, Operation
+from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
 from services.policy.core.rules import ReadyRule
 from services.policy.core.values import ConditionError, Context
 from shared.contracts.policy import ContextValue
@@ -129,7 +129,7 @@ def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
     found: dict[Node, Term] = {}
     for place, rule in enumerate(rules):
         tree = rule.condition.tree
-        for node in tree.operands if isinstance(tree, Operation) and tree.sign == "||" else (tree,):
+        for node in tree.operands if isinstance(tree, SignNode) and tree.sign == "||" else (tree,):
             if node not in found:
                 found[node] = Term(decider(node), _first_looks(node), [])
             found[node].places.append(place)
@@ -141,19 +141,19 @@ def _first_looks(node: Node) -> tuple[FirstLook, ...]:
     match node:
         case FieldReference((name,)):
             return (FirstLook(name, "==", (True,)),)
-        case Operation("!", (FieldReference((name,)),)):
+        case SignNode("!", (FieldReference((name,)),)):
             return (FirstLook(name, "==", (False,)),)
-        case Operation(sign, (FieldReference((name,)), Constant(value))) if sign in _SIGNS and value is not None:
+        case SignNode(sign, (FieldReference((name,)), Constant(value))) if sign in _SIGNS and value is not None:
             is_usable = isinstance(value, Decimal) or _SIGNS[sign] == "=="
             return (FirstLook(name, _SIGNS[sign], (value,)),) if is_usable else ()
-        case Operation("in", (FieldReference((name,)), Operation("[]", choices))):
+        case SignNode("in", (FieldReference((name,)), SignNode("[]", choices))):
             values = [one.value for one in choices if isinstance(one, Constant)]
             literals = tuple(value for value in values if value is not None)
             is_of_one_kind = len(literals) == len(values) and len(set(map(type, literals))) == 1
             return (FirstLook(name, "==", literals),) if is_of_one_kind else ()
-        case Operation("&&", (first, *_)):
+        case SignNode("&&", (first, *_)):
             return _first_looks(first)
-        case Operation("||", terms):
+        case SignNode("||", terms):
             found = [_first_looks(term) for term in terms]
             return () if () in found else tuple(look for looks in found for look in looks)
         case _:

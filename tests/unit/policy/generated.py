@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from services.policy.core.grammar import Constant, FieldReference, Node, Operation
+from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
 from shared.contracts.policy import (
     CallContext,
     CallOutcome,
@@ -42,17 +42,17 @@ numbers = st.sampled_from(EDGES) | st.decimals(-10_000, 10_000, allow_nan=False,
 constants = st.builds(Constant, st.none() | st.booleans() | numbers | texts)
 references = st.sampled_from(PATHS).map(FieldReference)
 leaves = constants | references
-lists = st.lists(constants, max_size=5).map(lambda values: Operation("[]", tuple(values)))
+lists = st.lists(constants, max_size=5).map(lambda values: SignNode("[]", tuple(values)))
 
 
 def _pair(signs: list[str], left: st.SearchStrategy[Node], right: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    return st.builds(Operation, st.sampled_from(signs), st.tuples(left, right))
+    return st.builds(SignNode, st.sampled_from(signs), st.tuples(left, right))
 
 
 def _joined(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     terms: st.SearchStrategy[tuple[Node, ...]] = st.lists(inner, min_size=2, max_size=4).map(tuple)
-    negated = st.builds(Operation, st.just("!"), st.tuples(inner))
-    return negated | st.builds(Operation, st.sampled_from(["&&", "||"]), terms)
+    negated = st.builds(SignNode, st.just("!"), st.tuples(inner))
+    return negated | st.builds(SignNode, st.sampled_from(["&&", "||"]), terms)
 
 
 def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:

@@ -12,7 +12,7 @@ from services.policy.core.grammar import (
     Constant,
     FieldReference,
     Node,
-    Operation,
+    SignNode,
     parse,
 )
 from services.policy.core.values import ConditionError
@@ -21,12 +21,12 @@ from tests.unit.policy.printed import text_of
 A, B, C = FieldReference(("a",)), FieldReference(("b",)), FieldReference(("c",))
 
 
-def _operation(sign: str, *operands: Node) -> Operation:
-    return Operation(sign, operands)
+def _operation(sign: str, *operands: Node) -> SignNode:
+    return SignNode(sign, operands)
 
 
-def _choices(*values: str | bool | Decimal | None) -> Operation:
-    return Operation("[]", tuple(map(Constant, values)))
+def _choices(*values: str | bool | Decimal | None) -> SignNode:
+    return SignNode("[]", tuple(map(Constant, values)))
 
 
 @pytest.mark.promise("policy.conditions")
