@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias, cast
 
+import hiredis
 import structlog
 from redis.asyncio import Redis
 from redis.asyncio.connection import (
@@ -16,7 +17,7 @@ from redis.asyncio.connection import (
 )
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
-from redis.exceptions import ConnectionError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import ConnectionError, DataError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 
 from shared.infra.keys import SERVER
 from shared.infra.lineage import Lineage, LineageProblem
@@ -84,6 +85,23 @@ class _Following(AbstractConnection):
         except ReadOnlyError as error:
             await self.disconnect(nowait=True)
             raise ConnectionError(f"the primary has become a replica: {error}") from error
+
+    def pack_command(self, *args: "str | bytes | int | float") -> list[bytes]:
+        """By hiredis, which writes a command as its parser reads a reply: in C."""
+        name = args[0].encode() if isinstance(args[0], str) else cast(bytes, args[0])
+        try:
+            return [hiredis.pack_command((*name.split(), *args[1:]))]
+        except TypeError as error:
+            raise DataError(f"a value that Redis does not take in {name.decode()}: {error}") from error
+
+    async def can_read_destructive(self) -> bool:
+        """Whether a connection that nobody uses has something to read. It is asked before each command, so what the
+        event loop has read already tells it; redis-py waits for a turn of the loop with a bound of 0 seconds.
+        """
+        reader = self._reader
+        if reader is None or reader.at_eof() or reader.exception() is not None:
+            raise ConnectionError("the server has closed the connection")
+        return bool(reader._buffer)  # type: ignore[attr-defined]  # nothing public tells it
 
     async def _connect(self) -> None:
         if self._locate is not None:
