@@ -18,6 +18,7 @@ from redis.asyncio.connection import (
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import ConnectionError, DataError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
+from redis.typing import EncodableT
 
 from shared.infra.keys import SERVER
 from shared.infra.lineage import Lineage, LineageProblem
@@ -86,11 +87,12 @@ class _Following(AbstractConnection):
             await self.disconnect(nowait=True)
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
-    def pack_command(self, *args: "str | bytes | int | float") -> list[bytes]:
+    def pack_command(self, *args: EncodableT) -> list[bytes]:
         """By hiredis, which writes a command as its parser reads a reply: in C."""
         name = args[0].encode() if isinstance(args[0], str) else cast(bytes, args[0])
+        words = cast("tuple[str]", (*name.split(), *args[1:]))  # of any length and kind: hiredis' stub says one
         try:
-            return [hiredis.pack_command((*name.split(), *args[1:]))]
+            return [hiredis.pack_command(words)]
         except TypeError as error:
             raise DataError(f"a value that Redis does not take in {name.decode()}: {error}") from error
 
