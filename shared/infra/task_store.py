@@ -48,13 +48,11 @@ class TaskStore(Tasks):
         ``known_as``: a further task id that leads to this task from now on.
         Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``, ``TooManyWait``.
         """
-        fresh_alias = await self._claim_alias(record)
-        reply = await self._accept(record, turn, dedupe or turn.turn_id, known_as or "")
-        if reply[0] in ("other", "ended", "stopped", "full") and fresh_alias:
-            await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
-        accepted = await self._read_acceptance(record, turn, reply)
-        if fresh_alias and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
-            await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
+        message = dedupe or turn.turn_id
+        if isinstance(self._redis, ClusterRedis):
+            accepted = await self._accept_apart(record, turn, message, known_as or "")
+        else:
+            accepted = await self._accept_at_once(record, turn, message, known_as or "")
         if known_as is not None:
             await self._set_alias(accepted.record, known_as)
         return accepted
@@ -101,7 +99,29 @@ class TaskStore(Tasks):
                     after = row.stream_id
                     yield row
 
-    async def _accept(self, record: TaskRecord, turn: Turn, message: str, known_as: str) -> list[str]:
+    async def _accept_at_once(self, record: TaskRecord, turn: Turn, message: str, known_as: str) -> Accepted:
+        """Store the turn and the task's name in one step."""
+        reply = await self._accept(record, turn, message, known_as, names_task=True)
+        if reply[0] == "named":
+            await self._take_over_alias(record, reply[1])
+            reply = await self._accept(record, turn, message, known_as, names_task=True)
+        return await self._read_acceptance(record, turn, reply)
+
+    async def _accept_apart(self, record: TaskRecord, turn: Turn, message: str, known_as: str) -> Accepted:
+        """Reserve the task's name first: on a cluster it lies in another slot than the task."""
+        alias = keys.alias_key(record.tenant, record.task_id)
+        is_fresh = await self._claim_alias(record)
+        reply = await self._accept(record, turn, message, known_as)
+        if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
+            await self._command("DEL", alias)
+        accepted = await self._read_acceptance(record, turn, reply)
+        if is_fresh and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
+            await self._command("DEL", alias)
+        return accepted
+
+    async def _accept(
+        self, record: TaskRecord, turn: Turn, message: str, known_as: str, *, names_task: bool = False
+    ) -> list[str]:
         tenant, session_id = record.tenant, record.session_id
         session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
         partition = keys.partition_keys_of(tenant, session_id)
@@ -115,6 +135,9 @@ class TaskStore(Tasks):
         arguments += [keys.EVENTS_KEPT, self._resend_window, known_as, event.stored_json()]
         arguments += [keys.listing_argument(tenant, record.requester.id, session_id, record.task_id)]
         arguments += [await self._find_limit(), PARTITIONS]
+        if names_task:
+            names.append(keys.alias_key(tenant, record.task_id))
+            arguments.append(_place_of(record))
         reply = cast(list[str], await self._scripts.run("accept", names, arguments))
         if reply[0] in ("ok", "full") and reply[-1] != "":
             self._note_count(int(reply[-1]))
@@ -168,17 +191,21 @@ class TaskStore(Tasks):
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserve the task's id before it exists; True if it was free. An id left by a lost accept is taken over."""
-        name, value = keys.alias_key(record.tenant, record.task_id), f"{record.task_id}\n{record.session_id}"
-        if await self._command("SETNX", name, value):
+        name, place = keys.alias_key(record.tenant, record.task_id), _place_of(record)
+        if await self._command("SETNX", name, place):
             return True
         before = await self._command("GET", name)
-        if before is None or before == value:
+        if before is None or before == place:
             return False
-        task_id, session_id = str(before).split("\n")
+        await self._take_over_alias(record, str(before))
+        return True
+
+    async def _take_over_alias(self, record: TaskRecord, before: str) -> None:
+        """Let the task's id lead to it; raises ``SessionBelongsToOther`` if a task of another session has it."""
+        task_id, session_id = before.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
-        await self._command("SET", name, value)
-        return True
+        await self._command("SET", keys.alias_key(record.tenant, record.task_id), _place_of(record))
 
     async def _set_alias(self, record: TaskRecord, known_as: str) -> None:
         """Point a client's name at the task, for as long as the task lives."""
@@ -186,7 +213,7 @@ class TaskStore(Tasks):
             keys.alias_key(record.tenant, known_as),
             keys.task_keys(record.tenant, record.session_id, record.task_id),
         )
-        await self._command("SET", name, f"{record.task_id}\n{record.session_id}")
+        await self._command("SET", name, _place_of(record))
         if await self._command("HGET", task.record, "ended") == "1":
             await self._command("EXPIRE", name, str(keys.TASK_RETENTION_SECONDS))
 
@@ -205,3 +232,8 @@ class TaskStore(Tasks):
 
     async def _command(self, *words: str) -> object:
         return await self._scripts.command(*words)
+
+
+def _place_of(record: TaskRecord) -> str:
+    """What the name of a task leads to."""
+    return f"{record.task_id}\n{record.session_id}"

@@ -14,13 +14,14 @@ from services.executor.ports.ended import EndedContent, EndedTask, EndedTasks, T
 from shared.contracts.archive import VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
-from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.lua import Argument, Scripts
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 
 _AGAIN_MS = 30_000
 _LOST = "null"  # stands in an envelope for a text that nobody has any more
+_Taken = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be read, and what was read
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
 
 
@@ -31,30 +32,26 @@ class RedisEndedTasks(EndedTasks):
         self._shared = shared or SharedTexts(redis)
 
     @override
-    async def take(self, partitions: Collection[int], most: int) -> TakenTasks:
+    async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
         each = max(1, most // max(1, len(partitions)))
-        calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS]) for number in partitions]
-        found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        tasks = tuple(EndedTask(*keys.unpack_ended(member)) for members in found for member in members)
-        return TakenTasks(tasks, more=any(len(members) >= each for members in found))
+        calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS, int(whole)]) for number in partitions]
+        rows = cast("list[list[_Taken]]", await self._scripts.run_many("take_ended", calls))
+        found = [await self._content(*row, whole=whole) for taken in rows for row in taken]
+        tasks = tuple(one for one in found if one is not None)
+        return TakenTasks(tasks, more=any(len(taken) >= each for taken in rows))
 
-    @override
-    async def read(self, tasks: Sequence[EndedTask], *, whole: bool) -> Sequence[EndedContent]:
-        replies = await self._scripts.run_each("read_ended", [(_names(task), [int(whole)]) for task in tasks])
-        pairs = zip(tasks, replies, strict=True)
+    async def _content(self, member: str, problem: str, found: list[object], *, whole: bool) -> EndedContent | None:
+        """None where it cannot be read."""
+        task = EndedTask(*keys.unpack_ended(member))
         if not whole:
-            return [EndedContent(task, str(reply[1]) if isinstance(reply, list) else "") for task, reply in pairs]
-        found = [await self._read(task, reply) for task, reply in pairs]
-        return [one for one in found if one is not None]
-
-    async def _read(self, task: EndedTask, reply: "Reply | ResponseError") -> EndedContent | None:
-        if isinstance(reply, ResponseError):
-            log.warning("not_archived", task=task.task_id, error=str(reply))
+            return EndedContent(task, str(found[1]) if found else "")
+        if problem != "ok":
+            log.warning("not_archived", task=task.task_id, error=problem)
             return None
-        if reply is None:
+        if not found:
             return EndedContent(task)
         try:
-            known_as, envelope = await self._envelope(task.tenant, cast("list[object]", reply))
+            known_as, envelope = await self._envelope(task.tenant, found)
         except StoreUnavailable:
             raise
         except Exception as error:  # the outer edge of one task: one that cannot be read must not hold up the others

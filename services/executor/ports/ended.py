@@ -23,21 +23,20 @@ class EndedContent(NamedTuple):
 
 
 class TakenTasks(NamedTuple):
-    """``more``: there may be others to take."""
+    """Without those whose content cannot be read. ``more``: there may be others to take."""
 
-    tasks: tuple[EndedTask, ...]
+    tasks: tuple[EndedContent, ...]
     more: bool = False
 
 
 class EndedTasks(Protocol):
     """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
 
-    async def take(self, partitions: Collection[int], most: int) -> TakenTasks:
-        """Tasks of these partitions to be archived now; nobody else takes them for half a minute."""
-        ...
+    async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
+        """Tasks of these partitions to be archived now, with everything that is known of each, or its names alone.
 
-    async def read(self, tasks: Sequence[EndedTask], *, whole: bool) -> Sequence[EndedContent]:
-        """Everything that is known of each, or its names alone; without those that cannot be read whole."""
+        Nobody else takes them for half a minute.
+        """
         ...
 
     async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:

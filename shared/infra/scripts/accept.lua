@@ -1,8 +1,12 @@
 -- Accept one turn: all of it or nothing. ``most``: sessions that may wait in the whole installation before a new message
 -- is refused; 0 where that is not asked here, -1 where none may. The other partitions' sets are named like this one's.
-local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped = unpack(KEYS)
+-- ``alias``: the task's name, which lies in another slot; on a cluster it was reserved before, and is not among the keys.
+local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped, alias = unpack(KEYS)
 local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event, listed, most, partitions = unpack(ARGV)
+local place = ARGV[15]
 
+local named = alias and redis.call('GET', alias)
+if named and named ~= place then return {'named', named} end
 local seen = redis.call('GET', dedupe)
 if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json, ''} end
 if seen then return {'seen', seen} end
@@ -29,6 +33,7 @@ if most ~= '0' then
   counted = int(number)
 end
 
+if alias and not named then redis.call('SET', alias, place) end
 if not known[1] then
   redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0', 'listed', listed)
   enlist(record, state, '0')

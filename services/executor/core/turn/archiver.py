@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import structlog
 
 from services.executor.core.session.side_by_side import side_by_side
-from services.executor.ports.ended import EndedContent, EndedTask, EndedTasks
+from services.executor.ports.ended import EndedContent, EndedTasks
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 _MOST = 64  # tasks taken at once
@@ -27,7 +27,7 @@ class Archiver:
         """Archive what these partitions hold; how many tasks. Dying at any point repeats harmlessly."""
         total, more = 0, True
         while more:
-            tasks, more = await self._ended.take(partitions, _MOST)
+            tasks, more = await self._ended.take(partitions, _MOST, whole=self._archive is not None)
             done = await self._archive_tasks(tasks) if tasks else []
             if done:
                 await self._ended.let_go(done, archived=self._archive is not None)
@@ -35,9 +35,8 @@ class Archiver:
             more = more and bool(done)  # what could not be archived is taken again after a while, by whoever comes
         return total
 
-    async def _archive_tasks(self, tasks: Sequence[EndedTask]) -> list[EndedContent]:
+    async def _archive_tasks(self, found: Sequence[EndedContent]) -> list[EndedContent]:
         archive = self._archive
-        found = await self._ended.read(tasks, whole=archive is not None)
         if archive is None:
             return list(found)
         safe = await side_by_side(self._is_safe(archive, one) for one in found)

@@ -18,6 +18,8 @@ from services.executor.ports.sessions import Openings, SessionSlots, SessionWake
 from shared.ports.store import StoreUnavailable
 
 _TIMES_THE_FREE = 9
+_CAP_SECONDS = 5.0  # for which a tenant's cap is believed to be what it was
+_CAPS_HELD = 1024
 _FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
 
 log = structlog.get_logger()
@@ -31,6 +33,7 @@ class Shares(SessionSlots):
         self._seat_seconds = seat_seconds
         self._here: Counter[str] = Counter()
         self._seated: set[tuple[str, str]] = set()  # sessions of tenants with a cap
+        self._caps: dict[str, tuple[int | None, float]] = {}  # by tenant, and until when that is believed
         self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
 
     @override
@@ -93,6 +96,17 @@ class Shares(SessionSlots):
         return self._full
 
     async def _cap(self, tenant: str) -> int | None:
+        cap, until = self._caps.get(tenant, (None, 0.0))
+        now = asyncio.get_running_loop().time()
+        if now < until:
+            return cap
+        if len(self._caps) >= _CAPS_HELD:
+            self._caps.clear()
+        cap = await self._read_cap(tenant)
+        self._caps[tenant] = cap, now + _CAP_SECONDS
+        return cap
+
+    async def _read_cap(self, tenant: str) -> int | None:
         try:
             return (await self._tenants.get(tenant)).max_running
         except UnknownTenant:  # its turns fail, each with the reason
