@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from services.executor.ports.sessions import Work
+from services.executor.ports.spend import DailySpend, Unmetered
 from services.executor.ports.turns import (
     NOTHING,
     HandedOver,
@@ -44,6 +45,7 @@ class MemoryTurns(TurnStore):
         self.die_before: int | None = None
         self.stored = 0
         self.ahead = timedelta()
+        self.daily: DailySpend = Unmetered()
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
@@ -110,6 +112,8 @@ class MemoryTurns(TurnStore):
     async def finish(self, end: TurnEnd) -> None:
         await self._write()
         self._keep_steps(end.entries)
+        for day, charges in end.charges:
+            await self.daily.settle(end.record.tenant, day, charges)
         self.record = end.record
         self.remembered = self.remembered if end.session is None else end.session
         self.events += end.events

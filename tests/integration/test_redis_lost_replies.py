@@ -7,6 +7,8 @@ from typing import NamedTuple
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_spend import RedisSpend
+from services.executor.ports.spend import Charge, DayCaps, DayCharges
 from services.executor.ports.turns import JournalEntry, LedgerConflict, Unstored
 from shared.contracts.task import TaskEvent, TurnKind
 from shared.domain.words import WriteStatus
@@ -55,6 +57,7 @@ def what(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+_DAY = "2026-03-01"
 ACTS: dict[str, Callable[[Begun], Awaitable[object]]] = {
     "pulse": lambda begun: begun.store.pulse(),
     "append": lambda begun: begun.store.append([STEP, SECOND], [TOLD]),
@@ -86,6 +89,19 @@ async def test_a_turns_write_takes_hold_once_and_the_turn_goes_on(
         left.append(await _left(far.near, begun))
     assert far.lost == 1
     assert left[0] == left[1]
+
+
+@pytest.mark.promise("budget.tenant_day")
+async def test_what_a_turn_did_cost_counts_once_in_the_tenants_day(far: Far, task_store: TaskStore, what: str) -> None:
+    """With its end, in one step: what was set aside for a call, and what was not."""
+    await accepted(task_store)
+    begun = await begin(sessions_of(far.redis, "one"))
+    await RedisSpend(far.near).reserve("acme", _DAY, Charge("a", 60, 600), DayCaps(tokens=1_000))
+    charges = (Charge("a", 7, 70, reserved=True), Charge("b", 3, 30))
+    await far.lose(what)
+    await begun.store.finish(an_end(begun.work)._replace(charges=(DayCharges(_DAY, charges),)))
+    found = await far.near.hgetall(keys.spend_key("acme", _DAY))  # type: ignore[misc]  # redis-py's union
+    assert found == {"tokens": "10", "nanos": "100", "calls": "2", "reserved_tokens": "0", "reserved_nanos": "0"}
 
 
 async def test_a_repeated_step_of_another_attempt_is_not_taken_for_the_lost_one(

@@ -21,6 +21,7 @@ from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
 from shared.infra.redis import check_writable
+from shared.infra.redis_cluster import ClusterRedis
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
@@ -161,7 +162,8 @@ class RedisSessions(Sessions):
 
     def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
         parts = (self._lease_ms, self._is_halted, held, self._archive)
-        return RedisTurnStore(self._scripts, self._shared, lease, work, *parts)
+        on = isinstance(self._redis, ClusterRedis)
+        return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
 
     def _is_halted(self) -> bool:
         return self._halted

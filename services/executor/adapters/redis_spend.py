@@ -20,15 +20,22 @@ class RedisSpend(DailySpend):
     async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
         limits = [_ANY if cap is None else cap for cap in (caps.tokens, caps.nanos)]
         wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
-        return await self._spend(tenant, day, [*wanted, *_rows(over)]) == 1
+        return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_rows(over)]) == 1
 
     @override
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-        await self._spend(tenant, day, [_ANY, _ANY, "", 0, 0, *_rows(charges)])
-
-    async def _spend(self, tenant: str, day: str, arguments: Sequence[Argument]) -> Reply:
-        return await self._scripts.run("spend", [keys.spend_key(tenant, day)], [keys.SPEND_SECONDS, *arguments])
+        await settle_day(self._scripts, tenant, day, charges)
 
 
-def _rows(charges: Sequence[Charge]) -> list[Argument]:
+async def settle_day(scripts: Scripts, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+    """Count what calls did cost in one of the tenant's days."""
+    await _run_spend(scripts, tenant, day, [_ANY, _ANY, "", 0, 0, *charge_rows(charges)])
+
+
+async def _run_spend(scripts: Scripts, tenant: str, day: str, arguments: Sequence[Argument]) -> Reply:
+    return await scripts.run("spend", [keys.spend_key(tenant, day)], [keys.SPEND_SECONDS, *arguments])
+
+
+def charge_rows(charges: Sequence[Charge]) -> list[Argument]:
+    """Each charge as the scripts take it."""
     return [part for charge in charges for part in (*charge[:3], int(charge.reserved))]

@@ -5,14 +5,17 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import NamedTuple, cast
 
+import structlog
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters.redis_idle import restored
 from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, mark_unconfirmed
+from services.executor.adapters.redis_spend import charge_rows, settle_day
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.task_journal import TaskJournal
 from services.executor.ports.idle import IdleSession
 from services.executor.ports.sessions import HeldLease, Lease, Work
+from services.executor.ports.spend import DayCharges
 from services.executor.ports.turns import (
     NOTHING,
     HandedOver,
@@ -40,6 +43,8 @@ from shared.ports.store import StoreUnavailable
 STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
 _NO_WRITE: tuple[Argument, ...] = ("", "", "", "", "", 0, "", 0)
 _SENDABLE = f" {' '.join(SENDABLE)} "
+log = structlog.get_logger()
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
 
@@ -84,11 +89,14 @@ class RedisTurnStore(TurnStore):
         halted: Callable[[], bool] = lambda: False,
         held: HeldLease | None = None,
         archive: Archive | None = None,
+        *,
+        is_cluster: bool = False,
     ) -> None:
         """``held``: the lease's heartbeat; without one the store is asked each time, and the lease is never given back
         with a turn's end.
         """
         self._archive = archive
+        self._is_cluster = is_cluster
         self._held = held
         self._heard: tuple[Pulse, float] | None = None  # what the store said last, and when by the process's clock
         self._ledger: dict[str, LedgerEntry] | None = None  # nobody but the lease's owner writes it
@@ -271,11 +279,24 @@ class RedisTurnStore(TurnStore):
         partition = partition_of(self._lease.tenant, self._lease.session_id)
         names += [keys.asked_key(partition, self._lease.tenant), self._partition.notices]
         names += [self._partition.waiting, self._partition.leased, self._partition.idle]
+        days = end.charges
+        if self._is_cluster:  # the tenant's day lies in another slot, and hears of it afterwards
+            end = end._replace(charges=())
+        names += [keys.spend_key(self._lease.tenant, day) for day, _ in end.charges]
         if self._held is None:
             await self._finish(names, end, release=False)
-            return
-        with self._held.letting_go():
-            self._held.released = await self._finish(names, end, release=True)
+        else:
+            with self._held.letting_go():
+                self._held.released = await self._finish(names, end, release=True)
+        if self._is_cluster:
+            await self._count_spending(days)
+
+    async def _count_spending(self, days: Sequence[DayCharges]) -> None:
+        try:
+            for day, charges in days:
+                await settle_day(self._scripts, self._lease.tenant, day, charges)
+        except StoreUnavailable as error:  # the turn itself is stored
+            log.warning("spending_not_counted", task=self._work.turn.task_id, error=str(error))
 
     async def _finish(self, names: Sequence[str], end: TurnEnd, *, release: bool) -> bool:
         """Whether the lease was given back in the same step."""
@@ -320,6 +341,8 @@ class RedisTurnStore(TurnStore):
             self._member,
             STOPPED_MS,
             keys.SESSION_RETENTION_SECONDS,
+            keys.SPEND_SECONDS,
+            *(part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))),
             *_lines((*end.events, done)),
         ]
 

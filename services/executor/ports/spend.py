@@ -17,6 +17,13 @@ class Charge(NamedTuple):
     reserved: bool = False
 
 
+class DayCharges(NamedTuple):
+    """What calls did cost that count in one of the tenant's days."""
+
+    day: str
+    charges: tuple[Charge, ...]
+
+
 class DayCaps(NamedTuple):
     """What a tenant may use in one day; None is no limit."""
 

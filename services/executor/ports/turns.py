@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from services.executor.ports.spend import DayCharges
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.notice import NoticeEvent
@@ -111,6 +112,7 @@ class TurnEnd(NamedTuple):
     outcome: TaskOutcome | None = None  # set exactly when the task ended
     settled: Approval | None = None
     notices: tuple[Notice, ...] = ()
+    charges: tuple[DayCharges, ...] = ()  # what the turn's calls did cost that the tenant's days have not heard of
 
 
 class TurnStore(Protocol):

@@ -1,13 +1,16 @@
 -- End one turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue.
 -- A repeated finish changes nothing. An ended task stays as it ended; the turn leaves all the same.
 -- ``release``: the lease is given back in the same step, unless another turn is to be begun.
+-- Before the events stands what the turn's calls did cost, for each of the tenant's days among the keys (see
+-- ``keep_spending``): they lie in another slot, and on a cluster there are none.
 local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
 local record, events, approvals, journal, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 16)
 local waiting, leased, idle = unpack(KEYS, 17, 19)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
 local settled_id, settled, deadline, seconds, told, header, case, trace, steps = unpack(ARGV, 19, 27)
-local release, mine, stopped_ms, retention = unpack(ARGV, 28, 31)
+local release, mine, stopped_ms, retention, kept_days = unpack(ARGV, 28, 32)
+local at = 33
 
 local function ended_turn()
   if release == '0' or next_turn(signals, inbox, begun, KEYS[#KEYS]) then return {'ok', 'kept'} end
@@ -66,7 +69,12 @@ if known[2] == '0' then
     redis.call('XADD', outcomes, '*', unpack(entry))
   end
 end
-emit(events, kept, 32, #ARGV)
+for place = 20, #KEYS - 1 do
+  local last = at + 4 * ARGV[at]
+  keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
+  at = last + 1
+end
+emit(events, kept, at, #ARGV)
 end_turn(inbox, signals, turns, begun, turn_id)
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)

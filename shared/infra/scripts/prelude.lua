@@ -172,3 +172,58 @@ local function asked_no_more(asked, id, task, seconds)
   redis.call('ZREM', asking_of(asked), id .. ':' .. task)
   redis.call('EXPIRE', approval_name(asked, id), seconds)
 end
+
+-- Count in a tenant's day what calls did cost, four arguments each: name, tokens, nanos, and '1' where that was set aside
+-- before. What a call did cost takes the place of what was set aside for it: with a reservation it counts once, however
+-- often it is told; without one it does not count if the step is ``repeated``.
+-- ``wanted``: the next call's name, tokens and nanos, which are set aside if they fit under the day's caps (I11) with all
+-- that is spent and set aside; 0 if they do not.
+local function keep_spending(spend, kept, wanted, first, last, repeated)
+  local FIELDS = {'tokens', 'nanos', 'calls', 'reserved_tokens', 'reserved_nanos'}
+  local sums, before, over = {}, {}, {}
+  for i, known in ipairs(redis.call('HMGET', spend, unpack(FIELDS))) do
+    before[i] = tonumber(known or '0')
+    sums[FIELDS[i]] = before[i]
+  end
+  local function add(field, amount) sums[field] = sums[field] + tonumber(amount) end
+
+  for i = first, last, 4 do
+    local call, tokens, nanos, reserved = 'r:' .. ARGV[i], unpack(ARGV, i + 1, i + 3)
+    local aside = not over[call] and redis.call('HGET', spend, call)
+    if aside then
+      local set_aside = {string.match(aside, '^(%d+) (%d+)$')}
+      over[call] = true
+      add('reserved_tokens', 0 - set_aside[1])
+      add('reserved_nanos', 0 - set_aside[2])
+    end
+    if aside or not (reserved == '1' or repeated) then
+      add('tokens', tokens)
+      add('nanos', nanos)
+      add('calls', 1)
+    end
+  end
+
+  local fits, row, aside = 1, {}, wanted and 'r:' .. wanted[1]
+  local function has_room(spent, more, most) return tonumber(most) < 0 or spent + tonumber(more) <= tonumber(most) end
+  if aside and not over[aside] and redis.call('HEXISTS', spend, aside) == 1 then aside = false end
+  if aside and not (has_room(sums.tokens + sums.reserved_tokens, wanted[2], wanted[4])
+    and has_room(sums.nanos + sums.reserved_nanos, wanted[3], wanted[5])) then
+    fits, aside = 0, false
+  end
+  if aside then
+    add('reserved_tokens', wanted[2])
+    add('reserved_nanos', wanted[3])
+    row = {aside, wanted[2] .. ' ' .. wanted[3]}
+  end
+
+  -- All that changes is written at once: a command in the log costs more than what it says.
+  for i, field in ipairs(FIELDS) do
+    if sums[field] ~= before[i] then row[#row + 1], row[#row + 2] = field, int(sums[field]) end
+  end
+  for call in pairs(over) do
+    if call ~= aside then redis.call('HDEL', spend, call) end
+  end
+  if #row > 0 then redis.call('HSET', spend, unpack(row)) end
+  if redis.call('TTL', spend) < 0 then redis.call('EXPIRE', spend, kept) end
+  return fits
+end

@@ -144,6 +144,7 @@ class Stage:
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:
         """One turn to its end (the first message by default), and the record it leaves."""
+        self.turns.daily = self.daily
         await self.worker.run(self.turns.work(turn or message(self.turns.record.request.text), attempts), self.turns)
         return self.turns.record
 

@@ -57,6 +57,7 @@ from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
 from services.executor.core.write.skills import AgentAsks
 from services.executor.ports.sessions import Work
+from services.executor.ports.spend import DayCharges
 from services.executor.ports.turns import JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
@@ -113,24 +114,20 @@ class Worker:
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         try:
             ended, now_asked = await self._end_turn(opened, known, approval)
-            await self._reflect(opened, ended, now_asked, approval)
-            await self._count_spending(work, entries, journal.spending.uncounted)
+            charges = _charges(work, entries, journal.spending.uncounted)
+            await self._reflect(opened, ended, now_asked, approval, charges)
         except (LeaseLost, StoreUnavailable):
             raise
         except Exception:  # whoever tries again finds what was paid for
             await journal.flush()
             raise
 
-    async def _count_spending(
-        self, work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()
-    ) -> None:
-        """Tell the tenant's days what a turn that has ended did cost, its earlier attempts included."""
-        settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
+    async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
+        """Tell the tenant's days what the attempts at a turn that is given up did cost."""
         try:
-            for day, ones in groupby(settlements, key=attrgetter("day")):
-                charges = [one.charge(work.record.task_id) for one in ones]
+            for day, charges in _charges(work, earlier):
                 await self._ports.daily.settle(work.record.tenant, day, charges)
-        except StoreUnavailable as error:  # the turn itself is stored
+        except StoreUnavailable as error:  # the writes are to be settled all the same
             log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
     async def settle(self, work: Work, store: TurnStore) -> None:
@@ -206,7 +203,14 @@ class Worker:
                 tracer.current_span().event(names.RESTS)
                 return await rests(ctx, stopped, rest), recorded_approval(ctx.journal, ctx.turn)
 
-    async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
+    async def _reflect(
+        self,
+        opened: Opened,
+        ended: Ended,
+        approval: Approval | None,
+        before: Approval | None,
+        charges: Sequence[DayCharges],
+    ) -> None:
         """Store what the turn leaves. ``before``: the task's approval as the turn found it."""
         if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
@@ -221,9 +225,17 @@ class Worker:
         over = ended_approval(before, _decided_approval(opened), approval, written)
         tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
-            await opened.store.finish(
-                end._replace(entries=entries, settled=over, notices=approval_notices(before, approval, over))
-            )
+            end = end._replace(entries=entries, settled=over, notices=approval_notices(before, approval, over))
+            await opened.store.finish(end._replace(charges=tuple(charges)))
+
+
+def _charges(work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()) -> tuple[DayCharges, ...]:
+    """What a turn did cost by the tenant's days, its earlier attempts included."""
+    settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
+    return tuple(
+        DayCharges(day, tuple(one.charge(work.record.task_id) for one in ones))
+        for day, ones in groupby(settlements, key=attrgetter("day"))
+    )
 
 
 async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) -> bool:
