@@ -82,7 +82,7 @@ def build_memory_jobs(
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     wants_facts = settings.learn_knowledge == "on"
     knowledge = RedisKnowledge(redis)
-    rememberer = Rememberer(outcomes, knowledge, lambda: learner.held, learner.drain_seen, wants_facts=wants_facts)
+    rememberer = Rememberer(outcomes, knowledge, lambda: learner.held, learner.drain_news, wants_facts=wants_facts)
     forgetter = Forgetter(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
         return MemoryJobs(rememberer, forgetter)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from functools import cache
 from hashlib import sha1
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -31,6 +32,7 @@ from shared.ports.store import StoreUnavailable
 
 Reply: TypeAlias = "str | int | None | list[Reply]"
 Argument: TypeAlias = "str | int | float"
+Words: TypeAlias = "Sequence[Argument]"
 Call: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
 
@@ -62,12 +64,13 @@ class _SharedTrip:
     """
 
     def __init__(self) -> None:
-        self._joining: list[tuple[Sequence[Argument], asyncio.Future[object]]] | None = None
+        self._joining: list[tuple[Sequence[Words], asyncio.Future[list[object]]]] | None = None
 
-    async def execute(self, redis: Redis, words: Sequence[Argument]) -> object:
+    async def execute(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
+        """For each command its reply, or the error with which the server refused it."""
         if self._joining is not None:
             waiting = asyncio.get_running_loop().create_future()
-            self._joining.append((words, waiting))
+            self._joining.append((rows, waiting))
             return await waiting
         joined = self._joining = []
         try:
@@ -75,20 +78,19 @@ class _SharedTrip:
                 await asyncio.sleep(0)
             finally:
                 self._joining = None
-            if not joined:
-                return cast(object, await redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
-            own, *replies = await _pipeline(redis, [words, *(row for row, _ in joined)])
+            every = [*rows, *(row for more, _ in joined for row in more)]
+            replies = await _pipeline(redis, every) if len(every) > 1 else [await _command(redis, every[0])]
         except BaseException as error:
             cut = error if isinstance(error, RedisError | OSError) else ConnectionError("whoever asked gave up")
             _answer((waiting for _, waiting in joined), [cut] * len(joined))
             raise
-        _answer((waiting for _, waiting in joined), replies)
-        if isinstance(own, Exception):
-            raise own
+        left = iter(replies)
+        own = list(islice(left, len(rows)))
+        _answer((waiting for _, waiting in joined), [list(islice(left, len(more))) for more, _ in joined])
         return own
 
 
-def _answer(waiting: "Iterable[asyncio.Future[object]]", replies: Sequence[object]) -> None:
+def _answer(waiting: "Iterable[asyncio.Future[list[object]]]", replies: "Sequence[list[object] | Exception]") -> None:
     for one, reply in zip(waiting, replies, strict=True):
         if one.done():
             continue
@@ -98,11 +100,18 @@ def _answer(waiting: "Iterable[asyncio.Future[object]]", replies: Sequence[objec
             one.set_result(reply)
 
 
-async def _pipeline(redis: Redis, rows: Iterable[Sequence[Argument]]) -> "list[Reply | ResponseError]":
+async def _command(redis: Redis, words: Words) -> object:
+    try:
+        return cast(object, await redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
+    except ResponseError as refusal:
+        return refusal
+
+
+async def _pipeline(redis: Redis, rows: Iterable[Words]) -> list[object]:
     async with redis.pipeline(transaction=False) as pipe:
         for row in rows:
             pipe.execute_command(*row)
-        return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
+        return cast("list[object]", await pipe.execute(raise_on_error=False))
 
 
 _TRIPS: "WeakKeyDictionary[Redis, _SharedTrip]" = WeakKeyDictionary()
@@ -166,10 +175,10 @@ class Scripts:
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
             texts = {name: source(name, again=again) for name, _ in rows}
-            replies = await _pipeline(self._redis, [["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
+            replies = await self._execute_all([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
             missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
             words: list[list[Argument]] = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in missed]
-            mended = await _pipeline(self._redis, words) if missed else []
+            mended = await self._execute_all(words) if missed else []
             for place, reply in zip(missed, mended, strict=True):
                 replies[place] = reply
             return replies
@@ -185,10 +194,17 @@ class Scripts:
         return await self._retry(execute)
 
     async def _execute(self, *words: Argument) -> object:
-        return await self._trip.execute(self._redis, words)
+        (reply,) = await self._trip.execute(self._redis, [words])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def _execute_all(self, rows: Sequence[Words]) -> "list[Reply | ResponseError]":
+        return cast("list[Reply | ResponseError]", await self._trip.execute(self._redis, rows))
 
     async def _with_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
-        return await _pipeline(self._redis, [words, ["WAIT", replicas, CONFIRM_MS]])
+        rows: list[Words] = [words, ["WAIT", replicas, CONFIRM_MS]]
+        return cast("list[Reply | ResponseError]", await _pipeline(self._redis, rows))
 
     async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
         """Act, again and again while the failure may pass, telling all but the first that they repeat."""

@@ -41,19 +41,26 @@ class RedisPurse(Purse):
 
     @override
     async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
+        if not _is_capped(day):
+            return True
         caps = [_ANY if cap is None else cap for cap in (day.tokens, day.nanos)]
         arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _name(todo), _tokens(most), most.nanos]
         return await self._scripts.run("spend", [_key(todo, day)], arguments) == 1
 
     @override
     async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
-        arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _name(todo), _tokens(cost), cost.nanos, 1)
-        await self._scripts.run("spend", [_key(todo, day)], arguments)
+        arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _name(todo), _tokens(cost), cost.nanos)
+        await self._scripts.run("spend", [_key(todo, day)], [*arguments, int(_is_capped(day))])
 
     async def _record(self, tenant: str) -> TenantRecord | None:
         number = await self._records.latest(tenant)
         version = await self._records.version(tenant, number) if number else None
         return None if version is None or version.withdrawn else version.record(tenant)
+
+
+def _is_capped(day: PurseDay) -> bool:
+    """Whether something limits the day; otherwise nothing is set aside in it."""
+    return day.tokens is not None or day.nanos is not None
 
 
 def _name(todo: FactTodo) -> str:

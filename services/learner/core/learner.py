@@ -39,9 +39,11 @@ class Learner:
         self._share: frozenset[int] = frozenset()
         self._others: set[int] = set()  # of its share, what another still reads
         self._expected: set[int] = set()
-        self._seen: set[int] = set()
+        self._told: set[int] = set()
+        self._announced: set[int] = set()  # told already of what the next round takes there
         self._between_rounds = asyncio.Lock()
         self.counts = Counts()
+        self.news = asyncio.Event()  # set while ``drain_news`` has something to tell
         self.shared = asyncio.Event()  # set once it knows what it should read
 
     @property
@@ -51,12 +53,21 @@ class Learner:
 
     def expect(self, partitions: Collection[int]) -> None:
         """Look there in the next round."""
-        self._expected.update(self._share.intersection(partitions))
+        expected = self._share.intersection(partitions)
+        self._expected |= expected
+        self._announced |= expected
+        self._tell(expected)
 
-    def drain_seen(self) -> Collection[int]:
-        """Where something was taken since the last call."""
-        seen, self._seen = self._seen, set()
-        return seen
+    def drain_news(self) -> Collection[int]:
+        """Where something was expected or taken since the last call."""
+        told, self._told = self._told, set()
+        self.news.clear()
+        return told
+
+    def _tell(self, partitions: Collection[int]) -> None:
+        if partitions:
+            self._told.update(partitions)
+            self.news.set()
 
     async def share(self) -> None:
         """Take or give partitions, so that every living learner has its part."""
@@ -92,7 +103,8 @@ class Learner:
         try:
             taken = await self._outcomes.take(partitions)
             self._others.update(taken.lost)
-            self._seen.update(delivery.partition for delivery in taken.deliveries)
+            self._tell({delivery.partition for delivery in taken.deliveries} - self._announced)
+            self._announced.difference_update(partitions)
             self._expected.update(taken.more, await self._learn(taken.deliveries) if taken.deliveries else ())
         except StoreUnavailable as error:
             self._expected.update(partitions)

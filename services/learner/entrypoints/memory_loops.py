@@ -14,7 +14,7 @@ from services.learner.entrypoints.loops import SWEEP_SECONDS
 from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5
-_LOOK_SECONDS = 0.5  # at what the learner has seen, in this process
+_LOOK_SECONDS = 0.5  # between two looks at what the learner holds, should it tell nothing
 _DUE_SECONDS = 1.0  # at what is due in the store
 _STEP_ASIDE_SECONDS = 0.1
 
@@ -34,11 +34,22 @@ async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: async
             rememberer.expect_anywhere()
         before, learned = learned, learner.counts.learned
         if not await rememberer.round():
-            await _pause(stop, _LOOK_SECONDS)
+            await _wait_for_news(learner, stop)
         elif learner.counts.learned != before:
             await _pause(stop, _STEP_ASIDE_SECONDS)
 
     await _run_until_stopped(remember, stop)
+
+
+async def _wait_for_news(learner: Learner, stop: asyncio.Event) -> None:
+    """Until the learner tells where to look: then both take at once, in one round trip."""
+    if stop.is_set():
+        return
+    try:
+        async with asyncio.timeout(_LOOK_SECONDS):
+            await learner.news.wait()
+    except TimeoutError:
+        return
 
 
 async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
