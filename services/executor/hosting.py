@@ -122,14 +122,21 @@ async def _serve(
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())
-        upkeep = group.create_task(keep_up(reaper, plan))
+        looked_once = asyncio.Event()
+        upkeep = group.create_task(keep_up(reaper, plan, looked_once))
         stopping = group.create_task(keep_stops_spread(TenantStops(state)))
-        listening = group.create_task(queue.main())
+        listening = group.create_task(_listen(queue, looked_once))
         archiving = group.create_task(keep_archived(archiver, news))
         evicting = group.create_task(keep_idle_away(evictor, settings.session_idle_seconds))
         importing = group.create_task(keep_importing(RpcQueue(state, "executor"), RedisLearned(state)))
         await stop.wait()
         await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting, importing)
+
+
+async def _listen(queue: WakeWorker, looked_once: asyncio.Event) -> None:
+    """Take wakes, once what dead executors left behind has been taken up."""
+    await looked_once.wait()
+    await queue.main()
 
 
 def _slots(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> SessionSlots | None:

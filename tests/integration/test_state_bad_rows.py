@@ -49,7 +49,7 @@ class FailsOnce(Ticks):
 async def test_a_look_that_fails_unforeseen_is_not_the_last() -> None:
     ticks = FailsOnce()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        upkeep = group.create_task(keep_up(ticks, UpkeepPlan()))
+        upkeep = group.create_task(keep_up(ticks, UpkeepPlan(), asyncio.Event()))
         await ticks.looked_again.wait()
         upkeep.cancel()
     assert ticks.looks >= 2

@@ -142,6 +142,16 @@ async def test_who_was_begun_before_goes_first(redis: Redis, redis_url: str) -> 
     assert await _taken(redis, redis_url, 2, left=2) == [("acme", "begun"), ("acme", "s000")]
 
 
+async def test_who_was_begun_before_goes_first_though_it_stands_in_the_queue_already(
+    redis: Redis, redis_url: str
+) -> None:
+    """Its executor died, and meanwhile it was told of more work."""
+    wakes = ArqWakes(redis)
+    await queued(wakes, *sessions("acme", 4))
+    assert await wakes.wake_unattended([("acme", "s003")], begun=True) == []
+    assert await _taken(redis, redis_url, 2, left=2) == [("acme", "s003"), ("acme", "s000")]
+
+
 async def test_an_empty_queue_leaves_nothing_behind_for_good(redis: Redis, redis_url: str) -> None:
     await queued(ArqWakes(redis), *sessions("a:b", 2), *sessions("c", 1))
     await _taken(redis, redis_url, 10, left=0)

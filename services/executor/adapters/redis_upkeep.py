@@ -11,6 +11,7 @@ from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork
 from shared.contracts.task import Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
+from shared.infra.redis_cluster import ClusterRedis
 
 _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
@@ -27,10 +28,13 @@ class RedisUpkeep(Upkeep):
         self._calls = [
             ([one.reaper, one.waiting, one.leased, one.timers], self._limits) for one in keys.all_partitions()
         ]
+        self._work = [name for one in keys.all_partitions() for name in (one.waiting, one.leased, one.timers)]
 
     _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST)
 
     async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+        if len(partitions) == len(self._calls) and await self._is_idle():
+            return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
         rows = [_row(reply) for reply in replies]
         waiting = [(_waiting(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)]
@@ -45,6 +49,12 @@ class RedisUpkeep(Upkeep):
                 if row.soonest_ms != _NOTHING_WAITS
             },
         )
+
+    async def _is_idle(self) -> bool:
+        """Whether nothing waits and nobody works anywhere; no command of a cluster asks that of all partitions."""
+        if isinstance(self._redis, ClusterRedis):
+            return False
+        return await self._scripts.command("EXISTS", *self._work) == 0
 
     async def outcomes(self) -> int:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:

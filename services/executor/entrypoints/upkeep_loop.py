@@ -60,11 +60,12 @@ class UpkeepPlan:
         self._due_at.update({number: now + seconds for number, seconds in soonest.items()})
 
 
-async def keep_up(reaper: Ticks, plan: UpkeepPlan) -> None:
-    """Runs until cancelled."""
+async def keep_up(reaper: Ticks, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
+    """Runs until cancelled. ``looked_once`` is set after the first look, which comes at once: what dead executors left
+    behind is taken up before anything new.
+    """
     clock = asyncio.get_running_loop().time
     for number in count():
-        await asyncio.sleep(_PAUSE_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
         try:
             if number % _TICKS_BETWEEN_COUNTS == 0:
                 await reaper.count_outcomes()
@@ -79,3 +80,5 @@ async def keep_up(reaper: Ticks, plan: UpkeepPlan) -> None:
             log.warning("upkeep_failed", error=str(error))
         except Exception as error:  # the outer edge of upkeep: one bad row must not leave everything else unmended
             log.exception("upkeep_failed", error=repr(error))
+        looked_once.set()
+        await asyncio.sleep(_PAUSE_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
