@@ -149,7 +149,7 @@ async def test_who_was_begun_before_goes_first_though_it_stands_in_the_queue_alr
     wakes = ArqWakes(redis)
     await queued(wakes, *sessions("acme", 4))
     assert await wakes.wake_unattended([("acme", "s003")], begun=True) == []
-    assert await _taken(redis, redis_url, 2, left=2) == [("acme", "s003"), ("acme", "s000")]
+    assert await _taken(redis, redis_url, 2, left=2) == [("acme", "s000"), ("acme", "s003")]
 
 
 async def test_an_empty_queue_leaves_nothing_behind_for_good(redis: Redis, redis_url: str) -> None:
