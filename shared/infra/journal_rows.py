@@ -1,16 +1,21 @@
 """How the steps of a task's journal stand in its stream: those that were stored together as one compressed row.
 
 A text that many tasks have in common stands in a step as its name; whoever reads the row puts the text in its place.
+What steps of all tasks have in common, the names of their fields, is known to who packs and who reads: the shapes of
+steps in ``journal_shapes.txt`` are the compression's dictionary. That file never changes: rows are read by it.
 """
 
 import json
 import zlib
 from base64 import b85decode, b85encode
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple, TypeAlias, cast
 
-ROW = "z"  # the field of a row; rows of an older release have ``key``, ``kind`` and ``data``, one step each
+ROW = "y"  # the field of a row
+_PLAIN_ROW = "z"  # of an older one, packed without the shapes; still older ones have ``key``, ``kind``, ``data``
 OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
 _LEVEL = 6
 _NAME_CHARACTERS = 32
@@ -59,7 +64,8 @@ def pack_row(steps: Sequence[StoredStep]) -> str:
     if not steps:
         return ""
     text = json.dumps([[step.key, step.kind, *step.parts] for step in steps], ensure_ascii=False, separators=(",", ":"))
-    return b85encode(zlib.compress(text.encode(), _LEVEL)).decode()
+    packing = zlib.compressobj(_LEVEL, zdict=_shapes())
+    return b85encode(packing.compress(text.encode()) + packing.flush()).decode()
 
 
 def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
@@ -67,11 +73,24 @@ def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
     return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
 
 
-def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
+def _unpack(fields: Mapping[str, str]) -> bytes:
     if ROW not in fields:
+        return zlib.decompress(b85decode(fields[_PLAIN_ROW]))
+    unpacking = zlib.decompressobj(zdict=_shapes())
+    return unpacking.decompress(b85decode(fields[ROW])) + unpacking.flush()
+
+
+@cache
+def _shapes() -> bytes:
+    """The commonest stand last: those are the shortest to name."""
+    return ",".join((Path(__file__).parent / "journal_shapes.txt").read_text("utf-8").splitlines()).encode()
+
+
+def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
+    if ROW not in fields and _PLAIN_ROW not in fields:
         return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
     try:
-        found = json.loads(zlib.decompress(b85decode(fields[ROW])))
+        found = json.loads(_unpack(fields))
     except zlib.error as error:
         raise ValueError(f"a row of the journal cannot be read: {error}") from error
     steps = cast("list[tuple[str, str, *tuple[Part, ...]]]", found)

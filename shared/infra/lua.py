@@ -69,7 +69,7 @@ class _SharedTrip:
     async def execute(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
         """For each command its reply, or the error with which the server refused it."""
         if self._joining is not None:
-            waiting = asyncio.get_running_loop().create_future()
+            waiting: asyncio.Future[list[object]] = asyncio.get_running_loop().create_future()
             self._joining.append((rows, waiting))
             return await waiting
         joined = self._joining = []

@@ -52,7 +52,7 @@ if version ~= '' then
   enlist(record, state, '0')
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state)
 end
-if steps ~= '' then redis.call('XADD', journal, '*', 'z', steps) end
+if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
 if write ~= '' then
   redis.call('HSET', ledger, key, row)
   local ends = now_ms() + ms

@@ -29,7 +29,7 @@ local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
 if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   enlist(record, state, ended)
-  if steps ~= '' then redis.call('XADD', journal, '*', 'z', steps) end
+  if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
   local emits = event_id ~= '' and known[3] ~= event_id
   local row = {'json', json, 'version', version + 1, 'state', state, 'ended', ended}
   if emits then row[9], row[10] = 'outcome', event_id end

@@ -22,6 +22,24 @@ def test_what_is_packed_is_read(steps: list[tuple[str, str, str]], shared: list[
     ]
 
 
+@pytest.mark.promise("upgrade.opened")
+@pytest.mark.parametrize(
+    ("fields", "steps"),
+    [
+        ({"key": "k", "kind": "note", "data": '{"said":"Müller"}'}, [("k", '{"said":"Müller"}')]),
+        ({"z": "c$|xlR?1e=QBcauFG&T_)iFxNiJ2)eN>(vSzK8eZ<fInGDAg*(#sUBV?+rW"}, [("k", '{"said":"Müller"}')]),
+        (
+            {"y": "c)Qv^b`6V;R?0@HGl~<T;o^IE4=^(qfd(dkQJ4q?O0iUK-Npg{<@_s@"},
+            [("k", '{"said":"Müller"}aaaaaaaa'), ("talk:1:tool:0", '{"content":{},"is_error":false,"renamed":{}}')],
+        ),
+    ],
+)
+def test_rows_of_every_revision_are_read(fields: dict[str, str], steps: list[tuple[str, str]]) -> None:
+    """The last was packed with the shapes of steps as they were at first: to change that file spoils every journal."""
+    read = read_rows([("7-1", fields)])
+    assert [(one.key, one.data({"aaaaaaaa": "aaaaaaaa"})) for one in read] == steps
+
+
 def test_no_steps_are_no_row() -> None:
     assert pack_row([]) == ""
 
