@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports.spend import Charge, DayCaps
+from services.executor.ports.spend import DayCaps
+from services.executor.ports.turns import Charge
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect
 from tests.integration.gateway_stage import PATIENCE, at, gateway

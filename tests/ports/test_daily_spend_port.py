@@ -6,7 +6,8 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports.spend import Charge, DayCaps
+from services.executor.ports.spend import DayCaps
+from services.executor.ports.turns import Charge
 from shared.infra import keys
 
 pytestmark = pytest.mark.promise("budget.tenant_day")

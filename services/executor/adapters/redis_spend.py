@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports.spend import Charge, DailySpend, DayCaps
+from services.executor.ports.spend import DailySpend, DayCaps
+from services.executor.ports.turns import Charge
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
 

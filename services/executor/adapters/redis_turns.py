@@ -15,9 +15,9 @@ from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.task_journal import TaskJournal
 from services.executor.ports.idle import IdleSession
 from services.executor.ports.sessions import HeldLease, Lease, Work
-from services.executor.ports.spend import DayCharges
 from services.executor.ports.turns import (
     NOTHING,
+    DayCharges,
     HandedOver,
     JournalEntry,
     LeaseLost,

@@ -5,23 +5,7 @@ from typing import NamedTuple, Protocol
 
 from typing_extensions import override
 
-
-class Charge(NamedTuple):
-    """Fresh tokens and nano-dollars of one call; ``name`` is unique in the tenant. ``reserved``: the most that it may
-    cost was set aside before it was made.
-    """
-
-    name: str
-    tokens: int
-    nanos: int
-    reserved: bool = False
-
-
-class DayCharges(NamedTuple):
-    """What calls did cost that count in one of the tenant's days."""
-
-    day: str
-    charges: tuple[Charge, ...]
+from services.executor.ports.turns import Charge
 
 
 class DayCaps(NamedTuple):

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from services.executor.ports.spend import DayCharges
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.notice import NoticeEvent
@@ -94,6 +93,24 @@ class Notice(NamedTuple):
     event: NoticeEvent
     approval_id: str
     step: int = 0
+
+
+class Charge(NamedTuple):
+    """Fresh tokens and nano-dollars of one call; ``name`` is unique in the tenant. ``reserved``: the most that it may
+    cost was set aside before it was made.
+    """
+
+    name: str
+    tokens: int
+    nanos: int
+    reserved: bool = False
+
+
+class DayCharges(NamedTuple):
+    """What calls did cost that count in one of the tenant's days."""
+
+    day: str
+    charges: tuple[Charge, ...]
 
 
 class TurnEnd(NamedTuple):

@@ -7,7 +7,8 @@ import pytest
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.dossier.endings import TenantStopped
 from services.executor.ports.models import ModelReply, ModelRequest
-from services.executor.ports.spend import Charge, DailySpend, DayCaps
+from services.executor.ports.spend import DailySpend, DayCaps
+from services.executor.ports.turns import Charge
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died

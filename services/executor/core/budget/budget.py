@@ -34,8 +34,7 @@ from services.executor.ports.models import (
     ToolUse,
     Usage,
 )
-from services.executor.ports.spend import Charge
-from services.executor.ports.turns import JournalEntry
+from services.executor.ports.turns import Charge, JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.model_price import NANO, Price, dearest

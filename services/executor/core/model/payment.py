@@ -18,8 +18,8 @@ from services.executor.core.budget.budget import (
 from services.executor.core.dossier.endings import RunEnds, TenantStopped
 from services.executor.core.session.journal import Journal
 from services.executor.ports.models import ModelReply, ModelRequest
-from services.executor.ports.spend import Charge, DailySpend, DayCaps
-from services.executor.ports.turns import HandedOver
+from services.executor.ports.spend import DailySpend, DayCaps
+from services.executor.ports.turns import Charge, HandedOver
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
 from shared.domain.model_price import NANO

@@ -57,8 +57,7 @@ from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.settling import settle_unread
 from services.executor.core.write.skills import AgentAsks
 from services.executor.ports.sessions import Work
-from services.executor.ports.spend import DayCharges
-from services.executor.ports.turns import JournalEntry, LeaseLost, TurnStore
+from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain import span_names as names
