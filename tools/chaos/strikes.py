@@ -93,16 +93,16 @@ def _model_fault(name: str, detail: str) -> ListedFault:
 
 
 FAULTS: tuple[ListedFault, ...] = (
-    ListedFault("kill-executor", Blow.KILL, _EXECUTOR, 6),
+    ListedFault("kill-executor", Blow.KILL, _EXECUTOR, 3.2),
     ListedFault("stop-executor", Blow.STOP, _EXECUTOR, 1, _BEYOND_LEASE),
     ListedFault("kill-at-write", Blow.AT_WRITE, ("everything",), _USUAL, (3.0, 3.0)),
-    ListedFault("kill-redis", Blow.KILL, ("redis",), 4, (0.0, 1.0)),
-    ListedFault("kill-queue", Blow.KILL, ("queue",), 2),
-    ListedFault("kill-policy", Blow.KILL, ("policy",), 2),
-    ListedFault("kill-planner", Blow.KILL, ("planner",), 2),
-    ListedFault("kill-company", Blow.KILL, _COMPANIES, 2),
-    ListedFault("kill-gateway", Blow.KILL, ("gateway-1", "gateway-2"), 2),
-    ListedFault("kill-learner", Blow.KILL, ("learner",), 2),
+    ListedFault("kill-redis", Blow.KILL, ("redis",), 2, (0.0, 1.0)),
+    ListedFault("kill-queue", Blow.KILL, ("queue",), 1.1),
+    ListedFault("kill-policy", Blow.KILL, ("policy",), 1.1),
+    ListedFault("kill-planner", Blow.KILL, ("planner",), 1.1),
+    ListedFault("kill-company", Blow.KILL, _COMPANIES, 1.1),
+    ListedFault("kill-gateway", Blow.KILL, ("gateway-1", "gateway-2"), 1.1),
+    ListedFault("kill-learner", Blow.KILL, ("learner",), 1.1),
     ListedFault("end-process", Blow.TERM, ("executor-2", "gateway-1", "learner", "policy")),
     ListedFault(
         "stop-process", Blow.STOP, ("gateway-1", "learner", "policy", "company-mcp", "redis"), _USUAL, (1.0, 4.0)

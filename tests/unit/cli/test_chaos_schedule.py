@@ -12,7 +12,7 @@ from tools.chaos.schedule import schedule, warm_up
 from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow, second_tries
 from tools.chaos.wiring import Wiring
 
-THREE_MINUTES = 180.0
+THREE_MINUTES, USUAL_SECONDS = 180.0, 330.0
 
 
 @pytest.mark.promise("chaos.replayable")
@@ -24,16 +24,16 @@ def test_a_seed_is_one_run_and_another_seed_another() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_three_minutes_hold_enough_tasks_and_kills(seed: int) -> None:
-    """At least 300 tasks of every kind over both protocols, 60 kills, 15 of them of executors."""
-    planned = schedule(seed, THREE_MINUTES)
+def test_a_run_of_the_usual_length_holds_enough_tasks_and_kills(seed: int) -> None:
+    """At least 500 tasks of every kind over both protocols, 60 kills, 15 of them of executors."""
+    planned = schedule(seed, USUAL_SECONDS)
     kills = Counter(strike.victim for strike in planned.strikes if strike.blow is Blow.KILL)
-    assert len(planned.tasks) >= 300
+    assert len(planned.tasks) >= 500
     assert {task.errand.kind for task in planned.tasks} == set(ChaosTaskKind)
     assert {task.protocol for task in planned.tasks} == {"mcp", "rest"}
     assert kills.total() >= 60
     assert sum(count for name, count in kills.items() if name.startswith("executor")) >= 15
-    assert all(0 < strike.at < THREE_MINUTES for strike in planned.strikes)
+    assert all(0 < strike.at < USUAL_SECONDS for strike in planned.strikes)
 
 
 def test_no_two_tasks_touch_the_same_row() -> None:
