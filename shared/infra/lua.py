@@ -193,6 +193,18 @@ class Scripts:
 
         return await self._retry(execute)
 
+    async def commands(self, *rows: Words) -> list[object]:
+        """Plain commands that may be repeated, in this order and one round trip."""
+
+        async def execute(_: bool) -> list[object]:
+            replies = await self._execute_all(rows)
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
+            return cast("list[object]", replies)
+
+        return await self._retry(execute)
+
     async def _execute(self, *words: Argument) -> object:
         (reply,) = await self._trip.execute(self._redis, [words])
         if isinstance(reply, Exception):

@@ -79,7 +79,7 @@ class RedisParticipations(Participations):
     @override
     async def drop(self, tenant: str, participation: Participation) -> None:
         names = [participation_key(tenant, participation.session_id)]
-        await self._scripts.run("give_up", names, [participation.assessment, "assessment"])
+        await self._scripts.run("let_go", names, [participation.assessment, 0, "assessment"])
 
     @override
     def key_of(self, participation: Participation) -> str:

@@ -210,7 +210,7 @@ async def test_a_turn_is_buried_once_though_its_end_is_tried_again(redis: Redis,
         died_at=NOON,
     )
     for _ in range(2):
-        await sessions_of(redis, "one").bury(begun.lease, letter)
+        await begun.store.finish(an_end(begun.work)._replace(letter=letter))
     assert await _dead(redis) == [letter]
 
 

@@ -64,9 +64,7 @@ class RedisEndedTasks(EndedTasks):
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task, known_as, _ in tasks:
-            calls += [
-                ("alias_leaves", *_alias(task, name)) for name in sorted({task.task_id, known_as or task.task_id})
-            ]
+            calls += [("let_go", *_alias(task, name)) for name in sorted({task.task_id, known_as or task.task_id})]
             names = [_mark(task), *_names(task), _push(task)]
             calls.append(("archived", names, [_member(task), *seconds, keys.TASK_RETENTION_SECONDS]))
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):

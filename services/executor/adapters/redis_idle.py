@@ -37,17 +37,20 @@ class RedisIdleSessions(IdleSessions):
 
     @override
     async def read(self, session: IdleSession) -> SessionMemory | None:
-        found = await self._scripts.run("read_idle", _names(session), [_member(session)])
-        if not isinstance(found, list):
+        """Whether it has work is asked by ``evict``: before, nothing of it leaves."""
+        name = keys.session_keys(*session).session
+        found = await self._scripts.command("HMGET", name, "owner", "state", "last")
+        owner, state, last = (str(part or "") for part in cast("list[str | None]", found))
+        if not state:
+            await self.keep([session])
             return None
-        owner, state, last, since_ms = (str(part) for part in found)
         archived = ArchivedSession(
             tenant=session.tenant,
             session_id=session.session_id,
             owner=owner,
             memory=json.loads(state),
             last_task=await self._last(session, last),
-            idle_since=datetime.fromtimestamp(int(since_ms) / 1000, UTC),
+            idle_since=datetime.now(UTC),
         )
         return SessionMemory(archived.model_dump_json().encode(), state)
 

@@ -78,7 +78,10 @@ class RedisLearned(Learned):
         new = names - self._noted.get(tenant, frozenset())
         if not new:
             return
-        await self._scripts.run("note_tools", [keys.learned_keys(tenant).tools], [_TOOLS_KEPT, *sorted(new)])
+        key = keys.learned_keys(tenant).tools
+        room = _TOOLS_KEPT - cast(int, await self._scripts.command("SCARD", key))
+        if room > 0:
+            await self._scripts.command("SADD", key, *sorted(new)[:room])
         self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
 
     @override
@@ -109,7 +112,10 @@ class RedisLearned(Learned):
     @override
     async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
         key = keys.learned_keys(tenant).synthesized
-        return str(await self._scripts.run("keep_process", [key], [_PROCESSES_KEPT, process_type, text]))
+        kept, count = await self._scripts.commands(("HGET", key, process_type), ("HLEN", key))
+        if kept is None and cast(int, count) < _PROCESSES_KEPT:
+            kept = (await self._scripts.commands(("HSETNX", key, process_type, text), ("HGET", key, process_type)))[1]
+        return text if kept is None else str(kept)
 
 
 def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:

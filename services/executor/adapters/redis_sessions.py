@@ -117,12 +117,6 @@ class RedisSessions(Sessions):
         self._claimed.pop(lease, None)
         await self._run_fenced("abandon", lease, names, arguments)
 
-    async def bury(self, lease: Lease, letter: DeadTurn) -> None:
-        session, partition = _keys_of(lease)
-        record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
-        names = [session.lease, record, partition.dead_turns]
-        await self._run_fenced("bury", lease, names, [letter.turn.turn_id, letter.stored_json()])
-
     async def _unreadable(
         self, error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None
     ) -> UnreadableTurn:

@@ -1,5 +1,6 @@
 """The slots of tenants with a cap, on Redis (``SlotStore``). A dead process's slots end with their time."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -34,11 +35,14 @@ class RedisSlots(SlotStore):
         for tenant, session_id in slots:
             by_tenant[tenant].append(session_id)
         milliseconds = int(seconds * 1000)
-        calls = [(keys.slot_keys(tenant), [milliseconds, *sessions]) for tenant, sessions in by_tenant.items()]
-        if calls:
-            await self._scripts.run_many("extend_slots", calls)
+        running = {keys.slot_keys(tenant)[0]: sessions for tenant, sessions in by_tenant.items()}
+        if running:
+            calls = [([key], ["CH", milliseconds, *sessions]) for key, sessions in running.items()]
+            lives = (("PEXPIRE", key, 10 * milliseconds) for key in running)
+            await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.commands(*lives))
 
     @override
     async def put_off(self, tenant: str, session_id: str) -> None:
         waiting = keys.partition_keys_of(tenant, session_id).waiting
-        await self._scripts.run("put_off", [waiting], [keys.pack(keys.Member(tenant, session_id)), _PUT_OFF_MS])
+        member = keys.pack(keys.Member(tenant, session_id))
+        await self._scripts.run("queue_due", [waiting], ["XX", _PUT_OFF_MS, member])

@@ -278,7 +278,7 @@ class RedisTurnStore(TurnStore):
         names += [self._partition.timers, self._partition.outcomes, self._partition.unarchived]
         partition = partition_of(self._lease.tenant, self._lease.session_id)
         names += [keys.asked_key(partition, self._lease.tenant), self._partition.notices]
-        names += [self._partition.waiting, self._partition.leased, self._partition.idle]
+        names += [self._partition.waiting, self._partition.leased, self._partition.idle, self._partition.dead_turns]
         days = end.charges
         if self._is_cluster:  # the tenant's day lies in another slot, and hears of it afterwards
             end = end._replace(charges=())
@@ -341,6 +341,7 @@ class RedisTurnStore(TurnStore):
             self._member,
             STOPPED_MS,
             keys.SESSION_RETENTION_SECONDS,
+            end.letter.stored_json() if end.letter else "",
             keys.SPEND_SECONDS,
             *(part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))),
             *_lines((*end.events, done)),

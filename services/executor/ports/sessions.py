@@ -117,10 +117,6 @@ class Sessions(ExtendsLeases, Protocol):
         """
         ...
 
-    async def bury(self, lease: Lease, letter: DeadTurn) -> None:
-        """Put a turn that is given up to the dead letters, once; raises ``LeaseLost``."""
-        ...
-
     async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
         """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
         ...

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from shared.contracts.approval import Approval
+from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.notice import NoticeEvent
 from shared.contracts.outcome import TaskOutcome
@@ -129,6 +130,7 @@ class TurnEnd(NamedTuple):
     outcome: TaskOutcome | None = None  # set exactly when the task ended
     settled: Approval | None = None
     notices: tuple[Notice, ...] = ()
+    letter: DeadTurn | None = None  # of a turn that was given up
     charges: tuple[DayCharges, ...] = ()  # what the turn's calls did cost that the tenant's days have not heard of
 
 

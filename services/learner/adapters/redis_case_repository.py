@@ -33,7 +33,7 @@ class RedisCaseRepository(CaseRepository):
 
     @override
     async def end(self, tenant: str) -> None:
-        await self._scripts.run("give_up", [keys.learned_keys(tenant).seeding], [self._owner])
+        await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
 
     @override
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:

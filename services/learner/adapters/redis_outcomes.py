@@ -103,9 +103,9 @@ class RedisOutcomes(Outcomes):
             await self._scripts.run_many("settle_outcomes", calls)
 
     async def give_up(self, partitions: Collection[int]) -> None:
-        calls = [([self._reader(number)], [self._owner]) for number in sorted(partitions)]
+        calls = [([self._reader(number)], [self._owner, 0]) for number in sorted(partitions)]
         if calls:
-            await self._scripts.run_many("give_up", calls)
+            await self._scripts.run_many("let_go", calls)
 
     async def depart(self) -> None:
         """Be no learner any more, so that the others share what was read here."""

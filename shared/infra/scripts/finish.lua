@@ -1,16 +1,17 @@
 -- End one turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue.
 -- A repeated finish changes nothing. An ended task stays as it ended; the turn leaves all the same.
+-- ``letter``: of a turn that is given up, for the dead letters of its partition.
 -- ``release``: the lease is given back in the same step, unless another turn is to be begun.
 -- Before the events stands what the turn's calls did cost, for each of the tenant's days among the keys (see
 -- ``keep_spending``): they lie in another slot, and on a cluster there are none.
 local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
 local record, events, approvals, journal, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 16)
-local waiting, leased, idle = unpack(KEYS, 17, 19)
+local waiting, leased, idle, dead_turns = unpack(KEYS, 17, 20)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
 local settled_id, settled, deadline, seconds, told, header, case, trace, steps = unpack(ARGV, 19, 27)
-local release, mine, stopped_ms, retention, kept_days = unpack(ARGV, 28, 32)
-local at = 33
+local release, mine, stopped_ms, retention, letter, kept_days = unpack(ARGV, 28, 33)
+local at = 34
 
 local function ended_turn()
   if release == '0' or next_turn(signals, inbox, begun, KEYS[#KEYS]) then return {'ok', 'kept'} end
@@ -30,6 +31,10 @@ if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   enlist(record, state, ended)
   if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
+  if letter ~= '' then
+    redis.call('XADD', dead_turns, '*', 'letter', letter)
+    redis.call('HSET', record, 'buried', turn_id)
+  end
   local emits = event_id ~= '' and known[3] ~= event_id
   local row = {'json', json, 'version', version + 1, 'state', state, 'ended', ended}
   if emits then row[9], row[10] = 'outcome', event_id end
@@ -69,7 +74,7 @@ if known[2] == '0' then
     redis.call('XADD', outcomes, '*', unpack(entry))
   end
 end
-for place = 20, #KEYS - 1 do
+for place = 21, #KEYS - 1 do
   local last = at + 4 * ARGV[at]
   keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
   at = last + 1

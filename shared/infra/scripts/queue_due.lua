@@ -1,6 +1,7 @@
 -- Put members into a sorted set of work, to be looked at in a while. ``how`` is ZADD's: 'NX' leaves those that are in it
--- where they stand, 'CH' gives all of them that moment.
+-- where they stand, 'CH' gives all of them that moment, 'XX' puts waiting sessions off: somebody else will wake them.
 local due = unpack(KEYS)
 local how, later_ms = unpack(ARGV)
-for i = 3, #ARGV do redis.call('ZADD', due, how, int(now_ms() + later_ms), ARGV[i]) end
+local at = how == 'XX' and looked_at_in(later_ms) or int(now_ms() + later_ms)
+for i = 3, #ARGV do redis.call('ZADD', due, how, at, ARGV[i]) end
 return 1

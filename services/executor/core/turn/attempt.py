@@ -223,7 +223,7 @@ class TurnAttempt:
         if work.record.state.is_terminal:
             await self._pass_over(lease, work, store)
         elif work.attempts > self._attempts:
-            await self._give_up(lease, work, store)
+            await self._give_up(work, store)
         else:
             await self._worker.run(work, store)
 
@@ -233,7 +233,7 @@ class TurnAttempt:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
         await store.finish(TurnEnd(record=work.record, session=None))
 
-    async def _give_up(self, lease: Lease, work: Work, store: TurnStore) -> None:
+    async def _give_up(self, work: Work, store: TurnStore) -> None:
         """End a turn that was begun too often. Its task waits for an operator if a write is in doubt; else it ends too,
         and the turn goes to the dead letters.
         """
@@ -242,7 +242,7 @@ class TurnAttempt:
         await settle_blindly(work, store, await self._read_open_writes(work, store))
         end = await give_up(work, store, attempts)
         if end.record.state.is_terminal:
-            await self._sessions.bury(lease, letter(work, end.record, attempts))
+            end = end._replace(letter=letter(work, end.record, attempts))
         await store.finish(end)
 
     async def _read_open_writes(self, work: Work, store: TurnStore) -> str:

@@ -66,7 +66,9 @@ class RedisAssessments(KeptAssessments):
 
     @override
     async def drop(self, tenant: str, assessment_id: str) -> None:
-        await self._scripts.run("drop_assessment", keys.assessment_keys(tenant), [assessment_id])
+        order, cards, bodies = keys.assessment_keys(tenant)
+        words = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
+        await self._scripts.commands(*((*each, assessment_id) for each in words))
 
 
 def _times(pairs: Sequence[object]) -> dict[str, datetime]:

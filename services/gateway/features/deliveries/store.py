@@ -100,7 +100,8 @@ class RedisLines(Lines, Posts):
             return None
         if work is None:
             place = _place(member)
-            await self._scripts.run("drop_delivery", [place.hash, place.deliveries], [claim.member])
+            words = (("ZREM", place.deliveries), ("HDEL", place.hash))
+            await self._scripts.commands(*((*each, claim.member) for each in words))
         return work
 
     @override

@@ -51,7 +51,8 @@ class RedisWebhooks(WebhookStore):
     async def drop(self, record: TaskRecord, config_id: str) -> bool:
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _member(record, config_id)
-        gone = await self._scripts.run("drop_delivery", [_task(record).push, partition.deliveries], [member])
+        words = (("ZREM", partition.deliveries, member), ("HDEL", _task(record).push, member))
+        _, gone = await self._scripts.commands(*words)
         await self._failing.forget(record.tenant, member)
         return gone == 1
 
