@@ -18,6 +18,7 @@ from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.store import RedisThreads
 from services.gateway.features.webhooks.model import SignedPost, TaskHook
 from services.gateway.features.webhooks.store import RedisWebhooks
+from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
@@ -145,3 +146,17 @@ async def test_more_sessions_than_may_wait_are_refused_there_too(cluster: Redis)
             await accepted(store, f"s{number}")
         with pytest.raises(TooManyWait):
             await accepted(store, "late")
+
+
+@pytest.mark.promise("gateway.sheds_load")
+async def test_callers_of_one_moment_may_pass_the_limit_there_and_the_next_is_refused(cluster: Redis) -> None:
+    """No step of a cluster counts all partitions, so each gateway counts right before: see ``docs/security.md``."""
+    async with Live(cluster) as live:
+        gateways = [TaskStore(cluster, live, most_waiting=2) for _ in range(2)]
+        callers = (accepted(gateways[number % 2], f"s{number}") for number in range(12))
+        told = await asyncio.gather(*callers, return_exceptions=True)
+        refused = [one for one in told if isinstance(one, TooManyWait)]
+        assert len(told) - len(refused) > 2
+        assert all(isinstance(one, TaskRecord | TooManyWait) for one in told)
+        with pytest.raises(TooManyWait):
+            await accepted(gateways[0], "late")

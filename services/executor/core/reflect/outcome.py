@@ -336,7 +336,9 @@ def _thresholds(ended: Ended, hidden: Mapping[str, MarkKind]) -> tuple[Threshold
 
 
 def _remove_marks(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> ThresholdOutcome:
-    said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": one.source}
+    """Where a prediction came from is told of what was tried: the rules of the others are the same for every task."""
+    source = one.source if one.actual is not None else ""
+    said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": source}
     return one.model_copy(update=without_marks(said, hidden))
 
 
