@@ -20,13 +20,15 @@ class ReadBack(Contract):
 class Origin(Contract):
     """Where an argument's value comes from: the task's text, a result (fact and path), or a named value.
 
-    ``free_text``: it stands in free text alone, such as a mail's body, and a person has to see it.
+    ``free_text``: it stands in free text alone, such as a mail's body, and a person has to see it. ``untold``: it names
+    a record that no word of the task tells of where the task means another of its kind; a person has to see it, too.
     """
 
     argument: str
     source: Literal["task", "result", "value", "none"]
     ref: str = ""
     free_text: bool = False
+    untold: bool = False
 
 
 class PlannedCall(Contract):

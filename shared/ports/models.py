@@ -145,6 +145,11 @@ class ModelReply(NamedTuple):
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
 
     @property
+    def is_cut(self) -> bool:
+        """Whether it ends at its greatest length: its last call is not whole, and it is not known what would follow."""
+        return self.stop_reason == "max_tokens"
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it to act on: neither a word nor a call."""
         return not self.tool_uses and not self.text.strip()

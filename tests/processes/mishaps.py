@@ -1,6 +1,6 @@
 """A company that misbehaves from a certain call on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from typing_extensions import override
 
@@ -25,13 +25,15 @@ class Renamed(dict[str, str]):
 class Mishaps(ToolFaults):
     """Healthy, until a tool is called that was named: what it is asked for still happens, then the faults are there.
 
-    ``called``: every tool that was called, in order; ``replace`` does not empty it.
+    ``called``: every tool that was called, in order; ``replace`` does not empty it. ``before_call``: what looks at the
+    company before each call.
     """
 
     def __init__(self) -> None:
         super().__init__({})
         self.renamed: Renamed = Renamed()
         self.called: list[str] = []
+        self.before_call: Callable[[], None] = lambda: None
         self._after: dict[str, Mapping[str, ToolFault]] = {}
 
     def after(self, tool: str, faults: Mapping[str, ToolFault]) -> None:
@@ -39,6 +41,7 @@ class Mishaps(ToolFaults):
 
     @override
     def take(self, tool: str) -> ToolFault:
+        self.before_call()
         self.called.append(tool)
         fault = super().take(tool)
         if tool in self._after:

@@ -33,6 +33,8 @@ PROMISES = (
     Promise("conversation.left_part", "A part left for its own condition is said in the answer", "I4"),
     Promise("conversation.held_together", "No history begins anew for its length while calls wait", "I3"),
     Promise("conversation.sent_back_once", "A number or a day from nowhere is sent back once", "I2"),
+    Promise("conversation.untold_records", "A record that no word of the task tells of asks a person", "I2"),
+    Promise("conversation.cut_off", "A reply that was cut off is never taken as a whole one", "I2"),
     Promise("conversation.spelled_identifiers", "An identifier may be a number that the task spells out", "I2"),
     Promise("conversation.wide", "Of more tools than fit, the needed ones are found and used as usual", "seed 000"),
     Promise("conversation.chosen_numbers", "A number that is no small choice needs a source", "I2"),

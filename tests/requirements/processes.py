@@ -91,6 +91,7 @@ PROMISES = (
     Promise("process.several_subjects", "A figure of one record speaks for no call or budget of several", "I2"),
     Promise("process.drawn_together", "Changes that draw on one budget ask only if it does not hold all of them", "I2"),
     Promise("process.section", "The model is told what kind of process it works in and what that demands", "seed 002"),
+    Promise("process.own_way", "No row goes the way of another age, unless the user says so", "seed 002"),
     Promise(
         "process.routes", "Each row of a routed list has a call, or is named with the reason it has none", "seed 002"
     ),

@@ -9,7 +9,7 @@ from services.planner.core.request import Called, Request, ToolSpec, as_object, 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _OUTCOMES = re.compile(r"<outcomes>\s*(?P<body>.*?)\s*</outcomes>", re.S)
-_AGAIN = re.compile(r"\bpropose (?:it |them )?again\b", re.I)
+_AGAIN = re.compile(r"\bpropose (?:it |them )?(?:again|once you)\b", re.I)
 _AFTER = re.compile(r"\b(?:after|until)\b(?P<what>[^.;]+)", re.I)
 _GOOD = frozenset({"verified", "sent", "unverified", "done", "made", "completed", "acknowledged", "scheduled", ""})
 _TRIES = 2

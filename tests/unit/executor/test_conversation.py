@@ -865,7 +865,7 @@ _CLAIMS: JsonObject = {
 }
 
 
-@pytest.mark.promise("conversation.sent_back_once")
+@pytest.mark.promise("conversation.untold_records")
 @pytest.mark.parametrize(
     ("task", "is_sent_back"),
     [
@@ -876,7 +876,7 @@ _CLAIMS: JsonObject = {
         ("Approve the claim of Tom Vale", False),
     ],
 )
-async def test_a_record_that_no_word_tells_of_is_sent_back_once_where_the_task_names_another(
+async def test_a_record_that_no_word_tells_of_is_sent_back_and_then_asks_a_person_where_the_task_names_another(
     task: str, is_sent_back: bool
 ) -> None:
     stage = Stage(task)
@@ -884,10 +884,14 @@ async def test_a_record_that_no_word_tells_of_is_sent_back_once_where_the_task_n
     wrong: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
     stage.talk.rounds = [[("list_claims", {})], [wrong], *([[wrong]] if is_sent_back else [])]
     stage.talk.answer = "It is done."
-    await stage.run()
+    record = await stage.run()
     told = [one.content for asked in stage.model.requests for one in results_in(asked)]
     assert any("no word of the task tells of this record" in content for content in told) is is_sent_back
-    assert stage.claims.applied == ["C-2"]
+    assert (record.state is TaskState.INPUT_REQUIRED, stage.claims.applied) == (
+        is_sent_back,
+        [] if is_sent_back else ["C-2"],
+    )
+    assert ("no word of the task tells of the record in claim_id" in str(record.answer)) is is_sent_back
 
 
 @pytest.mark.promise("conversation.sent_back_once")
@@ -908,3 +912,59 @@ async def test_a_record_is_sent_back_that_is_none_of_those_that_were_read_to_cho
     stage.talk.answer = "It is done."
     await stage.run()
     assert [given["approver_id"] for given in taken] == ["P-2"]
+
+
+# --- replies that were cut off ----------------------------------------------------------------------------------------
+
+_EVERY = "Approve every claim"
+_FIRST: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1"})
+_SECOND: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
+_OTHER: tuple[str, JsonObject] = ("get_claim", {"claim_id": "C-2"})
+
+
+def _cut(reply: ModelReply) -> ModelReply:
+    return reply._replace(stop_reason="max_tokens")
+
+
+def _understood(quote: str, kind: str = "do") -> tuple[str, JsonObject]:
+    parts: list[Json] = [{"quote": quote, "kind": kind}]
+    return "understand", {"parts": parts, "process": "general", "answer_form": "prose"}
+
+
+@pytest.mark.promise("conversation.cut_off")
+@pytest.mark.parametrize("then", [calls_reply([_SECOND], 3), text_reply("Proposed.")], ids=["more", "no more"])
+async def test_no_plan_closes_with_a_reply_that_was_cut_off(then: ModelReply) -> None:
+    """Its last call is not whole, and what would have followed is not known: all waits for a reply that ends."""
+    stage = Stage(_EVERY)
+    begun, proposed = calls_reply([_understood(_EVERY), READ, _OTHER]), _cut(calls_reply([_FIRST, _SECOND], 1))
+    replies = [begun, proposed, _cut(text_reply("So")), then, text_reply("Done.")]
+    applied: list[list[str]] = []
+
+    def reply(_: ModelRequest) -> ModelReply:
+        applied.append([*stage.claims.applied])
+        return replies[len(applied) - 1]
+
+    stage.thinks = reply
+    record = await stage.run()
+    assert (record.state, applied[:4]) == (TaskState.COMPLETED, [[], [], [], []])
+    assert stage.claims.applied == (["C-1", "C-2"] if then.tool_uses else ["C-1"])
+
+
+@pytest.mark.promise("conversation.cut_off")
+async def test_a_first_reply_that_was_cut_off_before_it_said_the_parts_settles_nothing() -> None:
+    stage = Stage(_EVERY)
+    begun = calls_reply([_understood(_EVERY), READ, _OTHER], 1)
+    replies = iter([_cut(calls_reply([READ, _understood(_EVERY)])), begun, calls_reply([_FIRST, _SECOND], 2)])
+    stage.thinks = lambda _: next(replies, text_reply("Done."))
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
+
+
+@pytest.mark.promise("conversation.cut_off")
+async def test_an_answer_that_is_cut_off_again_is_shown_as_such() -> None:
+    text = "What is the status of claim C-1?"
+    stage = Stage(text)
+    replies = iter([calls_reply([_understood(text, "find out"), READ]), _cut(text_reply("The claim"))])
+    stage.thinks = lambda _: next(replies, _cut(text_reply("Claim C-1 is op")))
+    record = await stage.run()
+    assert "Claim C-1 is op ... [The answer was longer than a reply may be, and ends here.]" in str(record.answer)

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.process.routes import Unheeded, unheeded_rows, with_rows_left
+from services.executor.core.process.routes import Unheeded, calls_off_route, unheeded_rows, with_rows_left
 from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject
@@ -93,3 +93,26 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
         "R-3",
         "R-4",
     ]
+
+
+@pytest.mark.promise("process.own_way")
+@pytest.mark.parametrize(
+    ("tool", "row", "said", "is_astray"),
+    [
+        ("create_payment_plan", "R-4", _TASK, True),
+        ("hand_over_to_collections", "R-4", _TASK, False),
+        ("create_payment_plan", "R-3", _TASK, False),
+        ("send_final_notice", "R-3", _TASK, True),
+        ("write_down_receivable", "R-3", _TASK, False),
+        ("send_reminder", "R-9", _TASK, False),
+        ("send_final_notice", "R-3", "Send every overdue receivable a final notice", False),
+        ("send_final_notice", "R-3", "Work through the overdue receivables; R-3 is urgent", False),
+    ],
+    ids=str,
+)
+def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
+    tool: str, row: str, said: str, is_astray: bool
+) -> None:
+    """A tool that has no words of any way, and a row that is none of the list, are no matter of the ways."""
+    planned = plan(call({"receivable_id": row}).model_copy(update={"tool": tool}))
+    assert bool(calls_off_route(_run(), (said,), planned)) is is_astray

@@ -251,20 +251,26 @@ def persons_needed(ctx: TurnContext, progress: Progress) -> int:  # noqa: ARG001
 
 
 def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """The reasons to ask that no rule gives: arguments in free text alone, the process's own, writes without a rule."""
+    """The reasons to ask that no rule gives: what an argument rests on, the process's own, writes without a rule."""
     found = (*arguments_for_a_person(ctx, progress), *_why_the_process_asks(ctx, progress))
     return (*found, *_why_the_tenant_asks(ctx, progress))
 
 
 def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """Money, accounts and payees that only free text says, such as a mail's body, and the tenant does not trust."""
+    """Money, accounts and payees that only free text says and the tenant does not trust, and records not told of."""
     plan = progress.dossier.plan
-    return tuple(
-        f"{call.tool}: {origin.argument} stands only in free text ({origin.ref})"
-        for call in (plan.calls if plan else ())
-        for origin in call.origins
+    found = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
+    free = (
+        f"{tool}: {origin.argument} stands only in free text ({origin.ref})"
+        for tool, origin in found
         if origin.free_text and not any(fnmatchcase(origin.ref, field) for field in ctx.tenant.trusted_texts)
     )
+    untold = (
+        f"{tool}: no word of the task tells of the record in {origin.argument} ({origin.ref})"
+        for tool, origin in found
+        if origin.untold
+    )
+    return (*free, *untold)
 
 
 def _why_the_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:

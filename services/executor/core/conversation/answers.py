@@ -21,6 +21,7 @@ from shared.domain.words import ToolClass
 
 _NAMED = 6  # figures that a sentence names
 _CLAUSE_WORDS = 4  # fewer may stand in an answer by chance
+_ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
 _UNCALLED = (
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
     "asks, and needs no tool, call `understand` alone and then answer."
@@ -36,6 +37,7 @@ class AnswerChecks:
         self._ctx = ctx
         self._told: set[str] = set()
         self._untraced: tuple[str, ...] = ()
+        self._cut = ""  # the text of a reply that ended at its greatest length
 
     async def problem_with(
         self,
@@ -52,6 +54,7 @@ class AnswerChecks:
 
         Raises ``Failed`` where it says nothing at all, once more.
         """
+        self._cut = reply.text if reply.is_cut else ""
         told = self._ctx.journal.of_earlier_attempt(f"{key}:answer")
         if told is not None:
             name, _, problem = told.partition(": ")
@@ -95,16 +98,18 @@ class AnswerChecks:
         """
         if missing:
             progress = progress.model_copy(update={"notes": {**progress.notes, "not_taken_up": [*missing]}})
+        is_cut = bool(text) and text == self._cut
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text):
             return progress.update_dossier(answer=text)
         finder = cache(lambda: self._finder(progress))  # few answers have an address
         text = without_addresses(text, lambda address: finder().is_address_of_free_text(address))
-        text = f"{text.rstrip()}{self._caveat(progress, text, missing)}"
+        ends = f" ... {_ENDS_EARLY}" if is_cut else ""
+        text = f"{text.rstrip()}{ends}{self._caveat(progress, text, missing)}"
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
     def _form(self, reply: ModelReply, progress: Progress) -> str:
-        if reply.stop_reason == "max_tokens":
+        if reply.is_cut:
             return "The answer was cut off: answer more briefly."
         if not reply.text.strip():
             return "The answer was empty: answer the task."

@@ -50,6 +50,7 @@ from shared.domain.words import FsmState
 
 _CALLS = TypeAdapter(tuple[PastCall, ...])
 _ON_SONNET = "Not made. Propose it again now."
+_CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
 
 
 class AnswerFound(NamedTuple):
@@ -129,6 +130,9 @@ class Conversation:
             self._talk.hear(reply)
             if reply.tool_uses:
                 closed = await self._dispatch_calls(reply)
+            elif self._draft.held and reply.is_cut:
+                self._talk.say(_CUT)
+                continue
             elif self._draft.held:
                 closed = await self._close_plan()
             elif await self._conclude(reply):
@@ -181,7 +185,7 @@ class Conversation:
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carry out the calls of one reply; the plan, if it closes with them."""
-        uses = reply.tool_uses if reply.stop_reason != "max_tokens" else reply.tool_uses[:-1]  # the last is cut off
+        uses = self._whole_calls(reply)
         is_first = not self._settled and any(map(self._settles, uses))
         self._settled |= is_first
         understood = await self._understand(uses) if is_first else {}
@@ -202,7 +206,14 @@ class Conversation:
                 self._exchange.refuse(use_id, _ON_SONNET)
             self._answer_calls()
             return None
-        return await self._propose(made)
+        return await self._propose(made, reply)
+
+    def _whole_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
+        """The calls of a reply that are whole. One that was cut off before it said the parts has none."""
+        if not reply.is_cut:
+            return reply.tool_uses
+        whole = reply.tool_uses[:-1]
+        return whole if self._settled or any(use.name == UNDERSTAND for use in whole) else ()
 
     def _settles(self, use: ToolUse) -> bool:
         """Whether a call fixes the task's parts: ``understand``, or any that a server may have to do with.
@@ -211,14 +222,18 @@ class Conversation:
         """
         return use.name == UNDERSTAND or not self._local.has(use.name)
 
-    async def _propose(self, made: Dispatched) -> PlanClosed | None:
-        """Take the reply's proposals; the plan closes once every part has its calls, or nothing is added to it."""
+    async def _propose(self, made: Dispatched, reply: ModelReply) -> PlanClosed | None:
+        """Take the reply's proposals; the plan closes once every part has its calls, or nothing is added to it.
+
+        No plan closes with a reply that was cut off: what it would have proposed besides is not known.
+        """
         self._draft.sent_back.update(made.doubts)
         if wrong := {**made.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
             self._draft.correct(wrong)
             return None
         fresh = await self._draft.take(made.proposals)
-        if self._draft.held and (not fresh or not self._draft.lacking(self.progress.dossier.parts)):
+        is_whole = not fresh or not self._draft.lacking(self.progress.dossier.parts)
+        if self._draft.held and is_whole and not reply.is_cut:
             return await self._close_plan()
         self._draft.hold(fresh)
         self._answer_calls()

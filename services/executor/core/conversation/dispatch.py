@@ -198,7 +198,8 @@ class Dispatch:
         for use, tool in writes:
             try:
                 if new_reads:
-                    raise NotProposed(f"propose it once you have seen what {', '.join(new_reads)} gives")
+                    seen = ", ".join(dict.fromkeys(new_reads))
+                    raise NotProposed(f"propose it once you have seen what {seen} gives")
                 made = propose(use, tool, (*before, *proposals), setting)
                 quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
                 sourced = finder.find(made.call, tool, quote) if finder else None

@@ -123,7 +123,7 @@ class FivePhases(OneReply):
                 raise
             ctx.journal.goes_on()
             return text, 0
-        usable = reply.stop_reason != "max_tokens" and reply.text.strip()
+        usable = not reply.is_cut and reply.text.strip()
         if progress.dossier.answer_format == "list" and as_list(reply.text) is None:
             usable = ""
         return (reply.text if usable else text), 1
@@ -174,7 +174,7 @@ class TwoDrafts(OneReply):
             self._ctx.journal.add(f"{key}:away", "note", error.reason)
             return None
         self.extra_calls += 1
-        return None if reply.stop_reason == "max_tokens" else reply
+        return None if reply.is_cut else reply
 
 
 def drafting_for(ctx: TurnContext, progress: Progress) -> OneReply:

@@ -19,8 +19,9 @@ from services.executor.core.figures.made_formulas import Made
 from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, freeze
-from services.executor.core.plan.sources import known_figures
+from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import with_process_figures
+from services.executor.core.process.routes import calls_off_route
 from services.executor.core.prompts import schemas
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.named_records import unfound_records
@@ -213,6 +214,8 @@ class Closing:
         if unfound := unfound_records(plan, self._ctx.toolbox, self._reader.facts):
             return _none(number, _as_errors({one: f"Not made: {why}" for one, why in unfound.items()}, uses))
         progress = with_process_figures(self._ctx, progress.update_dossier(facts=self._reader.facts))
+        if astray := calls_off_route(progress, user_texts(self._ctx), plan):
+            return _none(number, _as_errors({one: f"Not made: {why}" for one, why in astray.items()}, uses))
         plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):

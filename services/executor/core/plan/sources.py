@@ -143,6 +143,7 @@ class Sourced(NamedTuple):
     """A call with the places of its arguments, and what has none: sentences that the model can act on.
 
     ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; to be sent back once.
+    A record that is proposed again all the same is marked in its origin.
     """
 
     call: PlannedCall
@@ -181,11 +182,10 @@ class SourceFinder:
             if _has_no_source(leaf, call) and not (self._is_share(leaf, call) or self._is_in_words(leaf, call))
         ]
         problems += [text for leaf in leaves if (text := self._why_free_text(leaf) or self._sibling(leaf, call))]
-        origins = tuple(_origin(leaf) for leaf in leaves)
+        untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)]
+        origins = tuple(_origin(leaf, is_untold=leaf in untold) for leaf in leaves)
         doubts = tuple(_doubt(leaf, call, tool) for leaf in leaves if self._is_doubtful(leaf, call, tool))
-        doubts += tuple(
-            _doubt_record(leaf, call) for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)
-        )
+        doubts += tuple(_doubt_record(leaf, call) for leaf in untold)
         return Sourced(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
@@ -380,7 +380,7 @@ def _doubt_record(leaf: Trace, call: PlannedCall) -> str:
     value = _format_value(_value_at(call.arguments, leaf.path))
     return (
         f"{leaf.path} {value}: no word of the task tells of this record, and of another one it does: take the one that "
-        "is meant; if it is this one, propose the call again as it is"
+        "is meant; if it is this one, propose the call again as it is, and a person is asked"
     )
 
 
@@ -399,12 +399,13 @@ def _leaves(one: Trace) -> Iterator[Trace]:
         yield from _leaves(part)
 
 
-def _origin(leaf: Trace) -> Origin:
+def _origin(leaf: Trace, *, is_untold: bool) -> Origin:
     sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value"}
     source = sources.get(leaf.origin, "task" if leaf.origin in (OriginKind.TASK, OriginKind.EARLIER) else "none")
     ref = leaf.where if source in ("result", "value") else ""
     free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
-    return Origin.model_validate({"argument": leaf.path, "source": source, "ref": ref, "free_text": free})
+    marks = {"free_text": free, "untold": is_untold}
+    return Origin.model_validate({"argument": leaf.path, "source": source, "ref": ref, **marks})
 
 
 def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:

@@ -204,7 +204,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
 
     async def put() -> str:
         reply = await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE)
-        return "" if reply.stop_reason == "max_tokens" else reply.text.strip()
+        return "" if reply.is_cut else reply.text.strip()
 
     text, problem = await _optional(ctx, key, put)
     why = problem or refusal(run, text)
