@@ -1,4 +1,8 @@
-"""HTTP/1.1 whose request heads come to an end: within a size and within a time, before any application sees them."""
+"""HTTP/1.1 whose request heads come to an end: within a size and within a time, before any application sees them.
+
+The head of an answer leaves in one write with the body that comes at once behind it: uvicorn writes them one by one,
+and uvloop sends each by itself, which costs server and client a system call more.
+"""
 
 import asyncio
 
@@ -52,7 +56,10 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head, self._head_bytes = False, 0
         self._forget_deadline()
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:  # a connection that becomes a websocket has no answer
+            self.cycle.transport = _AnswerTransport(self.transport, self.loop)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -74,3 +81,40 @@ class BoundedHttp(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete:
             self.transport.write(_REFUSALS[status])
         self.transport.close()
+
+
+class _AnswerTransport(asyncio.Transport):
+    """What one answer is written to. Its head is held back for what is left of this turn of the loop."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._transport, self._loop = transport, loop
+        self._head: bytes | None = None  # empty once it has left
+        self._leaves: asyncio.Handle | None = None
+
+    @override
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self._head is None:
+            self._head = bytes(data)
+            self._leaves = self._loop.call_soon(self._send_head)
+        elif self._head:
+            self._send_head(data)
+        else:
+            self._transport.write(data)
+
+    def _send_head(self, body: bytes | bytearray | memoryview = b"") -> None:
+        if self._leaves is not None:
+            self._leaves.cancel()
+            self._leaves = None
+        if self._head:
+            self._transport.write(b"".join((self._head, body)))
+            self._head = b""
+
+    @override
+    def close(self) -> None:
+        self._send_head()
+        self._transport.close()
+
+    @override
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()

@@ -8,8 +8,10 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
+from typing_extensions import override
+from uvicorn.server import ServerState
 
 from shared.infra.bounded_http import MAX_HEAD_BYTES, BoundedHttp
 from shared.infra.main_server import config_of
@@ -68,6 +70,66 @@ async def test_a_url_without_an_end_is_cut_off() -> None:
     async with connected() as (reader, writer):
         writer.write(b"GET /" + b"a" * 2 * MAX_HEAD_BYTES)
         assert await reader.read(12) == b"HTTP/1.1 431"
+
+
+class _Wire(asyncio.Transport):
+    """Keeps what is written to it, write by write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
+    @override
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+
+    @override
+    def is_closing(self) -> bool:
+        return False
+
+    @override
+    def close(self) -> None:
+        pass
+
+
+async def stream(_: Request) -> StreamingResponse:
+    async def pieces() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b"never"
+
+    return StreamingResponse(pieces())
+
+
+async def _writes(path: str, method: str = "GET") -> list[bytes]:
+    """What is written in answer, until nothing more happens."""
+    app = Starlette(routes=[Route("/", echo), Route("/stream", stream)])
+    config = uvicorn.Config(app, log_config=None, access_log=False, http=BoundedHttp, ws="none", lifespan="off")
+    config.load()
+    state, wire = ServerState(), _Wire()
+    protocol = BoundedHttp(config, state, {})
+    protocol.connection_made(wire)
+    protocol.data_received(f"{method} {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+    async with asyncio.timeout(10):
+        while not wire.written:
+            await asyncio.sleep(0)
+    found = list(wire.written)
+    protocol.connection_lost(None)
+    for task in state.tasks:
+        task.cancel()
+    return found
+
+
+async def test_head_and_body_of_an_answer_leave_together() -> None:
+    (answer,) = await _writes("/")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b"\r\n\r\n0")
+
+
+@pytest.mark.parametrize(("path", "method"), [("/stream", "GET"), ("/", "HEAD")])
+async def test_a_head_waits_for_no_body_that_does_not_come_at_once(path: str, method: str) -> None:
+    (head,) = await _writes(path, method)
+    assert head.startswith(b"HTTP/1.1 200")
+    assert head.endswith(b"\r\n\r\n")
 
 
 class Hurried(BoundedHttp):

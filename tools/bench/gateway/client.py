@@ -1,7 +1,9 @@
 """A client that costs little beside the servers it asks: connections that stay open, requests encoded beforehand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+import select
+import selectors
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
 from typing import cast
@@ -97,3 +99,46 @@ async def time_requests(connections: list[BenchConnection], requests: Iterator[b
         for connection in connections:
             group.create_task(ask_on(connection))
     return took
+
+
+async def pace_requests(
+    connections: list[BenchConnection], requests: Iterator[bytes], due: Iterable[float]
+) -> list[float]:
+    """Ask at these moments (seconds from now, in order), whatever is unanswered by then; the milliseconds from when
+    each was due to its answer, in the order of the answers.
+
+    A request that finds no connection free waits for one, and that counts.
+    """
+    began, took = perf_counter(), list[float]()
+    free: asyncio.LifoQueue[BenchConnection] = asyncio.LifoQueue()
+    for connection in connections:
+        free.put_nowait(connection)
+
+    async def ask_for(at: float) -> None:
+        connection = await free.get()
+        await connection.ask(next(requests))
+        took.append((perf_counter() - at) * 1000)
+        free.put_nowait(connection)
+
+    async with asyncio.TaskGroup() as group:
+        for moment in due:
+            if (left := began + moment - perf_counter()) > 0:
+                await asyncio.sleep(left)
+            group.create_task(ask_for(began + moment))
+    return took
+
+
+class _ExactSelector(selectors.EpollSelector):
+    """epoll waits for whole milliseconds, rounded up, which is as long as an answer takes; select for microseconds."""
+
+    @override
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout > 0:
+            select.select([self.fileno()], [], [], timeout)
+            timeout = 0
+        return super().select(timeout)
+
+
+def exact_loop() -> asyncio.AbstractEventLoop:
+    """A loop in which what is due at a moment happens then."""
+    return asyncio.SelectorEventLoop(_ExactSelector())
