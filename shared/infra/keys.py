@@ -6,8 +6,10 @@ All keys of one session, and of its tasks, carry the hash tag of the session's p
 one slot. Names are percent-quoted, so that a client's ``:`` or ``{`` cannot forge another key.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -389,6 +391,7 @@ def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> 
     return "\n".join((*stems, member, str(TASK_RETENTION_SECONDS)))
 
 
+@cache
 def partition_keys(partition: int) -> PartitionKeys:
     return PartitionKeys(*(f"{_tag(partition)}:{field.name}" for field in fields(PartitionKeys)))
 
@@ -728,4 +731,7 @@ def _tag(partition: int) -> str:
 
 
 def _q(part: str) -> str:
-    return quote(part, safe="")
+    return part if _NEEDS_NO_QUOTES.fullmatch(part) else quote(part, safe="")
+
+
+_NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_.~-]*")  # what ``quote`` leaves as it is, as most names are

@@ -170,7 +170,7 @@ class TaskStore(Tasks):
     async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
         match reply:
             case ["ok", json, _]:
-                return Accepted(TaskRecord.model_validate_json(json), turn.turn_id, True)
+                return Accepted(TaskRecord.model_validate_json(json) if json else record, turn.turn_id, True)
             case ["seen", first]:
                 task_id, turn_id = first.split("\n")
                 return await self._known_acceptance(record, task_id, turn_id)

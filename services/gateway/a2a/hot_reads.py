@@ -132,6 +132,8 @@ def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
 
 def _rpc_read(body: bytes) -> _Read | None:
     """A call that has what every call has, and a task's id for its only parameter."""
+    if b'"GetTask"' not in body:
+        return None
     try:
         call = decode_json(body)
     except BadCall:

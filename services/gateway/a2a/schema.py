@@ -6,10 +6,10 @@ contents of ``Struct`` and ``Value`` stay as the client sent them: protobuf woul
 """
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 from uuid import uuid4
 
 from a2a._base import to_camel_custom
@@ -34,78 +34,97 @@ _OPAQUE: Mapping[str, type] = {
 _FLAGS = {"true": True, "false": False}
 
 
+class _Field(NamedTuple):
+    """``read`` takes a value and the path where it stands; it raises ``InvalidField``."""
+
+    name: str
+    json_name: str
+    is_flag: bool
+    read: Callable[[Json, str], Json]
+
+
+class _Schema(NamedTuple):
+    """A message's fields, each by both of its names, and of which of them there is one at most."""
+
+    fields: Mapping[str, _Field]
+    choices: Sequence[tuple[str, Sequence[str]]]
+
+
+@cache
+def _schema_of(message: Descriptor) -> _Schema:
+    fields = [_Field(one.name, one.json_name, one.type == Type.TYPE_BOOL, _reader_of(one)) for one in message.fields]
+    choices = [(choice.name, [one.json_name for one in choice.fields]) for choice in message.oneofs]
+    by_name = {name: field for field in fields for name in (field.name, field.json_name)}
+    return _Schema(by_name, [(name, others) for name, others in choices if len(others) > 1])
+
+
 def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
     """The message in the schema's own words. ``path``: where it stands; raises ``InvalidField``."""
-    names, read = _fields(schema), dict[str, Json]()
+    (fields, choices), read = _schema_of(schema), dict[str, Json]()
     for key, item in value.items():
-        field = names.get(key)
+        field = fields.get(key)
         if field is None:
             continue
         at = f"{path}.{field.json_name}" if path else field.json_name
         if field.json_name in read:
             raise InvalidField(at, f"is given twice, as {field.name} and as {field.json_name}; send one of them")
-        read[field.json_name] = None if item is None else _value(item, field, at)
+        read[field.json_name] = None if item is None else field.read(item, at)
     given: JsonObject = {name: item for name, item in read.items() if item is not None}
-    _check_choices(given, schema, path)
+    for choice, names in choices:
+        chosen = [name for name in names if name in given]
+        if len(chosen) > 1:
+            raise InvalidField(path or choice, f"has {' and '.join(chosen)}; send one of them")
     return given
 
 
 def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
     """A query's parameters as the message that they stand for; raises ``InvalidField``."""
-    names, value = _fields(schema), dict[str, Json]()
+    fields, value = _schema_of(schema).fields, dict[str, Json]()
     for key, text in parameters:
-        if key in value and key in names:
-            raise InvalidField(names[key].json_name, "is given twice")
-        is_flag = key in names and names[key].type == Type.TYPE_BOOL  # a flag is a word; the schema reads numbers
+        if key in value and key in fields:
+            raise InvalidField(fields[key].json_name, "is given twice")
+        is_flag = key in fields and fields[key].is_flag  # a flag is a word; the schema reads numbers
         value[key] = _FLAGS.get(text.lower(), text) if is_flag else text
     return read_by_schema(value, schema)
 
 
-@cache
-def _fields(schema: Descriptor) -> Mapping[str, FieldDescriptor]:
-    """Each field by both of its names."""
-    return {name: field for field in schema.fields for name in (field.name, field.json_name)}
-
-
-def _check_choices(given: JsonObject, schema: Descriptor, path: str) -> None:
-    """Of the fields of a ``oneof`` there is one at most."""
-    for choice in schema.oneofs:
-        chosen = [field.json_name for field in choice.fields if field.json_name in given]
-        if len(chosen) > 1:
-            raise InvalidField(path or choice.name, f"has {' and '.join(chosen)}; send one of them")
-
-
-def _value(value: Json, field: FieldDescriptor, path: str) -> Json:
+def _reader_of(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     if field.message_type and field.message_type.GetOptions().map_entry:
-        of_map = field.message_type.fields_by_name["value"]
-        return {key: _single(item, of_map, f"{path}.{key}") for key, item in _check_type(value, dict, path).items()}
-    if field.is_repeated:
-        items = _check_type(value, list, path)
-        return [_single(item, field, f"{path}[{place}]") for place, item in enumerate(items)]
-    return _single(value, field, path)
+        of_value = _single_reader(field.message_type.fields_by_name["value"])
+        return lambda value, path: {
+            key: of_value(item, f"{path}.{key}") for key, item in _check_type(value, dict, path).items()
+        }
+    single = _single_reader(field)
+    if not field.is_repeated:
+        return single
+    return lambda value, path: [
+        single(item, f"{path}[{place}]") for place, item in enumerate(_check_type(value, list, path))
+    ]
 
 
-def _single(value: Json, field: FieldDescriptor, path: str) -> Json:
+def _single_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     match field.type:
-        case Type.TYPE_MESSAGE if field.message_type.full_name in _OPAQUE:
-            return _check_type(value, _OPAQUE[field.message_type.full_name], path)
+        case Type.TYPE_MESSAGE if kind := _OPAQUE.get(field.message_type.full_name):
+            return lambda value, path: cast(Json, _check_type(value, kind, path))
         case Type.TYPE_MESSAGE:
-            return read_by_schema(_check_type(value, dict, path), field.message_type, path)
+            message = field.message_type
+            return lambda value, path: read_by_schema(_check_type(value, dict, path), message, path)
         case Type.TYPE_ENUM:
-            return _enum(value, field, path)
+            names = [*field.enum_type.values_by_name]
+            numbers = {str(number): one.name for number, one in field.enum_type.values_by_number.items()}
+            return lambda value, path: _enum(value, path, names, numbers)
         case Type.TYPE_BOOL:
-            return _check_type(value, bool, path)
+            return lambda value, path: _check_type(value, bool, path)
         case Type.TYPE_BYTES:
-            return _bytes(_check_type(value, str, path), path)
+            return lambda value, path: _bytes(_check_type(value, str, path), path)
         case number if number in _WHOLE_NUMBERS:
-            return _whole(value, path, *_WHOLE_NUMBERS[number])
+            least, most = _WHOLE_NUMBERS[number]
+            return lambda value, path: _whole(value, path, least, most)
         case _:
-            return _check_type(value, str, path)
+            return lambda value, path: _check_type(value, str, path)
 
 
-def _enum(value: Json, field: FieldDescriptor, path: str) -> str:
-    names: Mapping[str, object] = field.enum_type.values_by_name
-    numbers = {str(number): one.name for number, one in field.enum_type.values_by_number.items()}
+def _enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, str]) -> str:
     said = str(value) if isinstance(value, str | int) else ""
     name = said if said in names else numbers.get(said)
     if name is None:

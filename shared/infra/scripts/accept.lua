@@ -1,6 +1,7 @@
 -- Accept one turn: all of it or nothing. ``most``: sessions that may wait in the whole installation before a new message
 -- is refused; 0 where that is not asked here, -1 where none may. The other partitions' sets are named like this one's.
 -- ``alias``: the task's name, which lies in another slot; on a cluster it was reserved before, and is not among the keys.
+-- The reply holds the record of a known task; of a new one, which the caller has, nothing.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped, alias = unpack(KEYS)
 local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event, listed, most, partitions = unpack(ARGV)
 local place = ARGV[15]
@@ -8,7 +9,7 @@ local place = ARGV[15]
 local named = alias and redis.call('GET', alias)
 if named and named ~= place then return {'named', named} end
 local seen = redis.call('GET', dedupe)
-if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json, ''} end
+if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or '', ''} end
 if seen then return {'seen', seen} end
 -- Resent after that note is gone, while the first still waits: it must not take its place.
 local waits = redis.call('HGET', turns, turn_id)
@@ -49,4 +50,4 @@ redis.call('HSET', begun, turn_id .. ':at', int(now_us()), turn_id .. ':of', str
 redis.call('RPUSH', inbox, turn_id)
 await_claim(waiting, leased, member)
 emit(events, kept, 11, 11)
-return {'ok', known[1] or json, counted}
+return {'ok', known[1] or '', counted}

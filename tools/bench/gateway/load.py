@@ -180,8 +180,8 @@ async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[
         due = _draw_arrivals(rate, plan.seconds, number)
         for server in (ours, sdk):
             paced[server].append(await _ask_at_rate(server, requests(server), due))
-    rates = (_rates(limits[server], paced[server], plan.seconds) for server in (ours, sdk))
-    return Beside(*rates, rate)
+    of_ours, of_sdk = (_rates(limits[server], paced[server], plan.seconds) for server in (ours, sdk))
+    return Beside(of_ours, of_sdk, rate)
 
 
 async def _ask_at_limit(server: Server, requests: Iterator[bytes], seconds: float) -> _Round:
