@@ -101,13 +101,13 @@ class GatewayFigures(NamedTuple):
         def figures(row: NamedTuple) -> Json:
             return {name: plain(round(value, 3)) for name, value in row._asdict().items()}
 
-        def beside(rows: Beside) -> Json:
+        def show_both(rows: Beside) -> Json:
             return {"ours": figures(rows.ours), "sdk": figures(rows.sdk), "rate": plain(round(rows.rate))}
 
         return {
             "load_average": plain(round(self.load, 2)),
-            "get_task": beside(self.get_task),
-            "accept": beside(self.accept),
+            "get_task": show_both(self.get_task),
+            "accept": show_both(self.accept),
             "stream_events": {"ours": figures(self.ours_streaming), "sdk": figures(self.sdk_streaming)},
             "open_streams": figures(self.held),
             "missed": list(self.missed),
