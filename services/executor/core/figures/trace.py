@@ -97,7 +97,6 @@ class Trace(NamedTuple):
     """Where one argument comes from. ``where``: words of the text, ``fact path``, or a calculated value's name.
 
     ``origins`` are all the fields that show the value, each with its record; ``parts`` the leaves of an object or list.
-    ``unsourced``: the numbers and identifiers of a free text that stand nowhere, to be warned of.
     """
 
     path: str
@@ -109,7 +108,6 @@ class Trace(NamedTuple):
     free_text_only: bool = False
     origins: tuple[FactOrigin, ...] = ()
     parts: tuple["Trace", ...] = ()
-    unsourced: tuple[str, ...] = ()
 
 
 _CLASHES = {  # a field of this kind is no source for an argument of that kind
@@ -131,7 +129,9 @@ def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSou
         return _trace_parts(name, schema, value, sources)
     hints = hints_of(name, schema, value)
     if hints.kind is ArgumentKind.FREE_TEXT:
-        return _trace_free_text(name, str(value), hints, sources)
+        source = find_source(str(value), hints, sources.task)
+        origin, where, how = (OriginKind.TASK, source.text, source.how) if source else (OriginKind.NONE, "", None)
+        return Trace(name, hints.kind, origin, where, how, strictness_met=True)
     return _trace_leaf(name, schema, value, hints, sources)
 
 
@@ -154,7 +154,6 @@ def _trace_parts(name: str, schema: JsonObject, value: Json, sources: TraceSourc
         strictness_met=all(part.strictness_met for part in parts),
         free_text_only=any(part.free_text_only for part in parts),
         parts=parts,
-        unsourced=tuple(figure for part in parts for figure in part.unsourced),
     )
 
 
@@ -324,14 +323,6 @@ def _is_part_sourced(part: str, sources: TraceSources) -> bool:
     ):
         return True
     return any(one.is_whole and one.standing is FieldStanding.STRUCTURED for one in sources.facts.find_origins(part))
-
-
-def _trace_free_text(name: str, value: str, hints: ArgumentHints, sources: TraceSources) -> Trace:
-    source = find_source(value, hints, sources.task)
-    unsourced = untraced_figures(value, sources)
-    origin = OriginKind.TASK if source else OriginKind.NONE
-    where, how = (source.text, source.how) if source else ("", None)
-    return Trace(name, hints.kind, origin, where, how, strictness_met=True, unsourced=unsourced)
 
 
 def _is_sourced(figure: StatedFigure, sources: TraceSources) -> bool:
