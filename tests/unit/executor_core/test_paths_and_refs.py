@@ -3,12 +3,10 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from services.executor.core.figures.calculate.conditions import NoSuchPath, one, select
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.records.references import literal_parts, references
-from services.executor.core.write.arguments import resolve
+from services.executor.core.write.arguments import find_at, resolve
 from shared.domain.exact_json import Json, JsonObject
 
 ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"sku": "B", "price": 2}]}
@@ -17,34 +15,19 @@ ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"
 @pytest.mark.parametrize(
     ("path", "found"),
     [
-        ("", [ORDER]), ("$", [ORDER]), ("id", ["O-1"]), ("$.id", ["O-1"]), ("lines[0].sku", ["A"]),
-        ("lines[*].price", [Decimal("1.50"), 2]), ("$.lines[1].price", [2]),
+        ("", ORDER), ("$", ORDER), ("id", "O-1"), ("$.id", "O-1"), ("lines[0].sku", "A"), ("$.lines[1].price", 2),
     ],
 )  # fmt: skip
-def test_a_path_selects_what_stands_there(path: str, found: list[Json]) -> None:
-    assert select(ORDER, path) == found
+def test_a_path_leads_to_what_stands_there(path: str, found: Json) -> None:
+    assert find_at(ORDER, path) == found
 
 
 @pytest.mark.parametrize(
-    "path", ["nothing", "lines[2]", "lines.sku", "id[0]", "id.x", "lines[*].nothing", "[0]", "[*]"]
+    "path", ["nothing", "lines[2]", "lines.sku", "id[0]", "id.x", "lines[*].nothing", "[0]", "[*]", "lines[*].sku"]
 )
-def test_a_path_to_nothing_names_itself(path: str) -> None:
+def test_a_path_to_nothing_or_to_several_names_itself(path: str) -> None:
     with pytest.raises(NoSuchPath, match="path"):
-        select(ORDER, path)
-
-
-@pytest.mark.parametrize("path", ["lines[*].sku", "lines[*]"])
-def test_one_value_is_not_picked_from_several(path: str) -> None:
-    with pytest.raises(NoSuchPath, match="2 values, not one"):
-        one(ORDER, path)
-
-
-@given(prices=st.lists(st.integers(), min_size=1, max_size=9), data=st.data())
-def test_an_index_is_the_item_of_the_star(prices: list[int], data: st.DataObject) -> None:
-    value: Json = {"p": list(prices)}
-    index = data.draw(st.integers(0, len(prices) - 1))
-
-    assert one(value, f"p[{index}]") == select(value, "p[*]")[index]
+        find_at(ORDER, path)
 
 
 def test_references_are_found_and_replaced_wherever_they_stand() -> None:

@@ -20,8 +20,9 @@ from services.executor.core.conversation.understanding import (
 )
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.values import Fact, NamedValue, Operand, PartOfTask
-from services.executor.core.figures.calculate.conditions import NoSuchPath, select
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.look import LOOK, look
+from services.executor.core.figures.calculate.operands import select_cells
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.finance.calculator import CannotCalculate
@@ -273,10 +274,10 @@ def _value_text(operand: Operand, facts: Sequence[Fact]) -> str:
     """What stands there, where it is one short thing."""
     fact = next((one for one in facts if one.ref == operand.ref), None)
     try:
-        found = select(fact.result, operand.path) if fact else []
+        found = select_cells(fact.result, operand.path).cells if fact else []
     except NoSuchPath:
         return ""
-    value = found[0] if len(found) == 1 else None
+    value = found[0].value if len(found) == 1 else None
     if value is None or isinstance(value, dict | list):
         return ""
     return (value if isinstance(value, str) else dumps(value))[:_LONGEST_OPERAND]

@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from services.executor.core.dossier.values import Fact, Figured, NamedValue
+from services.executor.core.figures.calculate.conditions import NoSuchPath
+from services.executor.core.figures.calculate.operands import select_cells
 from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
@@ -260,8 +262,14 @@ class CallView:
         return bool(find_said(name, self._arguments, ())) or name in self._graph.field_names
 
     def records_at(self, ref: str, path: str) -> list[GraphNode]:
-        """The records of a read that stand at a path."""
-        return self._graph.records_at(ref, path)
+        """The records of a read in which the values at a path stand, read as a calculation reads it."""
+        of_read = [node for node in self._graph.nodes if node.seen.fact.ref == ref]
+        try:
+            found = select_cells(of_read[0].seen.fact.result, path).cells if of_read else []
+        except NoSuchPath:
+            return []
+        texts = {dumps(cell.row) for cell in found}
+        return [node for node in of_read if node.text in texts]
 
     def is_sibling(self, node: GraphNode) -> bool:
         """Whether it is another record of the called one's kind, by its name or by the look of its id."""
@@ -406,8 +414,7 @@ def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: Cal
             rest = {name: one for name, one in known.items() if name != value.name}
             yield from _records_under(known[operand.ref], rest, view)
         elif operand.source == "result":
-            path = operand.path if operand.path.endswith("]") else operand.path.rpartition(".")[0]
-            yield from view.records_at(operand.ref, path)
+            yield from view.records_at(operand.ref, operand.path)
 
 
 def figures_seen(template: Template, values: Sequence[NamedValue], found: Figured) -> ProcessFigures:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from services.executor.core.dossier.past_calls import is_sayable
 from services.executor.core.dossier.values import Fact
-from services.executor.core.figures.calculate.conditions import NoSuchPath, same, select
+from services.executor.core.figures.calculate.conditions import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import (
     Noun,
@@ -120,17 +120,6 @@ class RecordGraph:
     @cached_property
     def field_names(self) -> frozenset[str]:
         return frozenset(key for node in self.nodes for key in node.record)
-
-    def records_at(self, ref: str, path: str) -> list[GraphNode]:
-        """The records of a read that stand at a path, be it to a list or to rows of it."""
-        of_read = [node for node in self.nodes if node.seen.fact.ref == ref]
-        try:
-            found = select(of_read[0].seen.fact.result, path) if of_read else []
-        except NoSuchPath:
-            return []
-        flat = [item for one in found for item in (one if isinstance(one, list) else [one])]
-        texts = {dumps(item) for item in flat if isinstance(item, dict)}
-        return [node for node in of_read if node.text in texts]
 
     def record_around(self, node: GraphNode) -> GraphNode | None:
         outer = node.seen.within

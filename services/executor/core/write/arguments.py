@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from services.executor.core.figures.calculate.conditions import NoSuchPath, one
+from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.records.references import REFERENCE, find_made_id, find_named_id, made_name
 from shared.domain.exact_json import Json, JsonObject
 
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
@@ -30,9 +31,23 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
     return _value_at(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
 
 
+def find_at(result: Json, path: str) -> Json:
+    """The one value at a path of fields and places; raises ``NoSuchPath`` where there is none."""
+    value = result
+    for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
+        key, place = match.groups()
+        if key is not None and isinstance(value, dict) and key in value:
+            value = value[key]
+        elif place is not None and isinstance(value, list) and int(place) < len(value):
+            value = value[int(place)]
+        else:
+            raise NoSuchPath(f"path {path!r}: no {key or f'[{place}]'} there")
+    return value
+
+
 def _value_at(result: Json, path: str) -> Json:
     try:
-        return one(result, path)
+        return find_at(result, path)
     except NoSuchPath:
         found = find_named_id(result, path) if _BARE_NAME.fullmatch(path) else None
         if found is None:

@@ -162,40 +162,5 @@ def _meets(value: Json, sign: str, literal: str | None) -> bool:
     return meets(value, sign, literal)
 
 
-_STEP = re.compile(rf"([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]")
-
-
 class NoSuchPath(LookupError):
     """The value has nothing at that path; the message names the step that failed."""
-
-
-def select(value: Json, path: str) -> list[Json]:
-    """All values at ``path``: several where it has a ``[*]``. Raises ``NoSuchPath``."""
-    found: list[Json] = [value]
-    for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
-        key, index, only = match[1], match[2], match[3]
-        if only is not None:
-            holds = condition(only)
-            records = (record for one in found for record in (one if isinstance(one, list) else [one]))
-            found = [record for record in records if holds(record)]
-            continue
-        found = [item for parent in found for item in _step(parent, key, index, path)]
-    return found
-
-
-def one(value: Json, path: str) -> Json:
-    """The single value at ``path``; ``NoSuchPath`` if there is none or more than one."""
-    found = select(value, path)
-    if len(found) != 1:
-        raise NoSuchPath(f"path {path!r} has {len(found)} values, not one")
-    return found[0]
-
-
-def _step(parent: Json, key: str | None, index: str | None, path: str) -> list[Json]:
-    if key is not None and isinstance(parent, dict) and key in parent:
-        return [parent[key]]
-    if index == "*" and isinstance(parent, list):
-        return list(parent)
-    if index is not None and index != "*" and isinstance(parent, list) and int(index) < len(parent):
-        return [parent[int(index)]]
-    raise NoSuchPath(f"path {path!r}: no {key or f'[{index}]'} there")
