@@ -6,6 +6,7 @@ from pydantic import Field
 
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, digest, loads_object
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import ToolClass
 
 
@@ -78,7 +79,7 @@ class WritePlan(Contract):
 
         A field that plans did not have at first counts only where it is set: the hash of an older plan stays.
         """
-        return digest([_identity(call) for call in self.calls])
+        return _hash_plan(self)
 
 
 def _identity(call: PlannedCall) -> Json:
@@ -95,3 +96,7 @@ def _identity(call: PlannedCall) -> Json:
         **({"part": call.part} if call.part is not None else {}),
         **({"if_acknowledged": call.if_acknowledged} if call.if_acknowledged is not None else {}),
     }
+
+
+# A plan never changes, and is asked for its hash by each step of each of its calls.
+_hash_plan = IdentityCache[WritePlan, str](lambda plan: digest([_identity(call) for call in plan.calls]), 64)

@@ -60,7 +60,9 @@ def prune_log(log: Sequence[C], now: datetime) -> list[C]:
     If that would take more than 70 % of it, the better half is kept instead, and never fewer than three.
     """
     repeated = _repeated(log) if isinstance(log, tuple) else _repeated_failures(log)
-    kept = [case for case, again in zip(log, repeated, strict=True) if not again and not _is_rotten(case, now)]
+    since = now - _OLD
+    once = [case for case, again in zip(log, repeated, strict=True) if not again]
+    kept = [case for case in once if case.at >= since and _teaches(case)]
     if len(log) - len(kept) <= _MOST_PRUNED * len(log):
         return kept
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
@@ -75,9 +77,8 @@ def relevant(log: Iterable[C], words: Iterable[str], most: int = CASES_SHOWN) ->
     return [case for _, case in near[:most]]
 
 
-def _is_rotten(case: Case, now: datetime) -> bool:
-    poor = case.quality < _POOR and case.outcome is CaseOutcome.FAILURE
-    return poor or now - case.at > _OLD
+def _teaches(case: Case) -> bool:
+    return case.quality >= _POOR or case.outcome is not CaseOutcome.FAILURE
 
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:

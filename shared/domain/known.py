@@ -1,7 +1,7 @@
 """Which learned facts and entities are about a new task (seed 000, Knowledge extraction and Entity memory)."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 
 from shared.domain.identity_cache import IdentityCache
@@ -13,7 +13,8 @@ FACTS_SHOWN = 4
 _NAMED_SHOWN = 6
 _FREQUENT_SHOWN = 3
 _NAMED_SEEN = 2
-_FREQUENT_SEEN = 3
+_FREQUENT_SEEN = 3  # not fewer than those that are named
+_EVER = datetime.min.replace(tzinfo=UTC)
 _WORDS, _ENTITIES, _DOMAIN, _QUALITY = 40, 80, 30, 20  # hundredths
 _LEAST = 40
 
@@ -69,12 +70,9 @@ def known_entities(entities: Sequence[E], task: str, now: datetime | None = None
     """Those that the task names, if they were seen before, and the few that are seen the most; none of long ago."""
     text = task.lower()
     spelled = _spell(entities) if isinstance(entities, tuple) else _spell_names(entities)
-    known = [place for place, one in enumerate(entities) if now is None or now - one.last_seen <= ENTITY_LASTS]
-    named = [
-        place
-        for place in known
-        if entities[place].seen >= _NAMED_SEEN and any(_stands_in(name, text) for name in spelled[place])
-    ]
+    since = _EVER if now is None else now - ENTITY_LASTS
+    known = [place for place, one in enumerate(entities) if one.seen >= _NAMED_SEEN and one.last_seen >= since]
+    named = [place for place in known if any(_stands_in(name, text) for name in spelled[place])]
     named = sorted(named, key=lambda place: -entities[place].seen)[:_NAMED_SHOWN]
     others = [place for place in known if entities[place].seen >= _FREQUENT_SEEN and place not in named]
     frequent = sorted(others, key=lambda place: -entities[place].seen)[:_FREQUENT_SHOWN]

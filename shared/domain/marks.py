@@ -87,10 +87,15 @@ _WORKED_ON = re.compile(
 )
 _RECORD_ID = re.compile(r"[A-Z]{2,6}-\d{1,8}")
 _LEAST = 4  # characters of a password that is taken for one
+_SHORTEST = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
+_SHORTEST_WORD = 20  # of letters alone: the shortest of the keys that a provider gives out
+_LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
 def marks(text: str) -> tuple[Mark, ...]:
     """What is marked in a text, in order, no two overlapping."""
+    if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
+        return ()
     found: list[Mark] = []
     for mark in sorted(_find_marks(text), key=lambda mark: (mark.start, -mark.end)):
         if not found or mark.start >= found[-1].end:
@@ -104,6 +109,11 @@ def marked_values(text: str) -> dict[str, MarkKind]:
     for mark in marks(text):
         values.setdefault(mark.value, mark.kind)
     return values
+
+
+def may_be_marked(number: int) -> bool:
+    """Whether a number has as many digits as any that is marked without a word beside it."""
+    return abs(number) >= _LEAST_NUMBER
 
 
 def _find_marks(text: str) -> Iterator[Mark]:

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import MarkKind, marked_values
+from shared.domain.marks import MarkKind, marked_values, may_be_marked
 
 T = TypeVar("T")
 NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
@@ -43,7 +43,7 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
         case bool() | None | float():
             return value
         case int():
-            return redact_text(str(value)) if marked_values(str(value)) else value
+            return redact_text(str(value)) if may_be_marked(value) and marked_values(str(value)) else value
         case dict():  # before what has to be asked of a class by its registry
             return {key: _field(str(key), inner, known) for key, inner in value.items()}
         case list():

@@ -7,15 +7,18 @@ steps in ``journal_shapes.txt`` are the compression's dictionary. That file neve
 
 import json
 import zlib
-from base64 import b85decode, b85encode
+from base64 import b64decode, b64encode, b85decode
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, cast
 
-ROW = "y"  # the field of a row
-_PLAIN_ROW = "z"  # of an older one, packed without the shapes; still older ones have ``key``, ``kind``, ``data``
+ROW = "y"  # the field of a row, in base 64: Python writes and reads it in C
+# Of older rows, in base 85 and packed without the shapes; still older ones have ``key``, ``kind``, ``data``.
+_PLAIN_ROW = "z"
+    "z"  # of an older one, in base 85 and packed without the shapes; still older ones have ``key``, ``kind``, ``data``
+)
 OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
 _LEVEL = 6
 _NAME_CHARACTERS = 32
@@ -65,7 +68,7 @@ def pack_row(steps: Sequence[StoredStep]) -> str:
         return ""
     text = json.dumps([[step.key, step.kind, *step.parts] for step in steps], ensure_ascii=False, separators=(",", ":"))
     packing = zlib.compressobj(_LEVEL, zdict=_shapes())
-    return b85encode(packing.compress(text.encode()) + packing.flush()).decode()
+    return b64encode(packing.compress(text.encode()) + packing.flush()).decode()
 
 
 def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
@@ -77,7 +80,7 @@ def _unpack(fields: Mapping[str, str]) -> bytes:
     if ROW not in fields:
         return zlib.decompress(b85decode(fields[_PLAIN_ROW]))
     unpacking = zlib.decompressobj(zdict=_shapes())
-    return unpacking.decompress(b85decode(fields[ROW])) + unpacking.flush()
+    return unpacking.decompress(b64decode(fields[ROW], validate=True)) + unpacking.flush()
 
 
 @cache
@@ -91,7 +94,7 @@ def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
         return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
     try:
         found = json.loads(_unpack(fields))
-    except zlib.error as error:
+    except (ValueError, zlib.error) as error:
         raise ValueError(f"a row of the journal cannot be read: {error}") from error
     steps = cast("list[tuple[str, str, *tuple[Part, ...]]]", found)
     return [StoredStep(key, kind, tuple(parts), at_ms) for key, kind, *parts in steps]

@@ -29,7 +29,7 @@ def test_what_is_packed_is_read(steps: list[tuple[str, str, str]], shared: list[
         ({"key": "k", "kind": "note", "data": '{"said":"Müller"}'}, [("k", '{"said":"Müller"}')]),
         ({"z": "c$|xlR?1e=QBcauFG&T_)iFxNiJ2)eN>(vSzK8eZ<fInGDAg*(#sUBV?+rW"}, [("k", '{"said":"Müller"}')]),
         (
-            {"y": "c)Qv^b`6V;R?0@HGl~<T;o^IE4=^(qfd(dkQJ4q?O0iUK-Npg{<@_s@"},
+            {"y": "eLvaP3YNi45WykapM4oToeHie3gPMDMXgQYmgFGYCAVKsVRu3cYCAOX8K5Q="},
             [("k", '{"said":"Müller"}aaaaaaaa'), ("talk:1:tool:0", '{"content":{},"is_error":false,"renamed":{}}')],
         ),
     ],

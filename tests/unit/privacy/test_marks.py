@@ -91,3 +91,14 @@ def test_no_text_takes_long(text: str) -> None:
     began = time.process_time()
     marks(text)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "text", ["pwd=a1b2", "AKIAABCDEFGHIJKLMNOP", "30569309025904", "4539578763621486", "DE89370400440532013000"]
+)
+def test_the_shortest_of_its_kind_is_marked(text: str) -> None:
+    assert marked_values(text)
+
+
+def test_a_number_in_json_is_redacted_if_it_is_a_card() -> None:
+    assert without_marks({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}

@@ -9,6 +9,7 @@ from decimal import Decimal
 from services.executor.core.dossier.values import kind_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
+from services.executor.core.states.template import Template
 from services.executor.ports.learned import Experience, Learned
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
@@ -18,6 +19,7 @@ from shared.contracts.threshold import Threshold, ThresholdKind
 from shared.domain.accuracy import Trust, recent, trust
 from shared.domain.cases import CaseOutcome, prune_log, relevant
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import keywords
 from shared.domain.known import known_entities, known_facts
 from shared.ports.store import StoreUnavailable
@@ -139,13 +141,7 @@ def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind,
 def thresholds(policies: Iterable[Policy], texts: Mapping[str, str]) -> tuple[Threshold, ...]:
     """The limits of the rules, then those in the texts (by what they are called), each once."""
     found = [
-        *(
-            limit
-            for policy in policies
-            for rule in policy.rules
-            if not rule.report_only
-            for limit in _thresholds_of_rule(policy, rule)
-        ),
+        *(limit for policy in policies for limit in _thresholds_of(policy)),
         *(limit for name, text in texts.items() for limit in _in_words(name, text[:_TEXT_LOOKED_AT])),
     ]
     return tuple(dict.fromkeys(found))[:_MOST]
@@ -154,7 +150,7 @@ def thresholds(policies: Iterable[Policy], texts: Mapping[str, str]) -> tuple[Th
 def with_thresholds(ctx: TurnContext) -> TurnContext:
     """From the rules of the tenant, the request and the process, and from the words of policy and task."""
     template = ctx.process.template
-    own = Policy(id=f"process:{template.process_type}", rules=template.rules)
+    own = _policy_of(template)
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     found = thresholds((*ctx.policies, own), texts)
@@ -162,6 +158,11 @@ def with_thresholds(ctx: TurnContext) -> TurnContext:
     return replace(
         ctx, thresholds=found, sections={**ctx.sections, "thresholds": describe_limits(found, ctx.experience.accuracy)}
     )
+
+
+_policy_of = IdentityCache[Template, Policy](
+    lambda template: Policy(id=f"process:{template.process_type}", rules=template.rules), 256
+)
 
 
 def _share_standing(ctx: TurnContext) -> None:
@@ -206,6 +207,14 @@ def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
             rule_id=rule.id if alone else "",
             policy_id=policy.id if alone else "",
         )
+
+
+_thresholds_of = IdentityCache[Policy, tuple[Threshold, ...]](
+    lambda policy: tuple(
+        limit for rule in policy.rules if not rule.report_only for limit in _thresholds_of_rule(policy, rule)
+    ),
+    1_024,  # a tenant's policies come with each of its tasks
+)
 
 
 def _read(match: re.Match[str]) -> tuple[str, str, str]:

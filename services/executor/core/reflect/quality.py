@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
 from services.executor.core.reflect.document_templates import asked_documents
@@ -46,11 +48,17 @@ class NamedScalar(NamedTuple):
 
 
 class FoundSources(NamedTuple):
-    """``named``: what was read, computed, planned and written. ``counts``: how long the lists are that were read."""
+    """``groups``: what was read, of each fact, then what was computed, planned and written. ``counts``: how long the
+    lists are that were read.
+    """
 
     task: str
-    named: tuple[NamedScalar, ...]
+    groups: tuple[tuple[NamedScalar, ...], ...]
     counts: frozenset[str]
+
+    @property
+    def named(self) -> Iterator[NamedScalar]:
+        return chain.from_iterable(self.groups)
 
 
 def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) -> tuple[str, ...]:
@@ -70,11 +78,8 @@ def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = (
 
     Why it refused a write is news: an answer that says it has its figures from there.
     """
-    results = [fact.result for fact in dossier.facts if fact.ok]
-    named = [NamedScalar("", fact.ref) for fact in dossier.facts]
-    named += [item for fact in dossier.facts for item in _scalars("", loads(fact.arguments_json))]
-    named += [item for result in results for item in _scalars("", result)]
-    named += [
+    facts = [_of_fact(fact) for fact in dossier.facts]
+    named = [
         NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
         for value in dossier.values
     ]
@@ -86,8 +91,23 @@ def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = (
     verdict = dossier.verdict
     said = [rule.reason for rule in verdict.triggered_rules] if verdict else []
     named += [NamedScalar("", text) for text in (*said, dossier.approval_note or "") if text]
-    counts = frozenset(str(len(rows)) for result in results for rows in _lists(result))
-    return FoundSources(task, tuple(named), counts | {str(len(dossier.facts)), str(len(writes)), str(len(calls))})
+    counts = {str(len(facts)), str(len(writes)), str(len(calls))}
+    groups = (*(fact.named for fact in facts), tuple(named))
+    return FoundSources(task, groups, frozenset(counts.union(*(fact.counts for fact in facts))))
+
+
+class _FactContent(NamedTuple):
+    named: tuple[NamedScalar, ...]
+    counts: frozenset[str]
+
+
+def _read_fact(fact: Fact) -> _FactContent:
+    result = fact.result if fact.ok else None
+    named = (NamedScalar("", fact.ref), *_scalars("", loads(fact.arguments_json)), *_scalars("", result))
+    return _FactContent(named, frozenset(str(len(rows)) for rows in _lists(result)))
+
+
+_of_fact = IdentityCache(_read_fact, 64)  # a fact stays what it is while the answer, the review and the score ask
 
 
 def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
@@ -104,15 +124,13 @@ def says_something(text: str, known: FoundSources) -> bool:
     """Whether a text has at least one value that was found and that the task did not say already."""
     asked = _plain(known.task)
     said = _plain(text)
-    tokens = {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
-    given = {spelling for token in number_bearing_tokens(known.task) for spelling in _spellings(token)}
+    tokens, given = _tokens_in(text), _tokens_in(known.task)
     return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in known.named)
 
 
 def names_said(text: str, known: FoundSources) -> frozenset[str]:
     """The names under which values stand that the text has."""
-    said = _plain(text)
-    tokens = {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
+    said, tokens = _plain(text), _tokens_in(text)
     return frozenset(item.name for item in known.named if item.name and _is_said(item, said, tokens))
 
 
@@ -159,16 +177,20 @@ def _plain(text: str) -> str:
 
 
 def _collect_tokens(known: FoundSources) -> set[str]:
-    tokens = set(known.counts)
-    for text in (known.task, *(item.value for item in known.named if isinstance(item.value, str))):
-        for token in number_bearing_tokens(text):
-            tokens |= _spellings(token)
-    for item in known.named:
-        tokens |= _figures(item)
-    return tokens
+    return set(known.counts).union(_tokens_in(known.task), *map(_tokens_of_group, known.groups))
+
+
+def _tokens_in(text: str) -> set[str]:
+    return {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
+
+
+def _collect_group(group: tuple[NamedScalar, ...]) -> set[str]:
+    tokens = {spelling for item in group for spelling in _figures(item)}
+    return tokens.union(*(_tokens_in(item.value) for item in group if isinstance(item.value, str)))
 
 
 _tokens_of = IdentityCache(_collect_tokens, 32)
+_tokens_of_group = IdentityCache(_collect_group, 64)
 
 
 def _figures(item: NamedScalar) -> set[str]:

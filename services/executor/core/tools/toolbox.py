@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -9,7 +10,7 @@ from pydantic import JsonValue
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import wire
-from shared.domain.identity_cache import IdentityCache
+from shared.domain.identity_cache import IdentityCache, SameTuples
 from shared.domain.words import ToolClass
 
 MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
@@ -44,10 +45,18 @@ def toolbox(discovered: Iterable[tuple[Connection, Iterable[Tool]]]) -> Toolbox:
     for connection, tools in discovered:
         connections[connection.id] = connection
         everything += tools
-    everything.sort(key=lambda tool: (tool.name, tool.connection_id))
-    times = Counter(tool.name for tool in everything)
-    names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in everything]
-    return Toolbox(dict(zip(names, everything, strict=True)), connections)
+    return Toolbox(_named(_same(tuple(everything))), connections)
+
+
+def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
+    ordered = sorted(tools, key=lambda tool: (tool.name, tool.connection_id))
+    times = Counter(tool.name for tool in ordered)
+    names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in ordered]
+    return MappingProxyType(dict(zip(names, ordered, strict=True)))
+
+
+_same = SameTuples[Tool](64)
+_named = IdentityCache(_name_tools, 64)  # by tools that were listed together: the same mapping for many tasks
 
 
 def schema_of(tool: Tool) -> Mapping[str, JsonValue]:

@@ -83,12 +83,12 @@ def offered_tools(toolbox: Toolbox, local: Sequence[ToolDefinition]) -> tuple[To
     """The local tools, then every tool of the servers in one fixed order; or a search over them where they are many."""
     if is_wide(toolbox):
         return _same((*local, USE_TOOL))  # ``find_tools`` is among the local ones
-    return _same((*local, *(_definition(name, tool) for name, tool in toolbox.tools.items())))
+    return _same((*local, *_definitions_of(toolbox.tools)))
 
 
 def is_wide(toolbox: Toolbox) -> bool:
     """Whether the servers' tools are too many to stand in every request."""
-    return sum(_length(tool) for tool in toolbox.tools.values()) > _MOST_SHOWN
+    return _length(toolbox.tools) > _MOST_SHOWN
 
 
 def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
@@ -144,7 +144,11 @@ def _measure(tool: Tool) -> int:
     return len(tool.name) + min(len(tool.description), _DESCRIPTION_MOST) + len(dumps(tool.input_schema))
 
 
-_length = IdentityCache(_measure, MOST_COMPILED)
+# A listing is compiled to one toolbox, which many tasks have in common.
+_length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(lambda tools: sum(map(_measure, tools.values())), 64)
+_definitions_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
+    lambda tools: tuple(_definition(name, tool) for name, tool in tools.items()), 64
+)
 _same = SameTuples[ToolDefinition](32)  # what requests need of all tools together is worked out once for many tasks
 _definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
 
