@@ -17,8 +17,6 @@ from typing import NamedTuple, TypeAlias, cast
 ROW = "y"  # the field of a row, in base 64: Python writes and reads it in C
 # Of older rows, in base 85 and packed without the shapes; still older ones have ``key``, ``kind``, ``data``.
 _PLAIN_ROW = "z"
-    "z"  # of an older one, in base 85 and packed without the shapes; still older ones have ``key``, ``kind``, ``data``
-)
 OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
 _LEVEL = 6
 _NAME_CHARACTERS = 32
