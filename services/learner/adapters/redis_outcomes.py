@@ -103,7 +103,8 @@ class RedisOutcomes(Outcomes):
             await self._scripts.run_many("settle_outcomes", calls)
 
     async def give_up(self, partitions: Collection[int]) -> None:
-        calls = [([self._reader(number)], [self._owner, 0]) for number in sorted(partitions)]
+        arguments: list[Argument] = [self._owner, 0]
+        calls = [([self._reader(number)], arguments) for number in sorted(partitions)]
         if calls:
             await self._scripts.run_many("let_go", calls)
 
