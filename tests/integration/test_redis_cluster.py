@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.ports.turns import JournalEntry
+from services.executor.ports.turns import Charge, DayCharges, JournalEntry
 from services.gateway.features.deliveries.model import HookWork, LineStep
 from services.gateway.features.deliveries.store import RedisLines
 from services.gateway.features.learning.store import RedisStatistics
@@ -20,6 +20,7 @@ from services.gateway.features.webhooks.model import SignedPost, TaskHook
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect, WriteStatus
+from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
 from shared.infra.reads import Reads
@@ -64,11 +65,13 @@ async def test_every_step_of_a_turn_touches_one_slot(cluster: Redis) -> None:
         await begun.store.append([], [NOTE], begun.work.record)
         await begun.store.open_write(an_entry(), 1.0)
         await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)
-        await begun.store.finish(an_end(begun.work))
+        charges = (DayCharges("2026-03-01", (Charge("a", 7, 70),)),)
+        await begun.store.finish(an_end(begun.work)._replace(charges=charges))
         kinds = await _told(store, record.task_id)
         ended = await store.record("acme", record.task_id)
     assert kinds[0] == "submitted"
     assert kinds[-1] == "turn_finished"
+    assert await cluster.hget(keys.spend_key("acme", "2026-03-01"), "tokens") == "7"  # type: ignore[misc]  # sync or async
     assert ended is not None
     assert ended.state.is_terminal
 

@@ -20,7 +20,10 @@ end
 
 local reply = {}
 for _, member in ipairs(members) do
+  -- A claim of seconds is worth no place in the log: after a restart whoever comes first takes the task.
+  pcall(redis.set_repl, redis.REPL_NONE)
   redis.call('ZADD', unarchived, 'XX', int(now + claim_ms), member)
+  pcall(redis.set_repl, redis.REPL_ALL)
   local tenant, task = string.match(member, '^([^:]*):[^:]*:([^:]*)$')
   local readable, found = pcall(read, string.match(unarchived, '^pa:{p%d+}:') .. 't:' .. tenant .. ':' .. task .. ':')
   reply[#reply + 1] = {member, readable and 'ok' or (type(found) == 'table' and found.err or tostring(found)), readable and found or {}}
