@@ -1,4 +1,4 @@
-"""`purple approvals`: what waits for a person's yes, and the answer."""
+"""`purple approvals`: what waits for a person's yes: list, look, approve, reject."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`purple audit`: who, what, why and proof for each write."""
+"""`purple audit`: show for each write who asked, who approved it, what was sent, what came of it, and the proof."""
 
 import csv
 import io

@@ -1,20 +1,23 @@
 """`purple chaos` and `purple bench`: what only a checkout of the project has, in its folder ``tools``."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import typer
 
 from cli.console import err
 
-_MODULES = ("tools.chaos.command", "tools.bench.command")
+COMMANDS = ("bench", "chaos")
 
 
-def has_tools() -> bool:
-    """Whether this is a checkout: a package of another's that is called tools as well is none."""
+def find_tools() -> Path | None:
+    """The folder ``tools``, where this is a checkout: a package of another's that is called so as well is none."""
     try:
-        return all(find_spec(module) is not None for module in _MODULES)
+        found = [find_spec(f"tools.{name}.command") for name in COMMANDS]
     except ModuleNotFoundError:
-        return False
+        return None
+    files = [Path(spec.origin) for spec in found if spec and spec.origin]
+    return files[0].parents[1] if len(files) == len(COMMANDS) else None
 
 
 def needs_a_checkout(ctx: typer.Context) -> None:

@@ -1,7 +1,11 @@
-"""The commands by name: where each stands, and what the list says of it. One is loaded when it is called."""
+"""The commands by name. One is a module of this package, or `command` of a folder in it, whose docstring begins with
+its name; the list shows what follows. One is loaded when it is called.
+"""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import typer
@@ -9,90 +13,49 @@ from typer._click import Command, Context  # typer exports neither, and a group'
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-from cli.checkout import has_tools
+from cli.checkout import COMMANDS, find_tools, needs_a_checkout
 
 _ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+_FIRST = ("demo", "up", "send", "approvals")  # the others follow by their names
+_SAYS = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
+_MISSING = "Only in a checkout of the project."
 
 
 class CommandPlace(NamedTuple):
-    """``place``: a module, a colon, and what in it is the command or the group; ``help`` its first paragraph."""
+    """``module``: where the command of that name stands; None where this is no checkout, and it is missing."""
 
-    place: str
+    module: str | None
     help: str
-
-
-_PRODUCT: Mapping[str, CommandPlace] = {
-    "demo": CommandPlace(
-        "cli.demo.command:demo",
-        "Run business tasks end to end and check the database afterwards. Exit code 0 only if all held.",
-    ),
-    "up": CommandPlace("cli.up:up", "Start the whole stack on this machine and keep it up until Ctrl-C."),
-    "send": CommandPlace(
-        "cli.send:send",
-        "Send one task, watch it being done, read the answer. Exit code 1 if it failed or was refused.",
-    ),
-    "audit": CommandPlace(
-        "cli.audit:audit",
-        "Show for each write who asked, who approved it, what was sent, why it might be, what it came to, "
-        "and the proof.",
-    ),
-    "replay": CommandPlace(
-        "cli.replay:replay",
-        "Run an archived task again, in memory, with today's code, prompts and templates. "
-        "Nothing and nobody is called.",
-    ),
-    "restored": CommandPlace(
-        "cli.restored:restored",
-        "Note in the Redis of REDIS_URL that it was restored from a backup. Run it before any service connects.",
-    ),
-    "tools": CommandPlace(
-        "cli.tools:tools",
-        "Show what discovery finds at a tool server: its protocol, each tool's class and what decided it, the read "
-        "that proves a write, and the arguments by which a list comes in parts.",
-    ),
-    "task": CommandPlace("cli.task:task", "Look at one task, and settle a write in doubt."),
-    "webhooks": CommandPlace(
-        "cli.webhooks:webhooks", "Webhooks: how a task's fare, which of a tenant's fail, the secret."
-    ),
-    "approvals": CommandPlace("cli.approvals:approvals", "What waits for a person's yes: list, look, approve, reject."),
-    "dlq": CommandPlace("cli.dlq:dlq", "Dead letters: turns given up, and outcomes that nothing was learned from."),
-    "tenant": CommandPlace("cli.tenant:tenant", "Stop a tenant, let it go on; what it says, what it spends."),
-    "keys": CommandPlace("cli.keys:keys", "API keys: make one, list them, revoke one. PURPLE_API_KEY is yours."),
-    "policy": CommandPlace("cli.policy:policy", "Try policies before they rule: what they mean, what they would do."),
-    "learn": CommandPlace(
-        "cli.learn.command:learn",
-        "What is learned: reports; import and export as files; what is to be forgotten.",
-    ),
-    "assess": CommandPlace(
-        "cli.assess.command:assess",
-        "Measure an agent in a simulated world. Exit code 0 if every run was completed, whatever its points.",
-    ),
-}
-_CHECKOUT: Mapping[str, CommandPlace] = {
-    "chaos": CommandPlace(
-        "tools.chaos.command:chaos", "Kill anything at any moment: is anything lost, does anything happen twice?"
-    ),
-    "bench": CommandPlace("tools.bench.command:bench", "Measure, and compare with the stated targets."),
-}
-_MISSING = "Only in a checkout of the project."
 
 
 def all_commands() -> Mapping[str, CommandPlace]:
     """Where the checkout's own commands are missing, one of the same name says so and ends with 2."""
-    missing = {name: CommandPlace("cli.checkout:needs_a_checkout", _MISSING) for name in _CHECKOUT}
-    return {**_PRODUCT, **(_CHECKOUT if has_tools() else missing)}
+    tools = find_tools()
+    found = {name: CommandPlace(None, _MISSING) for name in COMMANDS}
+    found |= dict(_find_commands(tools, "tools")) if tools else {}
+    found |= dict(_find_commands(Path(__file__).parent, "cli"))
+    names = [*(name for name in _FIRST if name in found), *sorted(found.keys() - {*_FIRST})]
+    return {name: found[name] for name in names}
+
+
+def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandPlace]]:
+    for file in (*folder.glob("*.py"), *folder.glob("*/command.py")):
+        with file.open(encoding="utf-8") as source:
+            said = _SAYS.match(source.readline())
+        if said:
+            module = ".".join((package, *file.relative_to(folder).with_suffix("").parts))
+            yield said["name"], CommandPlace(module, f"{said['help'][0].upper()}{said['help'][1:]}")
 
 
 def load_command(name: str, entry: CommandPlace) -> Command:
     """The command as it stands in its module."""
-    module, _, variable = entry.place.partition(":")
-    found = getattr(import_module(module), variable)
+    found = getattr(import_module(entry.module), name) if entry.module else needs_a_checkout
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.callback()(lambda: None)  # with one, a single command is a group's, too
     if isinstance(found, typer.Typer):
         app.add_typer(found, name=name)
     else:
-        app.command(name, context_settings=_ANYTHING if entry.help == _MISSING else None)(found)
+        app.command(name, context_settings=None if entry.module else _ANYTHING)(found)
     return cast(TyperGroup, typer.main.get_command(app)).commands[name]
 
 

@@ -1,4 +1,4 @@
-"""`purple dlq`: what was given up, and what an operator does about it."""
+"""`purple dlq`: dead letters: turns given up, and outcomes that nothing was learned from."""
 
 from typing import Annotated
 

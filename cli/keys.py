@@ -1,4 +1,4 @@
-"""`purple keys`: who is let in by the gateway."""
+"""`purple keys`: make an API key, list them, revoke one; PURPLE_API_KEY is yours."""
 
 import asyncio
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`purple policy`: a policy tried before it rules."""
+"""`purple policy`: try policies before they rule: what they mean, what they would do."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`purple replay`: an archived task, run again with today's code, calling nothing."""
+"""`purple replay`: run an archived task again, in memory, with today's code; nothing and nobody is called."""
 
 import asyncio
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`purple restored`: after a restore from a backup, what may have been written since then must not be written again."""
+"""`purple restored`: note that Redis was restored from a backup, so that no write since then is made again."""
 
 import asyncio
 import os

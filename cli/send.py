@@ -1,4 +1,4 @@
-"""`purple send`: one task, its phases live, its answer."""
+"""`purple send`: send one task, watch it being done, read the answer."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`purple task`: how a task stands, and an operator's word on a write in doubt."""
+"""`purple task`: look at one task, and settle a write in doubt."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`purple tenant`: stop a tenant, let it go on, see how it stands."""
+"""`purple tenant`: stop a tenant, let it go on; what it says, what it spends."""
 
 from enum import StrEnum
 from typing import Annotated

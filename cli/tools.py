@@ -1,4 +1,4 @@
-"""`purple tools`: what the worker would find at a tool server, and what it takes each tool to do."""
+"""`purple tools`: show what discovery finds at a tool server, and what decides each tool's class."""
 
 import asyncio
 from collections import Counter

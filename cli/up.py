@@ -1,4 +1,4 @@
-"""`purple up`: the stack, staying up, with its URLs."""
+"""`purple up`: start the whole stack on this machine and keep it up until Ctrl-C."""
 
 import asyncio
 import os

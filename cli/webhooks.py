@@ -1,4 +1,4 @@
-"""`purple webhooks`: how what a tenant's receivers are told fares, and what they verify it with."""
+"""`purple webhooks`: how a task's webhooks fare, which of a tenant's fail, and the secret."""
 
 from typing import Annotated
 

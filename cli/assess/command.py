@@ -1,4 +1,4 @@
-"""`purple assess`: an agent measured in a simulated world; `purple assess compare`: two measurements side by side."""
+"""`purple assess`: measure an agent in a simulated world; `purple assess compare` compares two measurements."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`purple demo`: business tasks end to end on a stack of its own, checked against the database."""
+"""`purple demo`: run business tasks end to end on a stack of its own, and check the database afterwards."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`purple learn`: what is learned, for people: reports, files, and looking after memory."""
+"""`purple learn`: what is learned: reports, import and export as files, and what is to be forgotten."""
 
 import typer
 

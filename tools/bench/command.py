@@ -1,4 +1,4 @@
-"""`purple bench`: figures of the running product against its stated targets."""
+"""`purple bench`: measure, and compare with the stated targets."""
 
 import asyncio
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`purple chaos`: load while processes are killed; counts what was lost and what happened twice."""
+"""`purple chaos`: kill anything at any moment: is anything lost, does anything happen twice?"""
 
 import asyncio
 import os
