@@ -11,7 +11,9 @@ from shared.domain.exact_json import JsonObject, loads_object
 _SHOWN = 2000  # characters of what a process complained about
 
 
-async def json_of(*arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None) -> JsonObject:
+async def run_for_json(
+    *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None
+) -> JsonObject:
     """``python -m`` these arguments, in a process of its own; its last line on stdout is one JSON object.
 
     ``environ`` is its whole environment, this one's by default.

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, objects_in
 from shared.domain.exact_json import JsonObject, dumps
@@ -47,7 +47,7 @@ def try_connections(
       kubectl exec deploy/executor -- python -m services.executor connections --tenant acme
     """
     given = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()))
-    asking = json_of("services.executor", "connections", *given, "--json", doing="Trying", seconds=_SECONDS)
+    asking = run_for_json("services.executor", "connections", *given, "--json", doing="Trying", seconds=_SECONDS)
     try:
         found = asyncio.run(asking)
     except Complaint as complaint:

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.send import DEFAULT_URL, levels_of
@@ -44,7 +44,7 @@ def first(
     """
     asked = ("first-key", "--tenant", tenant, "--principal", principal, *(("--again",) if again else ()))
     try:
-        made = asyncio.run(json_of("services.gateway", *asked, doing="Making the key", seconds=_SECONDS))
+        made = asyncio.run(run_for_json("services.gateway", *asked, doing="Making the key", seconds=_SECONDS))
     except Complaint as complaint:
         give_up(complaint)
     _say_made(made, as_json)

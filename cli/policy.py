@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.archived import Folder, archive_environ
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -81,7 +81,7 @@ def backtest(
 
 def _ask_policy(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
     try:
-        return asyncio.run(json_of("services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ))
+        return asyncio.run(run_for_json("services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ))
     except Complaint as complaint:
         give_up(complaint, _CANNOT)
 

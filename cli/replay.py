@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.archived import Folder, archive_environ
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -36,7 +36,7 @@ def replay(
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple replay TASK --tenant acme --json
     """
     try:
-        asking = json_of(
+        asking = run_for_json(
             "services.executor",
             "replay",
             task,

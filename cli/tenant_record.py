@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.indented import indent_json
@@ -193,7 +193,7 @@ def _check_policies(file: Path, document: JsonObject) -> None:
     """The policy service's own check, in a process of its own: a gateway may have none to ask."""
     if not document.get("policies"):
         return
-    asking = json_of("services.policy", "check", str(file), doing="Checking the rules", seconds=_SECONDS)
+    asking = run_for_json("services.policy", "check", str(file), doing="Checking the rules", seconds=_SECONDS)
     try:
         found = asyncio.run(asking)
     except Complaint as complaint:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.made_tools import made
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -86,7 +86,7 @@ def discover_tools(
     tenant = ("--tenant-file", str(tenant_file)) if tenant_file else ()
     file = ("--write-catalogue", str(write_catalogue), *(("--force",) if force else ())) if write_catalogue else ()
     words = ("services.executor", "tools", *given, *tenant, *file, "--json")
-    asking = json_of(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
+    asking = run_for_json(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
     try:
         found = asyncio.run(asking)
     except Complaint as complaint:

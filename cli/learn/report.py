@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, objects_in
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -46,7 +46,7 @@ def report(
     """
     arguments = ("report", *map(str, files or ()), "--bucket", bucket, "--most", str(most))
     try:
-        found = asyncio.run(json_of("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS))
+        found = asyncio.run(run_for_json("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS))
     except Complaint as complaint:
         give_up(complaint)
     prepared = objects_in(found.pop("training_rows"))

@@ -58,7 +58,7 @@ class ToolAllowance(PolicyContract):
     preconditions: tuple[Precondition, ...] = ()
     ask: bool = False
 
-    def bar_to(self, since: Sequence[PastCall]) -> Bar | None:
+    def what_forbids(self, since: Sequence[PastCall]) -> Bar | None:
         """What forbids the next call, after the calls made ``since`` this was asked; None if nothing does.
 
         With ``ask`` that is only half of the answer.

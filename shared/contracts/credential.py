@@ -47,7 +47,7 @@ class Reference(NamedTuple):
         return f"{self.scheme.value}:{self.name}" + (f"#{self.key}" if self.key else "")
 
 
-def reference(text: str) -> Reference:
+def parse_reference(text: str) -> Reference:
     """Raises ``ValueError``, which does not repeat the text: perhaps somebody put the secret itself there."""
     word, _, rest = text.partition(":")
     name, _, key = rest.partition("#") if word == Scheme.AWS else (rest, "", "")
@@ -80,7 +80,7 @@ class Credential(Contract):
     @field_validator("source")
     @classmethod
     def _is_reference(cls, text: str) -> str:
-        reference(text)
+        parse_reference(text)
         return text
 
     @field_validator("header")
@@ -117,7 +117,7 @@ class Credential(Contract):
 
     @property
     def reference(self) -> Reference:
-        return reference(self.source)
+        return parse_reference(self.source)
 
 
 _OAUTH_FIELDS = {"token_url", "client_id", "scope", "audience", "client_auth"}

@@ -73,6 +73,7 @@ class LedgerEntry(Contract):
     earlier: tuple[Attempt, ...] = ()
     doubted_at: datetime | None = None  # since when it is in doubt
     decide_by: datetime | None = None  # until when an operator may say what became of it
+    decide_hours: float = 24.0  # how long the tenant gave for that when the call went out
     resolutions: tuple[Resolved, ...] = ()  # what operators said of it, newest last
     agent: AgentCall | None = None
 

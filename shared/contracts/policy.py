@@ -1,4 +1,4 @@
-"""The policy service's request and verdict. On the wire the names are camelCase, as seed 003 writes them."""
+"""The policy service's request and verdict. On the wire the names are camelCase."""
 
 from decimal import Decimal
 from enum import StrEnum
@@ -89,7 +89,7 @@ class ToolRule(PolicyContract):
 
 
 class TextRule(PolicyContract):
-    """One rule over the task's text (seed 001): ``type`` is allow, deny or require."""
+    """One rule over the task's text: ``type`` is allow, deny or require."""
 
     id: str
     type: str
@@ -228,7 +228,7 @@ class CallNeed(PolicyContract):
 
 
 class TextFinding(PolicyContract):
-    """What the text rules say of the task's text (seed 001). ``applied_rules``: ids of the rules that had a say."""
+    """What the text rules say of the task's text. ``applied_rules``: ids of the rules that had a say."""
 
     compliant: bool
     violations: tuple[str, ...] = ()

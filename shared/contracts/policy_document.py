@@ -108,7 +108,7 @@ def _describes(field: str) -> bool:
 def sorted_document(document: JsonObject) -> JsonObject:
     """The document as a ``Policy`` reads it: rules with ``kind`` are about tools, with ``type`` about the text.
 
-    ``default_action`` (seed 001) is the texts' default. What is no rule at all stays where it was, to be refused there.
+    ``default_action`` is the texts' default. What is no rule at all stays where it was, to be refused there.
     """
     rules = document.get("rules")
     if not isinstance(rules, list):

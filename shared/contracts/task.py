@@ -69,7 +69,7 @@ class PriorTurn(Contract):
 
 
 class SolverRequest(Contract):
-    """What the solver endpoint was given beside the task (seed 001): it replaces what the session remembers."""
+    """What the solver endpoint was given beside the task: it replaces what the session remembers."""
 
     history: tuple[PriorTurn, ...] = ()
     expected_format: Literal["list", "single", "json"] = "list"

@@ -6,7 +6,7 @@ from typing import NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from shared.contracts.credential import beyond_walls, reference
+from shared.contracts.credential import beyond_walls, parse_reference
 from shared.contracts.policy import Policy
 from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
@@ -62,7 +62,7 @@ def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
 def _notices_beyond_walls(record: TenantRecord, tenant: str) -> Iterator[FieldProblem]:
     for place, target in enumerate(record.notices):
         for name, text in (("url", target.url), ("secret", target.secret)):
-            if text.startswith("env:") and (wall := beyond_walls(reference(text), tenant)):
+            if text.startswith("env:") and (wall := beyond_walls(parse_reference(text), tenant)):
                 yield FieldProblem(f"notices.{place}.{name}", wall)
 
 

@@ -1,4 +1,4 @@
-"""Whether predictions of a kind can still be relied on (seed 000, Context accuracy)."""
+"""Whether predictions of a kind can still be relied on."""
 
 from collections.abc import Sequence
 from enum import StrEnum

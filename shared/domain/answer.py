@@ -1,4 +1,4 @@
-"""The form of answers: recognised by a full parse, never by their first byte (seed 000, decision 4)."""
+"""The form of answers: recognised by a full parse, never by their first byte."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""UCB1 over strategies, for one process type (seed 000, Strategy Bandit)."""
+"""UCB1 over strategies, for one process type."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Past cases: which of them still teach something, and which are about a new task (seed 000, RL Feedback Loop).
+"""Past cases: which of them still teach something, and which are about a new task.
 
 A case is whatever has the fields of ``Case``; order in a log is newest first.
 """

@@ -1,4 +1,4 @@
-"""Which learned facts and entities are about a new task (seed 000, Knowledge extraction and Entity memory)."""
+"""Which learned facts and entities are about a new task."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""How good a task's end is: one number from verified facts and penalties (seed 000's signals on a 0.5 baseline).
+"""How good a task's end is: one number from verified facts and penalties (signals on a baseline of 0.5).
 
 Nothing is earned by length, by calling more tools, or by a run in which there was nothing to prove. The weighted
 formula of seeds 002 and 003 is there for whoever wants it.
@@ -13,7 +13,7 @@ from shared.domain.words import TaskState
 WEAK = 0.65
 _BASELINE = 0.5
 _ENOUGH_WORDS = 12  # the least that the weighted formula takes for a whole answer
-_MOST_CALLS = 18  # tool calls of a task (seed 000), at which the weighted formula gives nothing for tools
+_MOST_CALLS = 18  # tool calls of a task, at which the weighted formula gives nothing for tools
 
 
 class Formula(StrEnum):

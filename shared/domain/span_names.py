@@ -3,7 +3,7 @@
 Where OpenTelemetry's conventions have a name it is theirs (HTTP, messaging, GenAI); all others begin with ``purple.``.
 """
 
-# --- spans --------------------------------------------------------------------------------------------------------
+# Spans.
 ACCEPT = "accept task"
 TURN = "turn {kind}"
 PRIME = "phase prime"
@@ -20,11 +20,11 @@ LEARN = "learn outcome"
 ASSESSMENT = "assessment"
 AGENT = "agent {message}"
 
-# --- events -------------------------------------------------------------------------------------------------------
+# Events.
 APPROVAL_WAITS = "purple.approval.waits"
 RESTS = "purple.rests"
 
-# --- attributes of OpenTelemetry's conventions --------------------------------------------------------------------
+# Attributes of OpenTelemetry's conventions.
 ERROR_TYPE = "error.type"
 HTTP_METHOD = "http.request.method"
 HTTP_ROUTE = "http.route"
@@ -43,7 +43,7 @@ CACHE_WRITE_TOKENS = "gen_ai.usage.cache_creation.input_tokens"
 TOOL_NAME = "gen_ai.tool.name"
 TOOL_TYPE = "gen_ai.tool.type"
 
-# --- our own attributes -------------------------------------------------------------------------------------------
+# Our own attributes.
 TENANT = "purple.tenant"
 SESSION = "purple.session"
 TASK = "purple.task"

@@ -101,7 +101,7 @@ class RuleAction(StrEnum):
 
 
 class Level(IntEnum):
-    """Escalation levels, lowest first; the highest that a rule names wins (seed 002)."""
+    """Escalation levels, lowest first; the highest that a rule names wins."""
 
     MANAGER = 1
     HR = 2

@@ -88,9 +88,6 @@ def _output(model: str, request: ModelRequest, without: Set[Feature]) -> dict[st
     return output
 
 
-# --- tools --------------------------------------------------------------------------------------------------------
-
-
 class _ToolText(NamedTuple):
     """A tool as JSON, and whether its schema allows that it is enforced."""
 
@@ -135,9 +132,6 @@ def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
     if "items" in schema:
         inner.append(schema["items"])
     return all(isinstance(part, dict) and _can_be_strict(part) for part in inner)
-
-
-# --- messages -----------------------------------------------------------------------------------------------------
 
 
 def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[Message]:

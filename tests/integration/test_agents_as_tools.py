@@ -320,8 +320,8 @@ async def test_another_gateway_of_ours_is_an_agent_like_any_other() -> None:
         tool = (await servers.discover(connection))[0]
         sent: JsonObject = {"message": "hello", "message_id": "tck-artifact-text-1"}
         answer = await servers.call(connection, tool.name, sent, _SECONDS, "s")
-        again = await servers.recall(connection, sent, _SECONDS, "s")
-        never = await servers.recall(connection, {**sent, "message_id": "tck-nothing"}, _SECONDS, "s")
+        again = await servers.ask_outcome(connection, sent, _SECONDS, "s")
+        never = await servers.ask_outcome(connection, {**sent, "message_id": "tck-nothing"}, _SECONDS, "s")
         asked = await servers.call(
             connection, tool.name, {"message": "hm", "message_id": "tck-input-required-1"}, _SECONDS, "s"
         )

@@ -6,4 +6,6 @@ from typing import NamedTuple
 class Promise(NamedTuple):
     id: str
     sentence: str
-    source: str  # the seed and its section, an invariant of docs/architecture.md, or "bad input"
+    source: (
+        str  # a written requirement ("seed NNN") and its section, an invariant of docs/architecture.md, or "bad input"
+    )

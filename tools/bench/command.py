@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tools.bench.capacity.command import capacity_command
@@ -48,7 +48,7 @@ def queue(
     """
     try:
         figures = asyncio.run(
-            json_of(
+            run_for_json(
                 "tools.bench.executor",
                 "queue",
                 "--json",
@@ -86,7 +86,9 @@ def sessions(
     """
     arguments = ("sessions", "--json", "--finished", str(finished), "--turns", str(turns))
     try:
-        figures = asyncio.run(json_of("tools.bench.executor", *arguments, doing="Measuring", seconds=SESSIONS_SECONDS))
+        figures = asyncio.run(
+            run_for_json("tools.bench.executor", *arguments, doing="Measuring", seconds=SESSIONS_SECONDS)
+        )
     except Complaint as complaint:
         give_up(complaint)
     if as_json:
@@ -110,7 +112,7 @@ def policy(
       purple bench policy --check --json
     """
     try:
-        figures = asyncio.run(json_of("tools.bench.policy", "--json", doing="Measuring", seconds=BENCH_SECONDS))
+        figures = asyncio.run(run_for_json("tools.bench.policy", "--json", doing="Measuring", seconds=BENCH_SECONDS))
     except Complaint as complaint:
         give_up(complaint)
     if as_json:
@@ -133,7 +135,7 @@ def simulator(
 
       purple bench simulator --check --json
     """
-    run = json_of("tools.bench.simulator", "--json", doing="Measuring", seconds=BENCH_SECONDS)
+    run = run_for_json("tools.bench.simulator", "--json", doing="Measuring", seconds=BENCH_SECONDS)
     try:
         figures = asyncio.run(run)
     except Complaint as complaint:

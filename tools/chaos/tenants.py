@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import httpx
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import Level, Role
@@ -52,7 +52,9 @@ class TenantSetup:
         for tenant in tenants:
             asked = ("services.gateway", "first-key", "--tenant", tenant, "--principal", _OPERATOR)
             environ = {**self.environ, "REDIS_URL": self.redis}
-            first = await json_of(*asked, doing=f"Making the first key of {tenant}", seconds=_SECONDS, environ=environ)
+            first = await run_for_json(
+                *asked, doing=f"Making the first key of {tenant}", seconds=_SECONDS, environ=environ
+            )
             tokens[tenant, _OPERATOR] = str(first["token"])
             headers = {"Authorization": f"Bearer {first['token']}"}
             for person, wish in _PEOPLE.items():

@@ -86,19 +86,19 @@ class A2aAgents(ToolServers):
         raise ToolSilent(f"{tool}: no result within {timeout:g} seconds; the agent was told to stop")
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
         try:
             async with asyncio.timeout(timeout):
                 agent = self._agents.get(connection.line) or await self._fetch_agent(connection)
-                return await agent.recall(arguments, context_of(connection, session_id), withdraw=withdraw)
+                return await agent.ask_outcome(arguments, context_of(connection, session_id), stop_agent=stop_agent)
         except TimeoutError:
             raise ToolSilent(f"the agent did not say within {timeout:g} seconds what became of the call") from None
 

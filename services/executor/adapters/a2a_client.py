@@ -118,16 +118,16 @@ class A2aAgent:
             return answer_of(first)
         return await self._follow(first, deadline)
 
-    async def recall(self, arguments: JsonObject, context: str, *, withdraw: bool) -> ToolAnswer | None:
-        """See ``ToolServers.recall``. Only a list that is whole, of tasks that show messages, can say "never taken"."""
+    async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ToolAnswer | None:
+        """See ``ToolServers.ask_outcome``. Only a whole list, of tasks that show messages, can say "never taken"."""
         task_id, call_id = str(arguments.get(AGENT_TASK, "")), str(arguments.get(CALL_ID, ""))
-        wanted = "" if withdraw and task_id else call_id  # whatever it was told last, it has to stop
+        wanted = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
         found = await _translate("the call", self._find(wanted, task_id, context))
         if isinstance(found, ToolAnswer):
             return None
         if found.task is None:
             return NEVER_TAKEN if found.certain else None
-        if withdraw and not is_done(found.task):
+        if stop_agent and not is_done(found.task):
             return await self.stop(found.task.id) or answer_of(found.task)
         return answer_of(found.task)
 

@@ -1,4 +1,4 @@
-"""BrainOS's copilot over HTTP: one message out, server-sent events back (seed 003, brainos_client.py)."""
+"""BrainOS's copilot over HTTP: one message out, server-sent events back (the protocol of its own client)."""
 
 import asyncio
 from collections.abc import AsyncIterator

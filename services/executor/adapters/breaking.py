@@ -73,20 +73,20 @@ class BreakingTools(ToolServers):
         )
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
         return await self._ask_through_breaker(
             connection,
             "",
             timeout,
-            lambda left: self._servers.recall(connection, arguments, left, session_id, withdraw=withdraw),
+            lambda left: self._servers.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent),
         )
 
     async def _ask_through_breaker(

@@ -85,17 +85,17 @@ class ByOrigin(ToolServers):
         return await self._checked_servers(connection).read(connection, tool, arguments, timeout, session_id)
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
         asked = self._checked_servers(connection)
-        return await asked.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+        return await asked.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
 
     def _checked_servers(self, connection: Connection) -> ToolServers:
         """Whom to ask; raises ``ToolForbidden`` of an address that nobody is asked at, as far as its text tells."""

@@ -53,19 +53,19 @@ class CountedTools(ToolServers):
         )
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
         return await self._count_call(
             connection,
             "recall",
-            lambda: self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw),
+            lambda: self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent),
         )
 
     async def _count_call(self, connection: Connection, kind: str, ask: Callable[[], Awaitable[T]]) -> T:

@@ -59,17 +59,17 @@ class DiscreetServers(ToolServers):
         return self._answer_without_secrets(connection, answer)
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
         try:
-            answer = await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+            answer = await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
         except (ToolUnreachable, ToolSilent) as error:
             raise self._error_without_secrets(connection, error) from None
         return self._answer_without_secrets(connection, answer) if answer else None

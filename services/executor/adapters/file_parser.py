@@ -122,9 +122,6 @@ def _type_of_zip(content: bytes) -> str:
     return next(kinds, "application/zip") if "[Content_Types].xml" in names else "application/zip"
 
 
-# --- what each type says ------------------------------------------------------------------------------------------
-
-
 def _decode(content: bytes) -> str | None:
     """The text that the bytes are, in one of the encodings that texts are in; None for what is none."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):

@@ -63,16 +63,16 @@ class PatientTools(ToolServers):
         return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
-        return await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+        return await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
 
 
 class PatientPolicy(PolicyService):

@@ -63,17 +63,21 @@ class DetectingToolServers(ToolServers):
         return await spoken.call(connection, tool, arguments, left, session_id)
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
         spoken = self._known_servers(connection)
-        return await spoken.recall(connection, arguments, timeout, session_id, withdraw=withdraw) if spoken else None
+        return (
+            await spoken.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
+            if spoken
+            else None
+        )
 
     @override
     def protocol_of(self, connection: Connection) -> str:

@@ -32,7 +32,10 @@ class Tenants(Protocol):
         ...
 
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
-        """The record as it stands, with the policies of the version that a task began with."""
+        """The record as it stands, with the policies of the version that a task began with.
+
+        Where that version is gone, the policies are those of the record as it stands.
+        """
         return await self.get(tenant)
 
 

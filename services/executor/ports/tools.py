@@ -15,7 +15,7 @@ MESSAGE, CALL_ID, AGENT_TASK, PARTS = "message", "message_id", "task_id", "parts
 class Tool(NamedTuple):
     """A tool of one connection. ``why_class`` says in a few words what decided its class.
 
-    ``is_skill``: an agent does it, which may take its time and ask back: see ``Unfinished`` and ``ToolServers.recall``.
+    ``is_skill``: an agent does it, which may take its time and ask back (``Unfinished``, ``ToolServers.ask_outcome``).
     """
 
     connection_id: str
@@ -103,18 +103,18 @@ class ToolServers(Protocol):
         """A call of a tool of class READ, and of no other: it may be repeated, all attempts within ``timeout``."""
         return await self.call(connection, tool, arguments, timeout, session_id)
 
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,  # noqa: ARG002  no server of another kind knows
         arguments: JsonObject,  # noqa: ARG002
         timeout: float,  # noqa: ARG002
         session_id: str = "",  # noqa: ARG002
         *,
-        withdraw: bool = False,  # noqa: ARG002
+        stop_agent: bool = False,  # noqa: ARG002
     ) -> ToolAnswer | None:
         """What became of a skill's call with these arguments, which is never made again here; None if nobody can say.
 
-        ``withdraw``: an agent that has not finished is told to stop. ``NEVER_TAKEN`` says that the agent
+        ``stop_agent``: an agent that has not finished is told to stop. ``NEVER_TAKEN`` says that the agent
         certainly never had the call. Raises what ``call`` raises.
         """
         return None

@@ -9,7 +9,7 @@ import structlog
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker
 from services.learner.core.memory.forgetter import Forgetter
-from services.learner.core.memory.rememberer import Crowded, Rememberer
+from services.learner.core.memory.rememberer import MemoryContended, Rememberer
 from services.learner.entrypoints.loops import SWEEP_SECONDS
 from shared.ports.store import StoreUnavailable
 
@@ -76,7 +76,7 @@ async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.
     while not stop.is_set():
         try:
             await step()
-        except (StoreUnavailable, Crowded) as error:
+        except (StoreUnavailable, MemoryContended) as error:
             log.warning("memory_waits", error=str(error))
             await _pause(stop, _AGAIN_SECONDS)
         except Exception as error:  # the outer edge of memory: learning goes on without it

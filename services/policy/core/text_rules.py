@@ -1,4 +1,4 @@
-"""Rules over the task's text (seed 001): allow, deny and require, by whole words or by pattern."""
+"""Rules over the task's text: allow, deny and require, by whole words or by pattern."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum

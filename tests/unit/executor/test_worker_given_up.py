@@ -16,9 +16,10 @@ from tests.unit.executor.test_worker_doubts import late, listed, word
 TURN = message("Approve claim C-1 of 120.50")
 
 
-async def killed_while_sending(*, applied: bool) -> Stage:
+async def killed_while_sending(*, applied: bool, hours: float = 24) -> Stage:
     """A turn whose process died with the call on its way."""
     stage = Stage()
+    stage.tenants.record = stage.tenants.record.model_copy(update={"approval_hours": hours})
 
     def dies(given: JsonObject) -> Json:
         if applied:
@@ -61,6 +62,16 @@ async def test_a_write_in_doubt_of_a_turn_that_is_given_up_waits_for_an_operator
     assert listed(end.record, "doubts")[0]["call_id"] == "c1"
     assert "5 times" in (end.record.reason or "")
     assert "take-over" in (end.record.answer or "")
+    assert end.timer is not None
+
+
+@pytest.mark.promise("I3.given_up_waits")
+async def test_such_a_doubt_waits_as_long_as_the_tenant_gives_and_not_as_long_as_most_do() -> None:
+    stage = await killed_while_sending(applied=False, hours=3)
+    end = await given_up(stage)
+    (entry,) = (await stage.turns.ledger()).values()
+    assert entry.doubted_at is not None
+    assert entry.decide_by == entry.doubted_at + timedelta(hours=3)
     assert end.timer is not None
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from services.gateway.features.console.sessions import form_token, is_form_of, place_after
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import PageClock, distance, show_json, span, wall_time, zone_named
+from services.gateway.features.console.views.words import (
+    PageClock,
+    distance,
+    duration_words,
+    show_json,
+    wall_time,
+    zone_named,
+)
 from shared.domain.exact_json import Json
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -44,7 +51,12 @@ def test_how_far_away_a_time_is(seconds: float, words: str) -> None:
 
 
 def test_a_span_is_told_in_its_largest_unit() -> None:
-    assert [span(timedelta(minutes=minutes)) for minutes in (0.5, 59, 60, 2880)] == ["30 s", "59 min", "1 h", "2 days"]
+    assert [duration_words(timedelta(minutes=minutes)) for minutes in (0.5, 59, 60, 2880)] == [
+        "30 s",
+        "59 min",
+        "1 h",
+        "2 days",
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000, "\x00"])

@@ -63,7 +63,7 @@ def test_a_forbidden_tool_is_barred_with_rule_and_reason() -> None:
         ("toolDefault", "get is not among the tools that policy P admits"),
         ("NO", "not here"),
     ]
-    assert found.bar_to(()) == found.bars[0]
+    assert found.what_forbids(()) == found.bars[0]
 
 
 @pytest.mark.promise("policy.allowances")
@@ -73,9 +73,9 @@ def test_a_limit_says_how_many_calls_are_left_and_is_counted_down_by_the_caller(
 
     assert found is not None
     assert found.limits[0].remaining == 2
-    assert found.bar_to([_DONE]) is None
-    assert found.bar_to([_DONE, _FAILED]) == found.limits[0]
-    assert found.bar_to([PastCall(tool="other", outcome=CallOutcome.SUCCEEDED)] * 5) is None
+    assert found.what_forbids([_DONE]) is None
+    assert found.what_forbids([_DONE, _FAILED]) == found.limits[0]
+    assert found.what_forbids([PastCall(tool="other", outcome=CallOutcome.SUCCEEDED)] * 5) is None
 
 
 @pytest.mark.promise("policy.allowances")
@@ -85,8 +85,8 @@ def test_where_successes_count_a_failed_call_uses_up_nothing() -> None:
     found = _allowance(rule, history=(_FAILED,))
 
     assert found is not None
-    assert found.bar_to([_FAILED]) is None
-    assert found.bar_to([_DONE]) is not None
+    assert found.what_forbids([_FAILED]) is None
+    assert found.what_forbids([_DONE]) is not None
 
 
 @pytest.mark.promise("policy.allowances")
@@ -97,8 +97,8 @@ def test_a_precondition_stands_until_one_of_its_tools_has_succeeded() -> None:
 
     assert found is not None
     assert found.preconditions[0].any_of == ("login", "renew")
-    assert found.bar_to([PastCall(tool="login", outcome=CallOutcome.FAILED)]) == found.preconditions[0]
-    assert found.bar_to([PastCall(tool="renew", outcome=CallOutcome.SUCCEEDED)]) is None
+    assert found.what_forbids([PastCall(tool="login", outcome=CallOutcome.FAILED)]) == found.preconditions[0]
+    assert found.what_forbids([PastCall(tool="renew", outcome=CallOutcome.SUCCEEDED)]) is None
     assert _allowance(rule, history=(PastCall(tool="login", outcome=CallOutcome.SUCCEEDED),)) is None
 
 
@@ -181,4 +181,4 @@ def test_an_allowance_decides_as_a_verdict_on_the_call_would(
 
     if not allowance.ask:
         lets_through = not (verdict.refusals or verdict.requires_approval)
-        assert (allowance.bar_to(made) is None) is lets_through
+        assert (allowance.what_forbids(made) is None) is lets_through

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.child_json import json_of
+from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from tools.bench.learning.story import LAST, TASKS, WORSE, LearningStory, tell_story
@@ -50,8 +50,8 @@ def learner(
 async def _measure_all(plot: Path | None) -> JsonObject:
     """One after the other: each has the machine to itself."""
     drawn = ("--plot", str(plot)) if plot else ()
-    speed = await json_of("tools.bench.learner", "--json", *drawn, doing="Measuring the learner", seconds=_SECONDS)
-    reads = await json_of("tools.bench.executor", "recall", "--json", doing="Measuring PRIME", seconds=_SECONDS)
+    speed = await run_for_json("tools.bench.learner", "--json", *drawn, doing="Measuring the learner", seconds=_SECONDS)
+    reads = await run_for_json("tools.bench.executor", "recall", "--json", doing="Measuring PRIME", seconds=_SECONDS)
     story = await tell_story()
     missed: list[Json] = [*_missed_targets(speed), *_missed_targets(reads), *_find_missed(story)]
     rest = {name: value for name, value in speed.items() if name != "missed"}

@@ -223,7 +223,7 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
         raise Failed("there is no policy verdict on the plan")
     if not needs_person(ctx, progress):
         return None
-    level, count, steps = verdict.escalation_level, persons_needed(ctx, progress), progress.template.confirmations
+    level, count, steps = verdict.escalation_level, persons_needed(progress), progress.template.confirmations
     who = decider(level)
     asked = (*reasons(verdict), *why_process_asks(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
@@ -243,7 +243,7 @@ def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
     return needs_person(ctx, progress.update_dossier(verdict=verdict)) and not needs_person(ctx, progress)
 
 
-def persons_needed(ctx: TurnContext, progress: Progress) -> int:  # noqa: ARG001  as the others are called
+def persons_needed(progress: Progress) -> int:
     """How many different people have to approve the plan."""
     verdict = progress.dossier.verdict
     approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)

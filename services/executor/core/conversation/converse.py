@@ -151,8 +151,6 @@ class Conversation:
         self._written += await answers_to(self.ctx, (closed.plan,))
         self._talk.so_far += self._draft.hear(closed, outcomes, self.progress.dossier.parts)
 
-    # --- asking ---------------------------------------------------------------------------------------------------
-
     @property
     def _is_new(self) -> bool:
         """Whether the last reply was not heard by an earlier attempt, as far as its checkpoints tell."""
@@ -160,7 +158,7 @@ class Conversation:
 
     @property
     def _tier(self) -> Tier:
-        """Haiku's is the first reply; what may propose is Sonnet's, and a question with one of seed 000's words."""
+        """Haiku's is the first reply; what may propose is Sonnet's, and a question with one of the complex words."""
         if self._talk.replies == 0 or not self._local_thinks:
             return Tier.HAIKU
         acts = bool(parts_to_do(self.progress.dossier.parts))
@@ -180,8 +178,6 @@ class Conversation:
         self._drafting.extra_calls = 0
         if self._is_new:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
-
-    # --- the calls of a reply -------------------------------------------------------------------------------------
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carry out the calls of one reply; the plan, if it closes with them."""
@@ -232,7 +228,7 @@ class Conversation:
             self._draft.correct(wrong)
             return None
         fresh = await self._draft.take(made.proposals)
-        is_whole = not fresh or not self._draft.lacking(self.progress.dossier.parts)
+        is_whole = not fresh or not self._draft.parts_without_calls(self.progress.dossier.parts)
         if self._draft.held and is_whole and not reply.is_cut:
             return await self._close_plan()
         self._draft.hold(fresh)
@@ -279,8 +275,6 @@ class Conversation:
         planned = self._with_replies().update_dossier(**fresh).model_copy(update={"confirmed": ()})
         planned = planned.model_copy(update={"path": path_for(self.ctx, planned)})
         return await enter_state(self.ctx, planned, after_planning(planned.path), closed.events)
-
-    # --- what is known --------------------------------------------------------------------------------------------
 
     @property
     def _setting(self) -> Setting:
@@ -345,8 +339,6 @@ class Conversation:
 
     def _with_replies(self) -> Progress:
         return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})
-
-    # --- the answer -----------------------------------------------------------------------------------------------
 
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; else the model was told what is wrong with it."""

@@ -1,4 +1,4 @@
-"""The three strategies over the same conversation (seed 000): how a reply is had, and how the answer is drafted."""
+"""The three strategies over the same conversation: how a reply is had, and how the answer is drafted."""
 
 import re
 from typing import NamedTuple

@@ -27,7 +27,7 @@ def round_money(amount: Decimal) -> Decimal:
 
 @money("total, part number, parts")
 def split_part(amount: Decimal, part: Decimal, parts: Decimal, *, places: int) -> Decimal:
-    """total x k / n - total x (k - 1) / n, each rounded: the n parts sum to it (seed 002, prorated_for_period)."""
+    """total x k / n - total x (k - 1) / n, each rounded: the n parts sum to it."""
     of = whole(parts, "parts")
     return split(amount, [Decimal(1)] * of, places)[whole(part, "part", high=of) - 1]
 
@@ -40,7 +40,7 @@ def allocation(amount: Decimal, part: Decimal, *weights: Decimal, places: int) -
 
 @money("total, days used, total days")
 def prorated_used(amount: Decimal, used: Decimal, days: Decimal, *, places: int) -> Decimal:
-    """total x days used / total days (seed 002, prorated_amount)."""
+    """total x days used / total days."""
     if not 0 <= used <= positive(days, "total days"):
         raise CannotCalculate(f"days used must lie from 0 to {days:f}, not {used:f}")
     return to_minor_unit(amount * used / days, places)
@@ -48,7 +48,7 @@ def prorated_used(amount: Decimal, used: Decimal, days: Decimal, *, places: int)
 
 @money("total, days used, total days")
 def prorated_remaining(amount: Decimal, used: Decimal, days: Decimal, *, places: int) -> Decimal:
-    """total - prorated_used: the two sum to the total (seed 002, prorated_amount)."""
+    """total - prorated_used: the two sum to the total."""
     return amount - prorated_used(amount, used, days, places=places)
 
 
@@ -81,13 +81,13 @@ def deferred_revenue_total(*figures: Decimal, places: int) -> Decimal:
 
 @money("remaining value, fee %")
 def termination_fee(remaining: Decimal, fee: Decimal, *, places: int) -> Decimal:
-    """remaining value x fee % / 100 (seed 002, apply_early_termination_fee)."""
+    """remaining value x fee % / 100."""
     return to_minor_unit(percent_of(remaining, not_negative(fee, "fee %")), places)
 
 
 @money("remaining value, fee %")
 def early_termination_refund(remaining: Decimal, fee: Decimal, *, places: int) -> Decimal:
-    """remaining value - termination fee, never below zero (seed 002, apply_early_termination_fee)."""
+    """remaining value - termination fee, never below zero."""
     return max(remaining - termination_fee(remaining, fee, places=places), Decimal(0))
 
 
@@ -99,7 +99,7 @@ def contract_escalation(base: Decimal, rate: Decimal, years: Decimal) -> Decimal
 
 @ratio("invoiced, ordered")
 def variance_percent(invoiced: Decimal, ordered: Decimal) -> Decimal:
-    """(invoiced - ordered) / ordered x 100 (seed 002, apply_variance_check); undefined where nothing was ordered."""
+    """(invoiced - ordered) / ordered x 100; undefined where nothing was ordered."""
     return (invoiced - ordered) * HUNDRED / positive(ordered, "ordered")
 
 
@@ -111,7 +111,7 @@ def variance_exceeds(invoiced: Decimal, ordered: Decimal, threshold: Decimal) ->
 
 @money("invoice, credit % a breach, cap %, allowed downtime, downtime of a period...")
 def sla_credit(invoice: Decimal, credit: Decimal, cap: Decimal, allowed: Decimal, *downtimes: Decimal) -> Decimal:
-    """min(breaches x credit %, cap %) of the invoice (seed 002, compute_sla_credit).
+    """min(breaches x credit %, cap %) of the invoice.
 
     A breach is a period whose downtime is above what is allowed.
     """
@@ -121,25 +121,25 @@ def sla_credit(invoice: Decimal, credit: Decimal, cap: Decimal, allowed: Decimal
 
 @money("claimed, sub-limit, rider")
 def sub_limit_payable(claimed: Decimal, limit: Decimal, rider: Decimal) -> Decimal:
-    """min(claimed, sub-limit + rider): a rider raises the sub-limit (seed 002, apply_sub_limit)."""
+    """min(claimed, sub-limit + rider): a rider raises the sub-limit."""
     return min(claimed, limit + rider)
 
 
 @money("balance, incoming, limit")
 def gift_card_capacity(balance: Decimal, incoming: Decimal, limit: Decimal) -> Decimal:
-    """max(0, min(incoming, limit - balance)): what fits on a card (seed 002, compute_gift_card_capacity)."""
+    """max(0, min(incoming, limit - balance)): what fits on a card."""
     return max(Decimal(0), min(incoming, limit - balance))
 
 
 @money("balance, incoming, limit")
 def gift_card_overflow(balance: Decimal, incoming: Decimal, limit: Decimal) -> Decimal:
-    """incoming - capacity: what does not fit (seed 002, compute_gift_card_capacity)."""
+    """incoming - capacity: what does not fit."""
     return incoming - gift_card_capacity(balance, incoming, limit)
 
 
 @money("old prices..., new prices...")
 def net_price_delta(*figures: Decimal) -> Decimal:
-    """Sum of the new prices - sum of the old ones, item for item (seed 002, net_price_delta); 0 if cancelled."""
+    """Sum of the new prices - sum of the old ones, item for item; 0 if cancelled."""
     old, new = divide_lists(figures, 2)
     return total(new) - total(old)
 
@@ -178,7 +178,7 @@ def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, pla
 
 @money("principal, yearly %, months, month")
 def loan_payment(principal: Decimal, rate: Decimal, months: Decimal, month: Decimal, *, places: int) -> Decimal:
-    """P i / (1 - (1 + i)^-n), the last one all that is left (Excel's PMT; seed 002, amortize_loan)."""
+    """P i / (1 - (1 + i)^-n), the last one all that is left (Excel's PMT)."""
     return _instalment(amortize_loan(principal, rate, months, places), month).payment
 
 

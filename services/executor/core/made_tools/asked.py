@@ -75,7 +75,7 @@ def decimal(text: str) -> Decimal:
     return number
 
 
-_GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0  # seed 000
+_GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0
 _MOST_GAPS = 2
 Shape = TypeVar("Shape", bound=BaseModel)
 

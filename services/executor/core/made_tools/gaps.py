@@ -15,7 +15,7 @@ _FORMULA = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
 _OPERATOR = re.compile(r"[-+*/^]")
-MOST = 3  # tools made for one task by its words (seed 000)
+MOST = 3  # tools made for one task by its words
 _PERCENT = "in percent (5 means 5 %)"
 # Measures that people name, and the textbook definition that the name stands for.
 _MEASURES: tuple[tuple[str, Spec], ...] = (

@@ -58,7 +58,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: Call) -> Outcome:
     return Outcome(str(known["value"]), str(known["error"]))
 
 
-_SHORTEST = 100  # characters of a task that a model is asked about (seed 000)
+_SHORTEST = 100  # characters of a task that a model is asked about
 _LOCAL = frozenset({*OPERATIONS, "calculate", "look"})
 
 

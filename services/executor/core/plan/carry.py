@@ -34,8 +34,6 @@ from shared.contracts.policy import Verdict
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import FsmState, ToolClass
 
-AUTOMATIC = "automatic"
-
 
 class Stale(Exception):
     """What was let through no longer holds. ``progress`` has the fresh inputs, ``why`` says what is different."""
@@ -58,8 +56,7 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
         raise Failed("there is no plan with a verdict; nothing was written")
     if any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
         return
-    by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
-    seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
+    seen_by_person = progress.dossier.by_person or progress.confirmed
     if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
         return
     fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
@@ -75,7 +72,7 @@ def _compare(
     strange = _without_source(ctx, fresh, written)
     if strange:
         raise Stale(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
-    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
+    if persons_needed(fresh) > persons_needed(progress):
         raise Stale(fresh, "what was read since then asks for more people than have approved")
     before = progress.dossier.verdict
     same = before is None or binding_hash(verdict) == binding_hash(before)

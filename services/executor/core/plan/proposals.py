@@ -248,7 +248,7 @@ class PlanDraft:
         """The highest number of a call in the plans before: the ids of the next one go on from there."""
         return max((call_number(call) for plan in self.plans for call in plan.calls), default=0)
 
-    def lacking(self, parts: Sequence[PartOfTask]) -> list[int]:
+    def parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The parts to be done that have no call yet, in a plan or waiting for one."""
         planned = {call.part for plan in self.plans for call in plan.calls} | {one.call.part for one in self.held}
         return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
@@ -258,7 +258,7 @@ class PlanDraft:
         asked = [
             part.number for part in parts_to_do(parts) if not part.unmet and not self._effects.get(part.number, True)
         ]
-        return sorted({*self.lacking(parts), *asked})
+        return sorted({*self.parts_without_calls(parts), *asked})
 
     def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """The calls that wait for a part which was left since, each with the reason."""

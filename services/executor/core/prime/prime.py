@@ -171,7 +171,7 @@ def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
 
 
 def foreseen_rules(verdict: Verdict) -> Foreseen:
-    """Triggered rules, and violations as hard constraints (seed 001, Policy Enforcement)."""
+    """Triggered rules, and violations as hard constraints."""
     found = verdict.text
     rules = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
     if found is None:

@@ -36,7 +36,7 @@ class ReadRules:
         allowance = self._tools.get(tool.name)
         if allowance is None:
             return None
-        bar = allowance.bar_to(since)
+        bar = allowance.what_forbids(since)
         if bar is not None:
             return f"{bar.rule_id}: {bar.reason}"
         return await self._verdict(key, tool, arguments, since) if allowance.ask else None

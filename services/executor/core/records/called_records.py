@@ -109,7 +109,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def aliases(name: str) -> tuple[str, ...]:
-    """Other names of a field, both ways (seed 002)."""
+    """Other names of a field, both ways."""
     variants = sorted(ALIASES.get(name, frozenset()))
     return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.endings import RunEnds
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
-from services.executor.core.turn.notes import Begun, EndedBefore, read_ending, read_turn
+from services.executor.core.turn.notes import Begun, EarlyEnding, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
@@ -30,7 +30,7 @@ class ArchivedAttempt(NamedTuple):
     is_last: bool  # of its turn: it came to an end
 
     @property
-    def ending(self) -> EndedBefore | None:
+    def ending(self) -> EarlyEnding | None:
         """How it ended before its answer, if it did."""
         noted = read_ending(self.inputs["ended"]) if "ended" in self.inputs else None
         return noted if noted and noted.began == self.begun.began.isoformat() else None

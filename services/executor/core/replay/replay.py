@@ -27,10 +27,10 @@ from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.turn.notes import read_session
 from services.executor.core.turn.recording import (
     call_name,
+    parse_tools,
     policy_name,
     raise_failure,
     read_experience,
-    read_tools,
     read_verdict,
     tools_name,
 )
@@ -203,7 +203,7 @@ class ReplayTools(ToolServers):
         raise ToolUnreachable("nothing is called in a replay")
 
     def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        return read_tools(
+        return parse_tools(
             self._course.recorded_input(tools_name(connection), "its tools were not listed then"), connection
         )
 

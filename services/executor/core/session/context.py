@@ -46,7 +46,7 @@ class AnswerRules(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Seconds, counts (seed 000: 20 replies of a model, 18 calls in each), and what a task's journal may hold."""
+    """Seconds, counts (20 replies of a model, 18 calls in each), and what a task's journal may hold."""
 
     tool_seconds: float = 10.0
     task_seconds: float = 120.0

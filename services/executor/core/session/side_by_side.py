@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar, overload
+from typing import Never, TypeVar, overload
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -10,7 +10,7 @@ B = TypeVar("B")
 C = TypeVar("C")
 
 
-async def side_by_side(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
     """The results in order. If one raises, the others are cancelled and its error comes out as it is."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -21,12 +21,12 @@ async def side_by_side(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 @overload
-async def run_together(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], /) -> tuple[A, B]: ...
+async def run_together(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], /) -> tuple[A, B]: ...
 @overload
 async def run_together(
-    first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], third: Coroutine[Any, Any, C], /
+    first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], third: Coroutine[object, Never, C], /
 ) -> tuple[A, B, C]: ...
-async def run_together(*steps: Coroutine[Any, Any, object]) -> tuple[object, ...]:
+async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object, ...]:
     """The same for steps of different kinds: none outlives the error of another."""
     return tuple(await side_by_side(steps))
 

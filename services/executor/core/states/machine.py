@@ -47,7 +47,7 @@ def permits(state: FsmState, tool_class: ToolClass) -> bool:
 
 
 def is_complex(task: str) -> bool:
-    """Whether the task uses one of the complex words of seed 000: a question with one is Sonnet's."""
+    """Whether the task uses one of the complex words: a question with one is Sonnet's."""
     return any(word in task.lower() for word in _COMPLEX)
 
 

@@ -1,6 +1,6 @@
 """Lists that come in parts: where the rows of an answer stand, and how a tool is asked for those that follow.
 
-The call for what follows is made in the tool's own way (seed 002)."""
+The call for what follows is made in the tool's own way."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

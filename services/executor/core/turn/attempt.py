@@ -16,7 +16,7 @@ from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.journal import Journal
 from services.executor.core.turn.reaper import Mended
-from services.executor.core.write.settling import settle_unread
+from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionState, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
@@ -92,7 +92,7 @@ async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
     if any(entry.status in _UNSETTLED for entry in ledger.values()):
         journal = Journal(store, (), (await store.pulse()).now, 0.0)
         journal.hide(marked_values(work.record.request.text))
-        await settle_unread(store, journal, why)
+        await settle_without_reading(store, journal, why)
 
 
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:

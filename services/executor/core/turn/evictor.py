@@ -1,4 +1,4 @@
-"""Brings what idle sessions remember to the archive, and lets it leave the durable store (seed 003)."""
+"""Brings what idle sessions remember to the archive, and lets it leave the durable store."""
 
 import asyncio
 from collections.abc import Collection

@@ -123,7 +123,7 @@ def share(here: int, free: int) -> int:
 
 
 class FreeSlots(SessionSlots):
-    """Everybody may sit: for whoever runs sessions without tenants' records."""
+    """Slots without shares: any tenant may take every free slot, where sessions run without tenants' records."""
 
     @override
     def openings(self, free: int) -> Openings:

@@ -52,7 +52,7 @@ class Begun(NamedTuple):
         )
 
 
-class EndedBefore(NamedTuple):
+class EarlyEnding(NamedTuple):
     """How a run ended before its answer, in the attempt that began then, and the step it stood at, if at one."""
 
     ending: RunEnds
@@ -91,12 +91,12 @@ def note_ending(journal: Journal, ending: RunEnds) -> None:
     journal.record_input("ended", ending_note(ending, journal.began, step=journal.stopped_at))
 
 
-def read_ending(text: str) -> EndedBefore:
+def read_ending(text: str) -> EarlyEnding:
     """The ending of that kind, to be raised again; ``Failed`` for a kind that is no more."""
     noted = loads_object(text)
     kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))
-    return EndedBefore(_ending(kind, noted), step, str(noted["began"]))
+    return EarlyEnding(_ending(kind, noted), step, str(noted["began"]))
 
 
 def _ending(kind: type[RunEnds], noted: JsonObject) -> RunEnds:

@@ -109,8 +109,6 @@ class Reaper:
 
     async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
         """One look at partitions; the number of sessions it woke. Who waits in the queue is left there."""
-        if len(partitions) == len(ALL_PARTITIONS):
-            await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.overdue(partitions)
         self.soonest = overdue.soonest
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
@@ -122,7 +120,7 @@ class Reaper:
         return woken
 
     async def count_outcomes(self) -> None:
-        self.outcomes_behind = await self._upkeep.outcomes()
+        self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _wake_forgotten(self, sessions: tuple[WaitingSession, ...]) -> int:
         """Wake those that stand in no queue. A session whose owner is gone is counted by whoever claims it."""

@@ -157,7 +157,7 @@ class RecordedTools(ToolServers):
         """Empty where nothing was, or nothing could be had."""
         noted = self._journal.last_input(tools_name(connection))
         try:
-            return read_tools(noted, connection)[0] if noted else ()
+            return parse_tools(noted, connection)[0] if noted else ()
         except (ToolUnreachable, ToolSilent):
             return ()
 
@@ -191,16 +191,16 @@ class RecordedTools(ToolServers):
             raise
 
     @override
-    async def recall(
+    async def ask_outcome(
         self,
         connection: Connection,
         arguments: JsonObject,
         timeout: float,
         session_id: str = "",
         *,
-        withdraw: bool = False,
+        stop_agent: bool = False,
     ) -> ToolAnswer | None:
-        return await self._servers.recall(connection, arguments, timeout, session_id, withdraw=withdraw)
+        return await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
 
 
 def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
@@ -218,7 +218,7 @@ def call_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
     return f"call:{digest([connection.id, tool, arguments])[:32]}"
 
 
-def read_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
+def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
     """The tools as they were listed, and whether there could be others; raises what the server's silence raised."""
     noted = _whole(text)
     raise_failure(noted)

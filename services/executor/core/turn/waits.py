@@ -276,7 +276,7 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
         requester_id=ctx.record.requester.id,
         now=ctx.journal.now,
         hours=ctx.tenant.approval_hours,
-        needed=persons_needed(ctx, progress),
+        needed=persons_needed(progress),
         why=(*why, *why_process_asks(ctx, progress)),
         confirmation=confirmation_wanted(progress),
         ladder=ctx.tenant.approval_ladder,

@@ -54,7 +54,7 @@ from services.executor.core.turn.waits import (
     waits_for_reply,
 )
 from services.executor.core.write.mutations import settle_open
-from services.executor.core.write.settling import settle_unread
+from services.executor.core.write.settling import settle_without_reading
 from services.executor.core.write.skills import AgentAsks
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
@@ -170,7 +170,10 @@ class Worker:
             raise
         except RunEnds as early:
             note_ending(opened.journal, early)
-            await (settle_open(ctx) if ctx is not None else settle_unread(opened.store, opened.journal, early.reason))
+            if ctx is not None:
+                await settle_open(ctx)
+            else:
+                await settle_without_reading(opened.store, opened.journal, early.reason)
             return await _ends_or_waits(opened, _cancellation(opened.work.turn) or early), _decided_approval(opened)
 
     async def _prime_turn(self, opened: Opened, progress: Progress | None) -> TurnContext:

@@ -1,6 +1,6 @@
 """MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through intent, call, result and proof (I3, I4)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -8,132 +8,30 @@ from services.executor.core.authorize.policy import asks_now, has_fresh_verdict,
 from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful
-from services.executor.core.dossier.endings import Escalated, Failed, NotSent, Rejected, RunEnds
-from services.executor.core.dossier.past_calls import outcome_of
+from services.executor.core.dossier.endings import Escalated, Failed, NotSent, Rejected
 from services.executor.core.records.references import references
-from services.executor.core.records.tool_words import identifies
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, has_begun, took_hold, write_key
 from services.executor.core.write.notices import is_left_out, leave_out
+from services.executor.core.write.order import refuse_out_of_turn, refuse_too_early
 from services.executor.core.write.sending import prepare, same_key, send, under_our_key
-from services.executor.core.write.settling import effect_since, is_found_done, settle
+from services.executor.core.write.settling import effect_since, is_found_done, store_status
 from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
+from services.executor.core.write.taking_back import is_being_taken_back, take_back
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.policy import CallOutcome
 from shared.domain import span_names as names
-from shared.domain.words import DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
+from shared.domain.words import DOUBTS, SENDABLE, FsmState, ToolClass, WriteStatus
 
 
-class TakenBack(NamedTuple):
-    """What came of taking back; ``left`` names what took hold, or may have, and still stands."""
+class PlannedWrite(NamedTuple):
+    """A call of a plan that is to be made. ``state``: the state of the machine in which it is made."""
 
-    done: Sequence[str] = ()
-    left: Sequence[str] = ()
-
-    def __str__(self) -> str:
-        done = f"taken back: {', '.join(self.done)}" if self.done else "nothing was taken back"
-        return f"{done}; still standing: {', '.join(self.left)}" if self.left else done
-
-
-def to_take_back(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: PlannedCall) -> list[PlannedCall]:
-    """The earlier calls that took hold and name their compensation, the latest first.
-
-    Only what was proved, or what an operator said, counts as taken hold: an unproved write is never taken back blindly.
-    """
-    earlier = reversed(_calls_before(plan, failed))
-    return [call for call in earlier if call.compensation and took_hold(known.get(call.call_id))]
-
-
-def still_standing(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: PlannedCall) -> list[str]:
-    """What took hold, or may have, of the failed call's part, and was not taken back."""
-    undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
-    return [
-        f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
-        for call in _calls_before(plan, failed)
-        if call.call_id in known and known[call.call_id].status in _STANDS and call.call_id not in undone
-    ]
-
-
-_STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
-
-
-def _calls_before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]:
-    """The calls before it that carry out the same part of the task."""
-    return [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
-
-
-class OutOfTurn(NotSent):
-    """The change before it is not proved, so this one is not made."""
-
-
-class _Change(NamedTuple):
-    """A change of any plan of the task, with what the ledger holds of it."""
-
+    ctx: TurnContext
+    progress: Progress
+    plan: WritePlan
     call: PlannedCall
-    entry: LedgerEntry | None
-
-    @property
-    def lets_go_on(self) -> bool:
-        """Whether it is proved, or an operator said that it is left undone."""
-        return took_hold(self.entry) or _is_left_to_operator(self.entry)
-
-    @property
-    def did_nothing(self) -> bool:
-        return self.entry is None or self.entry.status in (WriteStatus.REFUSED, WriteStatus.UNSENT)
-
-
-async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
-    """Raises ``OutOfTurn`` if a change before this one is not verified, and no operator said that it may go on.
-
-    The change before may stand in an earlier plan. What did nothing there may be made good: the same change, proposed
-    again, takes its place.
-    """
-    if not progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
-        return
-    before = await _changes_before(ctx, progress, call)
-    place = next((at for at, one in enumerate(before) if one.did_nothing and _makes_good(call, one.call)), len(before))
-    open_one = next((one for at, one in enumerate(before[:place]) if not _is_done(one, before[at + 1 :])), None)
-    if open_one is not None:
-        entry, failed = open_one.entry, open_one.call
-        known = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
-        told = f"{failed.call_id} {failed.tool} before it is {known}"
-        raise OutOfTurn(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
-
-
-async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCall) -> list[_Change]:
-    """The changes of all plans up to the call; none for what only takes one of them back."""
-    found: list[_Change] = []
-    for plan in progress.dossier.every_plan:
-        known = await entries(ctx.store, plan)
-        for one in _changes(plan):
-            if one == call:
-                return found
-            found.append(_Change(one, known.get(one.call_id)))
-    return []
-
-
-def _is_done(change: _Change, later: Sequence[_Change]) -> bool:
-    """Whether it lets what follows go out, or was made good by a later one that does."""
-    made_good = (one.lets_go_on for one in later if _makes_good(one.call, change.call))
-    return change.lets_go_on or (change.did_nothing and any(made_good))
-
-
-def _makes_good(call: PlannedCall, failed: PlannedCall) -> bool:
-    """Whether it is the same change of the same record once more, with other details perhaps."""
-    if (call.connection_id, call.tool, call.part) != (failed.connection_id, failed.tool, failed.part):
-        return False
-    named = {name for name in (*call.arguments, *failed.arguments) if identifies(name)}
-    return all(call.arguments.get(name) == failed.arguments.get(name) for name in named)
-
-
-def _is_left_to_operator(entry: LedgerEntry | None) -> bool:
-    """Whether an operator said that the plan goes on without it."""
-    return entry is not None and entry.resolved is not None and entry.resolved.resolution is Resolution.SKIP
-
-
-def _changes(plan: WritePlan) -> tuple[PlannedCall, ...]:
-    return tuple(call for call in plan.calls if call.tool_class is ToolClass.CHANGE)
+    state: FsmState
 
 
 _FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
@@ -164,19 +62,6 @@ async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
 
 
-async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
-    """Raises ``NotSent`` naming the rule, if the call that has to come first did not succeed."""
-    plan, verdict = progress.dossier.plan, progress.dossier.verdict
-    needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
-    if plan is None or not needs:
-        return
-    known = await entries(ctx.store, plan)
-    done = {call_id for call_id, entry in known.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
-    for need in needs:
-        if done.isdisjoint(need.any_of):
-            raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
-
-
 async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
     """Carry out the plan's calls of some classes in order, each at most once, whoever began it.
 
@@ -191,9 +76,10 @@ async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, class
         if why := await _why_stopped(ctx, plan, call):
             await leave_out(ctx, plan, call, why)
             continue
-        failure = await _failure(ctx, progress, plan, call, state)
+        write = PlannedWrite(ctx, progress, plan, call, state)
+        failure = await _carry_out_call(write)
         if failure is not None and call.on_failure == "compensate":
-            raise await _take_back(ctx, progress, plan, call, failure)
+            raise await take_back(ctx, plan, call, failure, partial(_make_compensation, write))
 
 
 async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
@@ -231,32 +117,41 @@ async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
     return ""
 
 
-async def _failure(
-    ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState
-) -> Failed | None:
-    """Why the call came to nothing; None where it took its way."""
+async def _carry_out_call(write: PlannedWrite) -> Failed | None:
+    """Make the call, unless it was made, and settle it; why it came to nothing, or None where it took its way."""
+    ctx, call = write.ctx, write.call
     try:
         with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
-            entry = await _settle_call(ctx, progress, plan, call, state)
+            entry = await _settle_call(write)
             span.note({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
         if call.on_failure == "compensate":
             return unprepared
-        await leave_out(ctx, plan, call, unprepared.reason)
+        await leave_out(ctx, write.plan, call, unprepared.reason)
         return None
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in _FAILED else None
 
 
-async def _settle_call(
-    ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState
-) -> LedgerEntry:
+async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
+    """Make a call's compensation, as any write: intent, call, result, read-back, once; why it did not take hold."""
+    if call.compensation is None:
+        return ""
+    try:
+        entry = await _settle_call(write._replace(call=call.compensation, state=FsmState.MUTATE))
+    except (Failed, Escalated, Rejected) as error:
+        return f" ({error.reason})"
+    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
+
+
+async def _settle_call(write: PlannedWrite) -> LedgerEntry:
     """The call's entry once there is nothing more to be done about it. Raises ``Doubtful`` for one in doubt."""
+    ctx, plan, call = write.ctx, write.plan, write.call
     known = (await ctx.store.ledger()).get(write_key(plan, call))
     while known is None or known.status not in _SETTLED:
         if known is None or known.status in SENDABLE:
-            if call in plan.calls and await _is_being_taken_back(ctx, plan):
-                return _left_unsent(call, known)
-            known = await _send_call(ctx, progress, plan, call, state, known)
+            if call in plan.calls and await is_being_taken_back(ctx, plan):
+                return _refuse_to_send(call, known)
+            known = await _send_call(write, known)
             if known.status is WriteStatus.UNSENT:
                 break
         elif known.status is WriteStatus.ASKED:
@@ -270,69 +165,39 @@ async def _settle_call(
     return known
 
 
-async def _is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
-    """Whether an earlier attempt began to take back what the plan did: then nothing of the plan itself is sent."""
-    return any(entry.compensates is not None for entry in (await entries(ctx.store, plan)).values())
-
-
-def _left_unsent(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
-    """The failed call for which the plan is being taken back; whoever comes back to it must not send it any more."""
+def _refuse_to_send(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
+    """The entry of a call whose plan is being taken back, as it stands; raises ``NotSent`` where there is none."""
     if known is None:
         raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
     return known
 
 
-async def _send_call(
-    ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState, known: LedgerEntry | None
-) -> LedgerEntry:
+async def _send_call(write: PlannedWrite, known: LedgerEntry | None) -> LedgerEntry:
     """The entry after the call went out, on a verdict that is fresh, or after it was seen that it must not."""
+    ctx, progress, plan, call = write.ctx, write.progress, write.plan, write.call
     await renew_if_old(ctx, progress)
     try:
         await refuse_too_early(ctx, progress, call)
         await refuse_out_of_turn(ctx, progress, call)
-        sending = await prepare(ctx, plan, call, state, known)
+        sending = await prepare(ctx, plan, call, write.state, known)
     except NotSent as unprepared:
         if known is None or not under_our_key(known):
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared.reason}"
-        return await settle(ctx, known, WriteStatus.IN_DOUBT, note)
+        return await store_status(ctx, known, WriteStatus.IN_DOUBT, note)
     if known is not None and under_our_key(known) and not same_key(known, sending.tool):
-        return await settle(ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key")
+        return await store_status(
+            ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key"
+        )
     if known is not None and (shown := effect_since(known, sending.before_json)) is not None:
         proved = known.model_copy(update={"proof_json": sending.before_json})
-        return await settle(ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}")
+        return await store_status(
+            ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}"
+        )
     if known is not None and is_found_done(known, sending.before_json):
         anew = known.model_copy(update={"proof_json": sending.before_json, "attempt": known.attempt + 1})
         why = "a read shows it by now, and none had an answer when the operator spoke"
-        return await settle(ctx, anew, WriteStatus.IN_DOUBT, f"it was not sent again: {why}; before: {known.note}")
+        return await store_status(
+            ctx, anew, WriteStatus.IN_DOUBT, f"it was not sent again: {why}; before: {known.note}"
+        )
     return await send(ctx, sending, partial(renew_if_old, ctx, progress))
-
-
-async def _take_back(
-    ctx: TurnContext, progress: Progress, plan: WritePlan, failed: PlannedCall, failure: Failed
-) -> RunEnds:
-    """Take back what the calls before the failed one did, the latest first; how the run ends then.
-
-    It stops at the first compensation that fails: a person decides about the rest.
-    """
-    done: list[str] = []
-    problem = ""
-    for call in to_take_back(plan, await entries(ctx.store, plan), failed):
-        problem = await _not_taken_back(ctx, progress, plan, call)
-        if problem:
-            break
-        done.append(f"{call.call_id} {call.tool}")
-    left = still_standing(plan, await entries(ctx.store, plan), failed)
-    reason = f"{failure.reason}; {TakenBack(done, left)}{problem}"
-    return Escalated(reason) if left or problem else Failed(reason)
-
-
-async def _not_taken_back(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
-    """Make the compensating call, as any write: intent, call, result, read-back, once; why it did not take hold."""
-    if call.compensation is None:
-        return ""
-    try:
-        entry = await _settle_call(ctx, progress, plan, call.compensation, FsmState.MUTATE)
-    except (Failed, Escalated, Rejected) as error:
-        return f" ({error.reason})"
-    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"

@@ -13,7 +13,13 @@ from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.tools.validate import as_sent, key_field, problems_with
 from services.executor.core.write.arguments import resolve
 from services.executor.core.write.notices import may_go_out, text_place, with_sentence
-from services.executor.core.write.settling import call_tool, read_state_before, settle, store_answer, was_so_before
+from services.executor.core.write.settling import (
+    call_tool,
+    read_state_before,
+    store_answer,
+    store_status,
+    was_so_before,
+)
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -105,9 +111,11 @@ def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
 async def _unsent(ctx: TurnContext, sending: Sending, entry: LedgerEntry, why: str, *, last: bool) -> LedgerEntry:
     """Nothing went out this time. What an earlier sending came to is as open as before."""
     if not under_our_key(sending.known):
-        return await settle(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
+        return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
     status = WriteStatus.IN_DOUBT if last else WriteStatus.RESEND
-    return await settle(ctx, entry, status, f"no answer came, and it could not be sent again under the same key: {why}")
+    return await store_status(
+        ctx, entry, status, f"no answer came, and it could not be sent again under the same key: {why}"
+    )
 
 
 def under_our_key(known: LedgerEntry | None) -> bool:
@@ -146,6 +154,7 @@ async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
         open_until=ctx.journal.now + timedelta(seconds=hold),
         before_json=sending.before_json,
         idempotency_field=key_field(sending.tool),
+        decide_hours=ctx.tenant.approval_hours,
         compensates=sending.compensates,
         attempt=known.attempt + int(over) if known else 1,
         earlier=known.earlier if known else (),

@@ -21,7 +21,6 @@ from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import FILE_ID
-from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
@@ -198,13 +197,13 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
         return await store_unfinished(ctx, entry, answer.unfinished)
     if not answer.is_error:
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
-        return await settle(ctx, sent, WriteStatus.SENT, "the server answered")
+        return await store_status(ctx, sent, WriteStatus.SENT, "the server answered")
     said = answer.content if isinstance(answer.content, str) else dumps(answer.content)
     refused = entry.model_copy(update={"refusal": said, "not_begun": _was_not_begun(ctx, entry, answer)})
     if _can_be_read_back(entry):
-        return await settle(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
+        return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
     judgement = judge_unread(refused)
-    return await settle(ctx, refused, judgement.status, judgement.note)
+    return await store_status(ctx, refused, judgement.status, judgement.note)
 
 
 async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unfinished) -> LedgerEntry:
@@ -215,14 +214,14 @@ async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unf
         agent = before.model_copy(update={"task": unfinished.task_id, "at_work": True, "question": "", "asked_in": ""})
         # Nothing of ours is on its way any more: it may be judged at any time.
         known = entry.model_copy(update={"agent": agent, "open_until": None})
-        return await settle(ctx, known, WriteStatus.SENDING, "the agent is at work")
+        return await store_status(ctx, known, WriteStatus.SENDING, "the agent is at work")
     question, asked_in = unfinished.question, ctx.turn.turn_id
     agent = AgentCall(task=unfinished.task_id, question=question, asked_in=asked_in, replies=replies)
     asked = entry.model_copy(update={"agent": agent})
-    return await settle(ctx, asked, WriteStatus.ASKED, f"the agent asks: {question}")
+    return await store_status(ctx, asked, WriteStatus.ASKED, f"the agent asks: {question}")
 
 
-async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     """The entry once what is open about it is settled: a lost answer, a proof, a refusal to be checked.
 
     ``may_resend``: a lost call whose server honours our key comes back as ``RESEND``, while sendings are left.
@@ -235,23 +234,28 @@ async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: 
         case WriteStatus.DENIED:
             return await _check_refusal(ctx, entry)
         case WriteStatus.RESEND if not may_resend and entry.resolved is None:
-            return await settle(ctx, entry, WriteStatus.IN_DOUBT, f"{_before_resend(entry)}; it was not sent again")
+            return await store_status(
+                ctx, entry, WriteStatus.IN_DOUBT, f"{_before_resend(entry)}; it was not sent again"
+            )
     return entry
 
 
-async def settle(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
+async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
     """Store what is known of a write now. A doubt or question is given the time until which somebody may speak."""
     return await _store_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
-async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
-    """Settle what is in flight where no tool server can be asked: nothing is verified then, and nothing is guessed."""
+async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -> None:
+    """Settle what is in flight where no tool server can be asked: nothing is verified then, and nothing is guessed.
+
+    The tenant's record is not read either: how long a doubt waits was stored when its call went out.
+    """
     for entry in (await store.ledger()).values():
         status = _unread(entry)
         if status is not None:
             await wait_until_closed(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
-            await _store_entry(journal, entry, status, note, TenantRecord(id="").approval_hours)
+            await _store_entry(journal, entry, status, note, entry.decide_hours)
 
 
 def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
@@ -325,17 +329,17 @@ async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     seen = evidence(entry, after)
     said, again = entry.refusal or "", bool(entry.earlier)
     judgement = judge_unread(entry) if after is None else judge_refused(seen, said, was_sent_before=again)
-    return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
+    return await store_status(ctx, _with_proof(entry, after), judgement.status, judgement.note)
 
 
 async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """Read back a write that was answered, and say what the read shows."""
     if entry.call.read_back is None:
-        return await settle(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
+        return await store_status(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
     after = await read_state_after(ctx, entry)
     judgement = judge(evidence(entry, after))
     proved = _with_proof(entry, after).model_copy(update={"contradicted": judgement.contradicted})
-    return await settle(ctx, proved, judgement.status, judgement.note)
+    return await store_status(ctx, proved, judgement.status, judgement.note)
 
 
 async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
@@ -353,8 +357,8 @@ async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -
     if judgement.status in DOUBTS and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
         once_more = with_attempt(lost, judgement.status, judgement.note)
         note = f"{judgement.note}; it is sent again under the same key"
-        return await settle(ctx, once_more, WriteStatus.RESEND, note)
-    return await settle(ctx, lost, judgement.status, judgement.note)
+        return await store_status(ctx, once_more, WriteStatus.RESEND, note)
+    return await store_status(ctx, lost, judgement.status, judgement.note)
 
 
 async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:

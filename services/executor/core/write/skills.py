@@ -7,9 +7,9 @@ from services.executor.core.dossier.doubts import with_attempt
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.validate import MOST_SENDINGS, as_sent
 from services.executor.core.write.settling import (
-    brought_to_truth,
-    settle,
+    settle_by_reading,
     store_answer,
+    store_status,
     store_unfinished,
     wait_until_closed,
 )
@@ -59,12 +59,12 @@ async def find_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) 
     is_open = entry.status is WriteStatus.SENDING or (is_with_agent(entry) and not may_resend)
     if is_open and _is_skill(ctx, entry):
         await wait_until_closed(ctx.store, ctx.journal, entry)
-        told = await _recall(ctx, entry, withdraw=not may_resend)
+        told = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
         if told is not None:
             return told
         if entry.status is WriteStatus.ASKED:
-            return await settle(ctx, entry, WriteStatus.IN_DOUBT, "the agent could not be told to stop")
-    return await brought_to_truth(ctx, entry, may_resend=may_resend)
+            return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent could not be told to stop")
+    return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
 async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
@@ -79,34 +79,34 @@ async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
         raise AgentAsks(entry)
     replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
     note = f"{turn.principal.id} answered what the agent asks"
-    await settle(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
+    await store_status(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
     return (await ctx.store.ledger())[entry.key]  # a replay knows already what came of it
 
 
-async def _recall(ctx: TurnContext, entry: LedgerEntry, *, withdraw: bool) -> LedgerEntry | None:
+async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
     """The entry as its agent says that it stands; None where it cannot be asked, or does not know."""
     tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
     if tool is None:
         return None
-    connection, withdraw = ctx.toolbox.connection_of(tool), withdraw or _is_over(ctx, entry)
+    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or _is_over(ctx, entry)
     sent, seconds, session = as_sent(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
     try:
-        answer = await ctx.ports.tools.recall(connection, sent, seconds, session, withdraw=withdraw)
+        answer = await ctx.ports.tools.ask_outcome(connection, sent, seconds, session, stop_agent=stop_agent)
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.tell("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
-        if _is_at_work(entry) and not withdraw:
+        if _is_at_work(entry) and not stop_agent:
             raise AgentAtWork(_next_look(ctx, entry)) from error
         return None
-    return await _as_recalled(ctx, entry, answer, withdraw=withdraw) if answer is not None else None
+    return await _as_agent_says(ctx, entry, answer, stop_agent=stop_agent) if answer is not None else None
 
 
-async def _as_recalled(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, withdraw: bool) -> LedgerEntry:
+async def _as_agent_says(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool) -> LedgerEntry:
     if answer == NEVER_TAKEN:
-        return await _settle_never_taken(ctx, entry, may_resend=not withdraw)
+        return await _settle_never_taken(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:
         return await store_answer(ctx, entry, answer)
-    if withdraw:
-        return await settle(ctx, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
+    if stop_agent:
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
     known = await store_unfinished(ctx, entry, answer.unfinished)
     if _is_at_work(known):
         raise AgentAtWork(_next_look(ctx, known))
@@ -117,8 +117,8 @@ async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resen
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDINGS:
         once_more = with_attempt(entry, WriteStatus.ABSENT, note)
-        return await settle(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
-    return await settle(ctx, entry, WriteStatus.REFUSED, note)
+        return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
+    return await store_status(ctx, entry, WriteStatus.REFUSED, note)
 
 
 def _next_look(ctx: TurnContext, entry: LedgerEntry) -> Rest:

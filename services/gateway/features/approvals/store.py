@@ -18,7 +18,7 @@ from services.gateway.features.approvals.model import (
 from services.gateway.features.deliveries.model import Posts
 from services.gateway.features.webhooks.model import SignedPost, UrlCheck
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.credential import beyond_walls, reference
+from shared.contracts.credential import beyond_walls, parse_reference
 from shared.contracts.notice import NoticeEvent
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
@@ -114,7 +114,7 @@ class EnvironmentReferences(References):
     def read(self, text: str, tenant: str) -> str:
         if not text.startswith(_ENV):
             return text
-        named = reference(text)
+        named = parse_reference(text)
         if wall := beyond_walls(named, tenant):
             raise UnreadableReference(f"{text} may not be used: {wall}")
         found = self._environ.get(named.name, "").strip()

@@ -1,4 +1,4 @@
-"""Assessments in which this worker is measured: begun, each turn a task of their session, and ended (seed 004)."""
+"""Assessments in which this worker is measured: begun, each turn a task of their session, and ended."""
 
 import re
 from collections.abc import Callable, Collection
@@ -42,7 +42,7 @@ class WordKind(StrEnum):
     COMPLETE = "assessment_complete"
 
 
-class Heard(NamedTuple):
+class AssessmentWord(NamedTuple):
     """``guessed``: it does not say what it is, and is that only where an assessment runs."""
 
     kind: WordKind
@@ -50,7 +50,7 @@ class Heard(NamedTuple):
     guessed: bool = False
 
 
-def read_assessment_word(message: ClientMessage) -> Heard | None:
+def read_assessment_word(message: ClientMessage) -> AssessmentWord | None:
     """What the message tells of an assessment; raises ``InvalidField`` for a key that stands in the wrong place."""
     found = None if message.solver else next(filter(None, map(_read, _objects(message))), None)
     if found is None or found.kind is not WordKind.START:
@@ -88,20 +88,20 @@ def _unwrap(part: JsonObject) -> JsonObject:
     return inner if len(part) == 1 and isinstance(inner, dict) else part
 
 
-def _read(data: JsonObject) -> Heard | None:
+def _read(data: JsonObject) -> AssessmentWord | None:
     said = data.get("message_type")
     if said in tuple(WordKind):
-        return Heard(WordKind(str(said)), data)
+        return AssessmentWord(WordKind(str(said)), data)
     if "api_key" in data and any(name in data for name in _WORLD):
-        return Heard(WordKind.START, data)
+        return AssessmentWord(WordKind.START, data)
     return _guess_word(data) if said is None else None
 
 
-def _guess_word(data: JsonObject) -> Heard | None:
+def _guess_word(data: JsonObject) -> AssessmentWord | None:
     if {"turn_number", "current_time"} <= data.keys():
-        return Heard(WordKind.TURN, data, guessed=True)
+        return AssessmentWord(WordKind.TURN, data, guessed=True)
     if list(data) == ["reason"] and data["reason"] in _REASONS:
-        return Heard(WordKind.COMPLETE, data, guessed=True)
+        return AssessmentWord(WordKind.COMPLETE, data, guessed=True)
     return None
 
 
@@ -182,7 +182,7 @@ class ParticipationService(Participating):
         return await self._take_word(found, message, caller, self._kept)
 
     async def _take_word(
-        self, found: Heard, message: ClientMessage, caller: Caller, kept: Participations
+        self, found: AssessmentWord, message: ClientMessage, caller: Caller, kept: Participations
     ) -> ClientMessage | TaskRecord:
         if found.kind is WordKind.START:
             return await self._begin(found, message, caller, kept)
@@ -193,7 +193,9 @@ class ParticipationService(Participating):
             return await self._complete(message, caller, running, kept)
         return await self._turn(found, message, caller, running, kept)
 
-    async def _begin(self, found: Heard, message: ClientMessage, caller: Caller, kept: Participations) -> TaskRecord:
+    async def _begin(
+        self, found: AssessmentWord, message: ClientMessage, caller: Caller, kept: Participations
+    ) -> TaskRecord:
         """A start that names no context has a session of its own; the caller's one before, if it was such, is over."""
         start, now = start_of(found.data), self._clock()
         self._check_world(start.ues_url)
@@ -210,7 +212,12 @@ class ParticipationService(Participating):
         return self._answer(message, caller, session, BEGUN)
 
     async def _turn(
-        self, found: Heard, message: ClientMessage, caller: Caller, running: Participation | None, kept: Participations
+        self,
+        found: AssessmentWord,
+        message: ClientMessage,
+        caller: Caller,
+        running: Participation | None,
+        kept: Participations,
     ) -> ClientMessage | TaskRecord:
         """The same turn again is the same task, whatever the message's id. The user's words in the chat are its text.
 

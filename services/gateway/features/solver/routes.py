@@ -1,4 +1,4 @@
-"""``POST /api/a2a/purple-agent``: a question in, its answers out, in one plain HTTP call (seed 001).
+"""``POST /api/a2a/purple-agent``: a question in, its answers out, in one plain HTTP call.
 
 The status tells how it went, so it is sent only at the end: an idle time-out in front must exceed ``BLOCKING_LIMIT``.
 """

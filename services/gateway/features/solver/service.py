@@ -1,4 +1,4 @@
-"""The solver endpoint's request and response, as seed 001 writes them."""
+"""The solver endpoint's request and response, as its clients write them."""
 
 import json
 import re

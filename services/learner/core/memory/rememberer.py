@@ -31,7 +31,7 @@ class Remembered:
     passed: int = 0
 
 
-class Crowded(RuntimeError):
+class MemoryContended(RuntimeError):
     """So many others write one tenant's memory that this one never came to it. The event is taken again later."""
 
 
@@ -114,7 +114,7 @@ class Rememberer:
             self.counts.passed += len(memos)
             log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
             return
-        except (Crowded, StoreUnavailable):
+        except (MemoryContended, StoreUnavailable):
             raise
         except Exception as error:  # noqa: BLE001  # the edge of one tenant: whatever is stored there stops no other
             self.counts.passed += len(memos)
@@ -136,4 +136,4 @@ class Rememberer:
                 await self._knowledge.queue(tenant, again)
             if not new or await self._knowledge.keep(change_of(known, new), known.version):
                 return len(new)
-        raise Crowded(f"{len(events)} events could not be remembered in {_TIMES} attempts")
+        raise MemoryContended(f"{len(events)} events could not be remembered in {_TIMES} attempts")

@@ -1,4 +1,4 @@
-"""A report of a benchmark: how it went by dimension, what failed most, and which scenarios are hard (seed 000)."""
+"""A report of a benchmark: how it went by dimension, what failed most, and which scenarios are hard."""
 
 import json
 from datetime import UTC, datetime

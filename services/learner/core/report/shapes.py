@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     said: Mapping[str, JsonValue]
 
     @property
-    def scored(self) -> tuple[str, float] | None:
+    def named_score(self) -> tuple[str, float] | None:
         """The score that is given, and under which name."""
         found = ((name, _number(self.said.get(name))) for name in (*_SCORES, _VALUE))
         return next(((name, score) for name, score in found if score is not None), None)
@@ -55,13 +55,13 @@ class ReportScores:
     """Scores from 0 to 1, whichever scale a report has: under a name with one that is over 1, all are out of 100."""
 
     def __init__(self, found: Iterable[Entry]) -> None:
-        scored = [entry.scored for entry in found]
+        scored = [entry.named_score for entry in found]
         self._percent = {name for name, score in filter(None, scored) if score > 1}
 
     def score_of(self, entry: Entry | None) -> float | None:
-        if entry is None or entry.scored is None:
+        if entry is None or entry.named_score is None:
             return None
-        name, score = entry.scored
+        name, score = entry.named_score
         return score / 100 if name in self._percent else score
 
 

@@ -61,7 +61,7 @@ def matching(table: Table[R], sets: Sets, tests: Tests[R]) -> list[str]:
 
 
 def in_order(table: Table[R], keys: list[str], order: Ordered[R], rank: Rank[R] | None) -> list[str]:
-    """By rank, where there is one, and by time where that says nothing."""
+    """The keys sorted by ``rank``, where one is given; rows of the same rank, or all without one, by time."""
     keys = sorted(keys, key=order.place)
     return keys if rank is None else sorted(keys, key=lambda key: rank(table[key]))
 

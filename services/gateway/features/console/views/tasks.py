@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.words import Badge, show_json, span, state_badge, strategy_title, title_of
+from services.gateway.features.console.views.words import (
+    Badge,
+    duration_words,
+    show_json,
+    state_badge,
+    strategy_title,
+    title_of,
+)
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.config import state_of
 from services.gateway.features.webhooks.model import Registered
@@ -266,7 +273,7 @@ def _brief(facts: Sequence[tuple[str, str, str]]) -> str:
 
 def span_of(length: timedelta) -> str:
     seconds = length.total_seconds()
-    return f"{seconds:.1f} s" if 0 <= seconds < 60 else span(length)
+    return f"{seconds:.1f} s" if 0 <= seconds < 60 else duration_words(length)
 
 
 def _verdict(verdict: Mapping[str, JsonValue]) -> tuple[str, str]:

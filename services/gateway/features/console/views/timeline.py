@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import count_of, show_json, span, strategy_title, title_of
+from services.gateway.features.console.views.words import count_of, duration_words, show_json, strategy_title, title_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import loads, plain
 from shared.domain.words import FsmState, TaskState
@@ -111,7 +111,7 @@ def _stage(group: _Group, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
     counts = [(sum(step.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
     seconds = (end - group.at).total_seconds()
-    took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else span(end - group.at) if seconds >= 60 else ""
+    took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else duration_words(end - group.at) if seconds >= 60 else ""
     summary = " · ".join([count_of(count, noun) for count, noun in counts if count] + ([took] if took else []))
     title = titles.get(group.word, title_of(group.word.lower()))
     return Stage(group.stage_id, title, group.word, tuple(group.steps), summary)

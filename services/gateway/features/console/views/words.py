@@ -51,13 +51,13 @@ def exact_time(at: datetime, clock: PageClock) -> str:
 def distance(at: datetime, now: datetime) -> str:
     """``in 3 h``, ``5 min ago``, ``now``."""
     gap = abs(at - now)
-    words = span(gap)
+    words = duration_words(gap)
     if gap < timedelta(seconds=1):
         return "now"
     return f"in {words}" if at > now else f"{words} ago"
 
 
-def span(length: timedelta) -> str:
+def duration_words(length: timedelta) -> str:
     """``45 s``, ``12 min``, ``36 h``, ``3 days``."""
     seconds = int(length.total_seconds())
     for limit, unit, word in _STEPS:
