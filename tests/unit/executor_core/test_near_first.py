@@ -57,6 +57,21 @@ async def test_what_is_not_taken_here_goes_to_the_queue(runner: _Runner) -> None
     assert queue.heard == [ONE]
 
 
+async def test_what_others_are_to_take_is_queued_before_anything_is_taken_here() -> None:
+    """To claim takes time where everything was dead: nobody else waits for it."""
+
+    class Slow(_Runner):
+        @override
+        async def offer(self, tenant: str, session_id: str) -> bool:
+            assert len(queue.heard) == 3
+            return await super().offer(tenant, session_id)
+
+    runner, queue = Slow(running=0), HeardWakes()
+    found = [("acme", f"s{number}") for number in range(FEW + 3)]
+    assert sorted(await NearFirst(runner, queue).wake_unattended(found, begun=True)) == sorted(found)
+    assert (len(runner.offered), queue.heard) == (FEW, found[FEW:])
+
+
 async def test_a_session_that_nobody_has_begun_is_left_to_the_queue() -> None:
     """It may stand there already, and then it has its place."""
     runner, queue = _Runner(running=0), HeardWakes(queued=[ONE])

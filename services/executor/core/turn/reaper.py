@@ -8,6 +8,7 @@ from typing import Protocol
 import structlog
 from typing_extensions import override
 
+from services.executor.core.session.side_by_side import side_by_side
 from services.executor.ports.sessions import Fault, SessionWakes
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
 from shared.contracts.task import Principal, Turn, TurnKind
@@ -73,16 +74,25 @@ class NearFirst(SessionWakes):
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Those that were taken here or put into the queue."""
-        taken = [one for one in sessions if await self._takes(one)] if begun else []
-        left = [one for one in sessions if one not in taken]
+        """Those that were taken here or put into the queue: who is to be taken by others is told first."""
+        every = list(sessions)
+        room = max(0, FEW - self._runner.running)
+        near, left = (every[:room], every[room:]) if begun else ([], every)
         try:
-            return [*taken, *await self._wakes.wake_unattended(left, begun=begun)]
+            queued = [*await self._wakes.wake_unattended(left, begun=begun)]
         except StoreUnavailable:
-            near = [one for one in left if not begun and await self._takes(one)]
-            if len(near) < len(left):
+            taken = await self._take(every[:room])
+            if len(taken) < len(every):
                 raise
-            return [*taken, *near]
+            return taken
+        taken = await self._take(near)
+        back = [one for one in near if one not in taken]
+        return [*taken, *queued, *await self._wakes.wake_unattended(back, begun=begun)]
+
+    async def _take(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those that were taken here, side by side."""
+        took = await side_by_side(self._takes(one) for one in sessions)
+        return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
 
     async def _takes(self, session: tuple[str, str]) -> bool:
         return self._runner.running < FEW and await self._runner.offer(*session)
