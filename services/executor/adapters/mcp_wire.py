@@ -10,6 +10,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias, cast
 
 import httpx2
@@ -34,6 +35,7 @@ _HEADERS = {
 }
 _KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
 _LINE_ERROR = -32099
+_read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
 _NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
@@ -105,7 +107,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         session = {"mcp-session-id": self._session} if self._session else {}
-        request = httpx2.Request("POST", url, headers={**_HEADERS, **session, **stamped}, content=_encode(message))
+        headers = {**_HEADERS, **session, **stamped}
+        request = httpx2.Request("POST", _read_url(url), headers=headers, content=_encode(message))
         request.extensions["timeout"] = _TIMES
         answer = await self._send(request, message)
         if answer.result is None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 import httpx2
@@ -42,6 +43,7 @@ class HttpPolicy(PolicyService):
         self._seconds = seconds
         self._hashes = _PolicyHashes()
         self._timeout = httpx2.Timeout(seconds).as_dict()
+        self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
         self._transport = transport or AiohttpTransport()
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
@@ -78,7 +80,7 @@ class HttpPolicy(PolicyService):
         headers = {"content-type": "application/json"}
         if here := self._tracer.traceparent():
             headers["traceparent"] = here
-        sent = httpx2.Request("POST", f"{self._url.rstrip('/')}{path}", content=request.to_json(), headers=headers)
+        sent = httpx2.Request("POST", self._read_url(path), content=request.to_json(), headers=headers)
         sent.extensions["timeout"] = self._timeout
         try:
             response = await self._transport.handle_async_request(sent)

@@ -8,7 +8,7 @@ was not read, the field is unknown.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -40,7 +40,7 @@ from services.executor.core.records.record_graph import (
     record_graph,
 )
 from services.executor.core.states.template import Template
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _STEPS = 2
 _FARTHER = 40
@@ -92,8 +92,8 @@ class BoundFields(NamedTuple):
 
 
 def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallView":
-    """The records around a call of this tool."""
-    return CallView(record_graph(tuple(facts)), tool, arguments)
+    """The records around a call of this tool; the same view for who plans the reads, judges and asks for the rules."""
+    return _view(record_graph(tuple(facts)), tool, dumps(arguments))
 
 
 def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
@@ -108,6 +108,11 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
             _put(fields, dotted, value)
     unknown = tuple(name for name in wanted if isinstance(said[name], Open) and view.carries(name))
     return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), _records_beyond(view))
+
+
+@lru_cache(maxsize=8)
+def _view(graph: RecordGraph, tool: str, arguments_json: str) -> "CallView":
+    return CallView(graph, tool, loads_object(arguments_json))
 
 
 def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:

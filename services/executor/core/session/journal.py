@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -326,15 +326,13 @@ class Journal:
         self._record = self._record or batch.record
 
 
-_UNKNOWN = object()
-
-
 class Checkpoints:
     """Stores where a run stands; what an earlier checkpoint of the task holds is not stored again."""
 
     def __init__(self, journal: Journal, entries: Iterable[JournalEntry]) -> None:
         self._journal = journal
         self._stored = _overlaid(entries)
+        self._texts = {name: dumps(value) for name, value in self._stored.items()}
         self._saved: Progress | None = None
 
     @property
@@ -353,21 +351,19 @@ class Checkpoints:
 
         ``beside``: what is stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
         """
-        fields = {**(self._stored if self._saved else {}), **_fields(progress, self._saved)}
-        changed = {name: value for name, value in fields.items() if not self._holds(name, value)}
+        fields = _fields(progress, self._saved)
+        texts = {name: dumps(value) for name, value in fields.items()}
+        changed = {name: text for name, text in texts.items() if text != self._texts.get(name, _DEFAULTS.get(name))}
         if "template" in changed:
-            self._journal.share(dumps(changed["template"]))  # tasks of a process have it in common
+            self._journal.share(changed["template"])  # tasks of a process have it in common
         if label == "entered":
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:
             self._journal.tell("verdict", **verdict)
-        self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, dumps(changed)), *beside)
-        self._stored, self._saved = fields, progress
-
-    def _holds(self, name: str, value: Json) -> bool:
-        """Compared as text: to Python, 1 and true are the same. What was never stored is at its default."""
-        stored = self._stored.get(name, _DEFAULTS.get(name, _UNKNOWN))
-        return stored is value or (stored is not _UNKNOWN and dumps(cast(Json, stored)) == dumps(value))
+        data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
+        self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
+        known = (self._stored, self._texts) if self._saved else ({}, {})
+        self._stored, self._texts, self._saved = {**known[0], **fields}, {**known[1], **texts}, progress
 
 
 def latest(entries: Iterable[JournalEntry]) -> Progress | None:
@@ -406,9 +402,10 @@ def _different(now: Contract, before: Contract | None) -> set[str]:
     return names if before is None else {name for name in names if getattr(now, name) is not getattr(before, name)}
 
 
-# A template is stored although it is a default: another release may have another one.
+# As texts: to Python, 1 and true are the same. What was never stored is at its default; a template is stored
+# although it is one, for another release may have another.
 _DEFAULTS = {
-    name: value
+    name: dumps(value)
     for name, value in _fields(Progress(path=(), visited=()), None).items()
     if name not in ("template", "path", "visited")
 }
