@@ -13,10 +13,13 @@ from services.gateway.worlds.world import (
     created_ids,
     page,
     record_fields,
+    row_fields,
 )
 from shared.contracts.ues.base import Moment
 from shared.contracts.ues.calendar import CalendarEvent
 from shared.domain.exact_json import Json, JsonObject
+
+_UTC = "UTC"
 
 
 class GetCalendars(WorldRead):
@@ -34,7 +37,10 @@ class GetCalendars(WorldRead):
 
 
 class ListCalendarEvents(WorldRead):
-    """Appointments that touch a span of time or have words in them, in order; every date of those that recur."""
+    """Appointments that touch a span of time or have words in them, in order; every date of those that recur.
+
+    What is as usual is not told: confirmed, takes time, of the user's own calendar.
+    """
 
     tool = "list_calendar_events"
     permission = "calendar:query"
@@ -50,7 +56,7 @@ class ListCalendarEvents(WorldRead):
         spans = True if self.start is not None and self.end is not None else None
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.calendar.query(expand_recurring=spans, **asked)
-        return page("events", [_event(one) for one in found.events], found.total_count)
+        return page("events", [_row(one) for one in found.events], found.total_count)
 
 
 class GetCalendarEvent(WorldRead):
@@ -196,6 +202,14 @@ class RespondToInvitation(WorldEdit):
 
 def _event(event: CalendarEvent) -> JsonObject:
     return {**record_fields(event), "invited": _join_emails(tuple(one.email for one in event.attendees))}
+
+
+def _row(event: CalendarEvent) -> JsonObject:
+    """Its times are told in UTC, so a zone is told where it is another one."""
+    zone = ("timezone",) if event.timezone == _UTC else ()
+    row = row_fields(event, "created_at", "updated_at", *zone)
+    guests: list[Json] = [row_fields(guest) for guest in event.attendees]
+    return {**row, **({"attendees": guests} if guests else {})}
 
 
 def _join_emails(emails: tuple[str, ...]) -> str:

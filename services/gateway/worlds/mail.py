@@ -1,6 +1,7 @@
 """Mail of a simulated world as tools."""
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
@@ -16,6 +17,7 @@ from services.gateway.worlds.world import (
     created_ids,
     page,
     record_fields,
+    row_fields,
 )
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.email import Email
@@ -46,7 +48,10 @@ class GetMailbox(WorldRead):
 
 
 class ListEmails(WorldRead):
-    """Mails that fit all that is given, newest first, whole. Addresses and words match as parts of a text."""
+    """Mails that fit all that is given, newest first, with all of their text. Addresses and words match as parts.
+
+    What is as usual is not told: not starred, of normal priority, of no thread, sent when it was received.
+    """
 
     tool = "list_emails"
     permission = "email:query"
@@ -70,7 +75,9 @@ class ListEmails(WorldRead):
         asked = self.model_dump(exclude_none=True, exclude={"label"})
         labels = (self.label,) if self.label is not None else None
         found = await world.ues.email.query(labels=labels, **asked)
-        return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
+        talks = Counter(mail.thread_id for mail in found.emails)
+        rows = [_row(mail, is_alone=talks[mail.thread_id] == 1) for mail in found.emails]
+        return page("emails", rows, found.total_count)
 
 
 class GetEmail(WorldRead):
@@ -303,9 +310,20 @@ class UnlabelEmail(_OneEmail):
 
 
 def _mail(mail: Email) -> JsonObject:
-    """``reply_to_address`` only where an answer would not go to the sender."""
+    return record_fields(mail, *_name_hidden(mail))
+
+
+def _row(mail: Email, *, is_alone: bool) -> JsonObject:
+    """``is_alone``: no other mail of the list is of its thread."""
+    alone = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
+    sent = ("sent_at",) if mail.sent_at == mail.received_at else ()
+    return row_fields(mail, *_name_hidden(mail), *alone, *sent)
+
+
+def _name_hidden(mail: Email) -> tuple[str, ...]:
+    """``reply_to_address`` is told only where an answer would not go to the sender."""
     misled = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
-    return record_fields(mail, "body_html") if misled else record_fields(mail, *_HIDDEN)
+    return _HIDDEN[:1] if misled else _HIDDEN
 
 
 async def _find_email(world: ConnectedWorld, message_id: str) -> Email | None:

@@ -15,11 +15,14 @@ from services.gateway.worlds.world import (
     created_ids,
     page,
     record_fields,
+    row_fields,
 )
 from shared.contracts.ues.actions import ActionDone
 from shared.contracts.ues.sms import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.sms import SmsEndpoints
+
+_ARRIVED = frozenset({"sent", "delivered", "read"})
 
 
 class GetPhone(WorldRead):
@@ -44,7 +47,7 @@ class GetPhone(WorldRead):
 
 
 class ListTexts(WorldRead):
-    """Text messages (SMS) that fit all that is given, newest first."""
+    """Text messages (SMS) that fit all that is given, newest first. What is usual is not told: delivered, no spam."""
 
     tool = "list_texts"
     permission = "sms:query"
@@ -63,7 +66,7 @@ class ListTexts(WorldRead):
     @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
-        return page("texts", [record_fields(text) for text in found.messages], found.total_count)
+        return page("texts", [_row(text) for text in found.messages], found.total_count)
 
 
 class GetText(WorldRead):
@@ -186,6 +189,11 @@ class ReactToText(WorldEdit):
         number = await world.user_number()
         await world.act(world.ues.sms.react(self.message_id, number, self.emoji))
         return {"message_id": self.message_id, "emoji": self.emoji, "present": True}
+
+
+def _row(text: SmsMessage) -> JsonObject:
+    arrived = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVED else ()
+    return row_fields(text, "read_at", *arrived)
 
 
 async def _find_message(world: ConnectedWorld, message_id: str) -> SmsMessage | None:

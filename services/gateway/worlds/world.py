@@ -13,6 +13,7 @@ from shared.infra.ues.client import AsyncUESClient
 
 T = TypeVar("T")
 
+_TOLD = frozenset({"is_read", "folder", "response"})  # of each record, whatever is usual
 USERS_CHAT = "user-assistant"  # the conversation in which the user speaks with the assistant
 
 
@@ -80,6 +81,13 @@ def record_fields(answer: Answer, *left_out: str) -> JsonObject:
     """A record as the world has it, without what is empty."""
     given = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
     return {name: value for name, value in as_exact(given).items() if value not in ([], {}, "")}
+
+
+def row_fields(answer: Answer, *left_out: str) -> JsonObject:
+    """A record as a list shows it: without what is as usual, too. The tool that gives one record tells all of it."""
+    fields = type(answer).model_fields.items()
+    usual = (name for name, field in fields if name not in _TOLD and getattr(answer, name) == field.default)
+    return record_fields(answer, *left_out, *usual)
 
 
 def page(name: str, rows: list[JsonObject], total: int) -> JsonObject:

@@ -8,6 +8,8 @@ from services.planner.core.words import family, parts, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _DO = "do"
+# Families of verbs that ask for the same call: another time for what there is, a time for what is new.
+_ALIKE = (frozenset({"update", "move", "schedule"}), frozenset({"create", "schedule"}))
 
 
 def coverage(request: Request) -> JsonObject:
@@ -33,7 +35,9 @@ def _is_strange(call: JsonObject, quote: str) -> bool:
         return False
     words = parts(str(call.get("tool")))
     families = {family(word) for word in text_words(quote)} - {None}
-    if families & {family(word) for word in words}:
+    chosen = [value for value in as_object(call.get("arguments")).values() if isinstance(value, str)]
+    done = {family(word) for word in (*words, *chosen)} - {None}
+    if families & done or any(families & alike and done & alike for alike in _ALIKE):
         return False
     return bool(families) and not text_stems(" ".join(words)) & text_stems(quote)
 

@@ -167,10 +167,10 @@ def _appointment(row: ReadRow, own: frozenset[str]) -> ReadAppointment | None:
     if start is None or end is None:
         return None
     title, organizer = str(fields.get("title") or ""), str(fields.get("organizer") or "").casefold()
-    words = [str(fields.get(name) or "") for name in ("title", "description", "location", "invited", "organizer")]
-    return ReadAppointment(
-        row, title, " ".join(words), start, end, words[2], organizer, _own_answer(fields, organizer, own)
-    )
+    words = [str(fields.get(name) or "") for name in ("title", "description", "location", "organizer")]
+    guests = [str(one.get("email") or "") for one in objects(fields.get("attendees"))]
+    answer = _own_answer(fields, organizer, own)
+    return ReadAppointment(row, title, " ".join((*words, *guests)), start, end, words[2], organizer, answer)
 
 
 def _own_answer(fields: JsonObject, organizer: str, own: frozenset[str]) -> str:

@@ -14,7 +14,7 @@ from services.planner.core.next_turn import as_done, find_beginning, is_limit, i
 from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, changes_of, number_of_clause, parts_of, quote
-from services.planner.core.process import process_name
+from services.planner.core.process import GENERAL, process_name
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object
 from services.planner.core.situation import Situation
 from services.planner.core.telling import telling_calls
@@ -169,7 +169,8 @@ def as_wished(request: Request, situation: Situation, writers: Sequence[ToolSpec
     told = sorted(dict.fromkeys(quotes), key=situation.original.find)
     known: list[Json] = [{"quote": one, "kind": DO} for one in told]
     whole: list[Json] = [{"quote": situation.original.strip(), "kind": FIND_OUT}]
-    return {"parts": known or whole, "process": process_name(situation.text), "answer_form": "prose"}
+    process = GENERAL if is_turn(request) else process_name(situation.text)  # a person's day is of no one kind
+    return {"parts": known or whole, "process": process, "answer_form": "prose"}
 
 
 def calls_due(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> list[Call]:

@@ -4,10 +4,12 @@ import pytest
 
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.turn.attempt import give_up
-from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.models import ModelReply, ModelRequest, TextBlock
 from services.executor.ports.turns import SessionState
 from services.gateway.features.tasks.turn_reply import artifacts_of
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
+from shared.contracts.policy import Policy, Rule
+from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
 from tests.doubles.scripted_model import Script, ScriptedModel, state_of
 from tests.unit.assessed.turn_stage import TurnStage, as_turn, write
@@ -346,6 +348,65 @@ async def test_a_date_that_is_counted_from_today_can_be_booked(world: WorldStage
     await stage.run()
 
     assert stage.statuses == ["verified"]
+
+
+@pytest.mark.promise("participant.turn_as_task")
+async def test_what_the_user_says_of_a_time_is_meant_where_the_user_is(world: WorldStage, stage: TurnStage) -> None:
+    """Not where the tenant is; and an appointment that is moved keeps its length."""
+    stage.tenants.record = stage.tenants.record.model_copy(update={"time_zone": "America/New_York"})
+    stage.asks("Move the call to Thursday, 8 May, 10:00.")
+    made = await world.said(
+        "create_calendar_event", title="Call", start="2031-05-07T11:00:00Z", end="2031-05-07T12:30:00Z"
+    )
+    stage.talk.rounds = [[("list_calendar_events", {})]]
+    moved: dict[str, Json] = {"start": "2031-05-08T10:00:00Z", "end": "2031-05-08T11:30:00Z"}
+    stage.plans(write("update_calendar_event", event_id=made["event_id"], **moved))
+
+    await stage.run()
+
+    assert stage.statuses == ["verified"]
+    assert "stands neither" not in repr(stage.model.requests)
+
+
+@pytest.mark.promise("participant.memory")
+async def test_the_record_over_turns_does_not_grow_where_nothing_is_due(stage: TurnStage) -> None:
+    """What was said last stands in it, once, and the task's own words do not."""
+    stage.turns.record = as_turn(stage.turns.record, stage.world.endpoint, 9)
+    idle = "Nothing was due.\n\nBo is still awaited."
+    turns = (("user", stage.turns.record.request.text), ("agent", f"Anna is told.\n\n{idle}"), *[("agent", idle)] * 6)
+    stage.turns.remembered = SessionState(turns, "")
+
+    await stage.run()
+
+    told = _first_text(stage.model.requests[0])
+    history = told.partition("<history>")[2].partition("</history>")[0]
+    assert [history.count(one) for one in ("Anna is told.", "Bo is still awaited.", "Tend my mail.")] == [1, 1, 0]
+
+
+@pytest.mark.promise("participant.turn_as_task")
+async def test_rules_about_tools_that_the_world_has_not_take_no_room(stage: TurnStage) -> None:
+    rules = (
+        Rule(id="A", condition='tool == "approve_claim" && amount > 500', action="block", reason="claims are ours"),
+        Rule(id="B", condition='tool == "send_email" && amount > 700', action="block", reason="no such mails"),
+        Rule(id="C", condition="amount > 900", action="block", reason="nothing so dear"),
+    )
+    policies = (Policy(id="house", rules=rules),)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+
+    await stage.run()
+
+    told = _first_text(stage.model.requests[0])
+    assert [one in told for one in ("claims are ours", "> 500", "no such mails", "> 700", "nothing so dear")] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def _first_text(request: ModelRequest) -> str:
+    return "".join(block.text for block in request.messages[0].blocks if isinstance(block, TextBlock))
 
 
 @pytest.mark.promise("participant.every_end")

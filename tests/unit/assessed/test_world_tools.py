@@ -121,6 +121,36 @@ async def test_appointments_are_made_moved_answered_and_deleted(world: WorldStag
 
 
 @pytest.mark.promise("participant.world_tools")
+async def test_lists_leave_out_what_is_as_usual(world: WorldStage) -> None:
+    """What is read of one record tells all."""
+    lone, asked = await world.mail(ANNA, "Bill"), await world.mail(ANNA, "Plan")
+    await world.said("reply_to_email", message_id=asked, body_text="Friday it is.")
+    await world.said("star_email", message_id=lone)
+    await world.said("create_calendar_event", title="Call", start="2031-05-07T11:00:00Z", end="2031-05-07T12:00:00Z")
+    await world.proctor.sms.receive(from_number=BEN, to_numbers=["+15550000000"], body="Coming?")
+
+    mails = {str(one["message_id"]): one for one in _rows(await world.said("list_emails"), "emails")}
+    (event,) = _rows(await world.said("list_calendar_events"), "events")
+    (text,) = _rows(await world.said("list_texts"), "texts")
+    whole = await world.said("get_email", message_id=asked)
+
+    common = {"message_id", "from_address", "to_addresses", "subject", "body_text", "received_at", "is_read", "folder"}
+    assert mails[lone].keys() == common | {"is_starred"}
+    assert mails[asked].keys() == common | {"thread_id"}
+    assert event.keys() == {"event_id", "title", "start", "end", "organizer"}
+    assert text.keys() == {
+        "message_id", "thread_id", "from_number", "to_numbers", "body", "direction", "sent_at", "is_read",
+    }  # fmt: skip
+    assert {"is_starred", "priority", "sent_at", "thread_id"} <= whole.keys()
+
+
+def _rows(found: JsonObject, name: str) -> list[JsonObject]:
+    rows = found[name]
+    assert isinstance(rows, list)
+    return [row for row in rows if isinstance(row, dict)]
+
+
+@pytest.mark.promise("participant.world_tools")
 async def test_texts_and_chat_are_sent_and_read(world: WorldStage) -> None:
     heard = await world.proctor.sms.receive(from_number=BEN, to_numbers=["+15550000000"], body="Late")
 

@@ -149,6 +149,26 @@ def test_coverage_is_agreed_to_unless_a_call_does_plainly_something_else(
     assert loads_object(doubted.text)["agrees"] is False
 
 
+@pytest.mark.parametrize(
+    ("quote", "name", "arguments", "agrees"),
+    [
+        ("Please reschedule the flight with Ida to nine.", "update_entry", {"entry_id": "e-1"}, True),
+        ("Move the flight with Ida to nine.", "update_entry", {"entry_id": "e-1"}, True),
+        ("Book a table for six.", "create_entry", {"title": "Table"}, True),
+        ("Accept what suits me, decline what does not.", "respond_to_guest", {"response": "declined"}, True),
+        ("Accept what suits me.", "respond_to_guest", {"response": "maybe"}, False),
+        ("Move the flight with Ida to nine.", "delete_entry", {"entry_id": "e-1"}, False),
+    ],
+)
+def test_a_call_does_what_is_asked_though_its_name_says_it_in_another_word(
+    quote: str, name: str, arguments: JsonObject, agrees: bool
+) -> None:
+    wanted: list[Json] = [{"part": 1, "kind": "do", "quote": quote}]
+    made: Json = [{"part": 1, "tool": name, "arguments": arguments}]
+    answer = loads_object(reply(asked({"parts": wanted, "calls": made, "values": []}, state="COVERAGE")).text)
+    assert answer["agrees"] is agrees
+
+
 def test_a_read_stands_in_for_another_of_the_same_things_with_the_same_arguments() -> None:
     missing: Json = {"tool": "get_kite", "arguments": {"kite_id": "KIT-7"}}
     readers: list[Json] = [tool("show_boat", kite_id="string"), tool("read_kite", kite_id="string")]

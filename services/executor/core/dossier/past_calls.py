@@ -1,5 +1,6 @@
-"""What a session has called so far, as rules about tools see it."""
+"""What a session has called so far, as rules about tools see it; and which tool a rule is about."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -12,6 +13,8 @@ from shared.contracts.policy import CallOutcome, ContextValue, PastCall, Policy
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import WriteStatus
 
+_ONE_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*(?:&&|$)")
+_OR = "||"
 _REMEMBERED = 500  # calls of a session; only those of tools that a rule names are kept
 _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
     WriteStatus.SENT: CallOutcome.SUCCEEDED,
@@ -95,6 +98,12 @@ def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> l
         for policy_id, rule in rules
         if not any(fnmatchcase(name, rule.tool.strip()) for name in names)
     ]
+
+
+def tool_of_condition(condition: str) -> str:
+    """The only tool that a rule with this condition can concern; empty where it may concern several."""
+    named = _ONE_TOOL.match(condition)
+    return named["tool"] if named and _OR not in condition else ""
 
 
 def has_tool_rules(policies: Iterable[Policy]) -> bool:

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
+from services.executor.core.dossier.past_calls import tool_of_condition
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import ImageBlock, Message, TextBlock
@@ -59,8 +61,7 @@ def _sections(ctx: TurnContext) -> dict[str, Json]:
 
 
 def _now(ctx: TurnContext) -> Json:
-    """The present time where the tenant is; in a world with a time of its own, that world's."""
-    local, practice = ctx.clock or local_now(ctx), ctx.record.request.practice
+    local, practice = local_now(ctx), ctx.record.request.practice
     told: dict[str, Json] = {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
     if practice and practice.turn:
         told["turn"] = practice.turn
@@ -69,17 +70,25 @@ def _now(ctx: TurnContext) -> Json:
 
 
 def local_now(ctx: TurnContext) -> datetime:
-    """The time that the task is read by, where the tenant is: fixed when the task was accepted."""
-    return (ctx.clock or ctx.record.accepted_at).astimezone(ZoneInfo(ctx.tenant.time_zone))
+    """The time that the task is read by, where the user is: the tenant's, fixed when the task was accepted; in a world
+    with a time of its own, that world's, in its zone.
+    """
+    return ctx.clock or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
 def _constraints(ctx: TurnContext) -> str:
-    """What was foreseen, and every standing rule in words."""
+    """What was foreseen, and every standing rule that can concern a tool of the task, in words."""
     foreseen = str(ctx.sections.get("constraints") or "")
     process = "\n".join(ctx.process.template.instructions.values()) if ctx.process.settled else ""
     practice = ctx.record.request.practice
-    rules = [_in_words(rule) for policy in ctx.policies for rule in policy.rules if not rule.report_only]
-    rules += [_tool_rule_in_words(policy) for policy in ctx.policies if policy.tool_rules]
+    offered = ctx.toolbox.names
+    rules = [
+        _in_words(rule)
+        for policy in ctx.policies
+        for rule in policy.rules
+        if not rule.report_only and tool_of_condition(rule.condition) in offered
+    ]
+    rules += filter(None, (_tool_rules_in_words(policy, offered) for policy in ctx.policies))
     standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
     said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
     if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
@@ -93,9 +102,10 @@ def _in_words(rule: Rule) -> str:
     return f"{rule.action.replace('_', ' ')}{who} when {rule.condition}" + (f": {rule.reason}" if rule.reason else "")
 
 
-def _tool_rule_in_words(policy: Policy) -> str:
+def _tool_rules_in_words(policy: Policy, offered: frozenset[str]) -> str:
     told = (
         f"{rule.kind.replace('_', ' ')} {rule.tool}" + (f": {rule.reason}" if rule.reason else "")
         for rule in policy.tool_rules
+        if any(fnmatchcase(name, rule.tool.strip()) for name in offered)
     )
     return "; ".join(told)

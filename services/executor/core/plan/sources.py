@@ -184,7 +184,10 @@ class SourceFinder:
         problems += [text for leaf in leaves if (text := self._why_free_text(leaf) or self._sibling(leaf, call))]
         untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)]
         origins = tuple(_origin(leaf, is_untold=leaf in untold) for leaf in leaves)
-        doubts = tuple(_doubt(leaf, call, tool) for leaf in leaves if self._is_doubtful(leaf, call, tool))
+        kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
+        doubts = tuple(
+            _doubt(leaf, call, tool) for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)
+        )
         doubts += tuple(_doubt_record(leaf, call) for leaf in untold)
         return Sourced(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
 
@@ -228,6 +231,24 @@ class SourceFinder:
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         return not _sets_scale(tool, leaf.path) and not self._is_share(leaf, call)
+
+    def _keeps_length(self, leaf: Trace, call: PlannedCall, leaves: Sequence[Trace]) -> bool:
+        """Whether a moment lies as far from one that has a source as two of the record that is named lie apart."""
+        moment = self._moment(_value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
+        if moment is None:
+            return False
+        values = (_value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
+        distances = {moment - other for one in values if (other := self._moment(one)) is not None}
+        named = {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
+        shown = [one for (owner, _), given in self._by_record.items() if owner in named for one in given]
+        moments = [one for given in shown if (one := self._moment(given)) is not None]
+        apart = {one - other for one in moments for other in moments if one != other}
+        return not apart.isdisjoint(distances)
+
+    def _moment(self, value: Json) -> datetime | None:
+        """Day and hour of a value that names both."""
+        read = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
+        return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
 
     def _is_strange_record(self, leaf: Trace, call: PlannedCall, tool: Tool, quote: str) -> bool:
         """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.

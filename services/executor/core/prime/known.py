@@ -1,11 +1,12 @@
 """What is known of tasks like this one: what was learned, as sections of prompts, and the limits it is held to."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
+from services.executor.core.dossier.past_calls import tool_of_condition
 from services.executor.core.dossier.values import kind_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
@@ -138,25 +139,34 @@ def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind,
     return [_one(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
 
 
-def thresholds(policies: Iterable[Policy], texts: Mapping[str, str]) -> tuple[Threshold, ...]:
-    """The limits of the rules, then those in the texts (by what they are called), each once."""
+def thresholds(
+    policies: Iterable[Policy], texts: Mapping[str, str], offered: Collection[str] | None = None
+) -> tuple[Threshold, ...]:
+    """The limits of the rules, then those in the texts (by what they are called), each once.
+
+    ``offered``: only of rules that can concern a tool of one of these names.
+    """
     found = [
-        *(limit for policy in policies for limit in _thresholds_of(policy)),
+        *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
         *(limit for name, text in texts.items() for limit in _in_words(name, text[:_TEXT_LOOKED_AT])),
     ]
     return tuple(dict.fromkeys(found))[:_MOST]
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
-    """From the rules of the tenant, the request and the process, and from the words of policy and task."""
+    """From the rules of the tenant, the request and the process, and from the words of policy and task.
+
+    The prompt has those that can concern a tool of the task.
+    """
     template = ctx.process.template
     own = _policy_of(template)
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
-    found = thresholds((*ctx.policies, own), texts)
+    policies = (*ctx.policies, own)
+    found, told = thresholds(policies, texts), thresholds(policies, texts, ctx.toolbox.names)
     _share_standing(ctx)
     return replace(
-        ctx, thresholds=found, sections={**ctx.sections, "thresholds": describe_limits(found, ctx.experience.accuracy)}
+        ctx, thresholds=found, sections={**ctx.sections, "thresholds": describe_limits(told, ctx.experience.accuracy)}
     )
 
 
@@ -167,9 +177,10 @@ _policy_of = IdentityCache[Template, Policy](
 
 def _share_standing(ctx: TurnContext) -> None:
     """The limits of the tenant's own rules stand first, and are the same for many tasks; those in words are not."""
-    standing = thresholds(ctx.tenant.policies, {})
-    told = describe_limits(standing, ctx.experience.accuracy), plain([limit.model_dump() for limit in standing])
-    ctx.journal.share(*(dumps(limits)[1:-1] for limits in told if standing))
+    own = ctx.tenant.policies
+    standing, shown = thresholds(own, {}), thresholds(own, {}, ctx.toolbox.names)
+    told = describe_limits(shown, ctx.experience.accuracy), plain([limit.model_dump() for limit in standing])
+    ctx.journal.share(*(dumps(limits)[1:-1] for limits in told if limits))
 
 
 def _one(limit: Threshold, known: Accuracy) -> JsonObject:
@@ -209,9 +220,12 @@ def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
         )
 
 
-_thresholds_of = IdentityCache[Policy, tuple[Threshold, ...]](
+_thresholds_of = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # each with the only tool of its rule
     lambda policy: tuple(
-        limit for rule in policy.rules if not rule.report_only for limit in _thresholds_of_rule(policy, rule)
+        (tool_of_condition(rule.condition), limit)
+        for rule in policy.rules
+        if not rule.report_only
+        for limit in _thresholds_of_rule(policy, rule)
     ),
     1_024,  # a tenant's policies come with each of its tasks
 )

@@ -66,7 +66,9 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
         session = compress_session(session, ctx.journal, ctx.turn)
         told: dict[str, JsonValue] = {"compressed": True, "summary": session.summary}
         notes = {**notes, "memory": told}
-    return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(session)}, notes=notes)
+    practice = ctx.record.request.practice
+    shown = _tell_once(session, ctx.task) if practice and practice.turn else session
+    return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(shown)}, notes=notes)
 
 
 async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
@@ -121,6 +123,19 @@ async def _summary(ctx: TurnContext, key: str, turns: Sequence[SpokenTurn]) -> s
 
 def _session_step(turn: Turn) -> str:
     return f"{_SESSION_STEP}:{turn.turn_id}"
+
+
+def _tell_once(session: SessionState, task: str) -> SessionState:
+    """The record over the turns of one standing task: without the task's own words, each paragraph where it was said
+    last. So turns in which nothing is due add nothing.
+    """
+    said: set[str] = set()
+    kept: list[tuple[str, str]] = []
+    for role, text in reversed(session.turns):
+        paragraphs = [one for one in text.split("\n\n") if one not in said] if (role, text) != ("user", task) else []
+        said.update(paragraphs)
+        kept += [(role, "\n\n".join(paragraphs))] if paragraphs else []
+    return session._replace(turns=tuple(reversed(kept)))
 
 
 def _describe_session(session: SessionState) -> list[Json]:

@@ -22,6 +22,11 @@ class Toolbox(NamedTuple):
     tools: Mapping[str, Tool]
     connections: Mapping[str, Connection]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What rules may call the tools by; the empty name stands for any of them."""
+        return frozenset(self.tools).union(("",), (tool.name for tool in self.tools.values()))
+
     def reads(self, name: str) -> bool:
         """Whether a call of this goes out at once: it is known, and changes nothing."""
         tool = self.tools.get(name)
