@@ -137,12 +137,14 @@ class NewClient(_ClientSpeaker):
 
 
 @asynccontextmanager
-async def new_client(full: Replicas, binding: str, version: str) -> AsyncIterator[NewClient]:
-    """``binding`` as cards name it; ``version`` is that of the interface, 1.0 or 0.3."""
-    interface = pb.AgentInterface(url=full.url, protocol_binding=binding, protocol_version=version)
+async def new_client(
+    full: Replicas, binding: str, version: str, *, tenant: str = "", person: str = "casey"
+) -> AsyncIterator[NewClient]:
+    """``binding`` as cards name it; ``version`` is that of the interface, 1.0 or 0.3, and ``tenant`` its tenant."""
+    interface = pb.AgentInterface(url=full.url, protocol_binding=binding, protocol_version=version, tenant=tenant)
     abilities = pb.AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=True)
     card = pb.AgentCard(name="purple", version="1", supported_interfaces=[interface], capabilities=abilities)
-    headers = full.headers_of("casey")
+    headers = full.headers_of(person)
     async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False, headers=headers) as http:
         made = [
             ClientFactory(
@@ -168,6 +170,10 @@ def _old_event(value: JsonObject) -> Message:
     return convert.to_core_stream_response(old.SendStreamingMessageSuccessResponse.model_validate({"result": value}))
 
 
+def _old_card(value: JsonObject) -> Message:
+    return convert.to_core_agent_card(old.AgentCard.model_validate(value))
+
+
 def _old_hook(value: JsonObject) -> Message:
     return convert.to_core_task_push_notification_config(old.TaskPushNotificationConfig.model_validate(value))
 
@@ -182,6 +188,7 @@ _OLD: Mapping[str, _OldMethod] = {
         convert.to_compat_create_task_push_notification_config_request, _old_hook
     ),
     "GetTaskPushNotificationConfig": _OldMethod(convert.to_compat_get_task_push_notification_config_request, _old_hook),
+    "GetExtendedAgentCard": _OldMethod(convert.to_compat_get_extended_agent_card_request, _old_card),
 }
 
 
@@ -203,7 +210,7 @@ class OldClient(_ClientSpeaker):
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        stdin.write(json.dumps({"method": method, "params": asked["params"]}).encode() + b"\n")
+        stdin.write(json.dumps({"method": method, "params": asked.get("params")}).encode() + b"\n")
         while line := await stdout.readline():
             said = loads_object(line)
             if "value" not in said:

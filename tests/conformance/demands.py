@@ -1,7 +1,7 @@
 """What the protocols demand of a server over JSON-RPC and REST, in our own words, and the tests that hold it.
 
 docs/conformance.md is written from here: ``python -m tests.conformance.matrix``. Sections are those of the published
-documents, with as much of their number as is certain.
+documents, with their number where the official SDKs name it.
 """
 
 from collections.abc import Mapping
@@ -31,17 +31,27 @@ class OtherDemand(NamedTuple):
 GAPS: Mapping[str, str] = {
     "w": "asked in a test's own words alone: the types of the official clients cannot say it, or they do not show it",
     "b": "a matter of the other binding",
+    "n": "the official client has no method for it over this binding",
     "c": "asked by the official clients over this binding",
     "s": "asked of a stack where it is switched off, which no client asks by its card",
     "k": "a matter of the card, which is read before a binding is chosen",
     "l": "held below the bindings, by code that both share",
 }
-# The bindings over which tests speak whose signature does not say it.
+# The cells in which tests ask whose signature does not say it: a binding in a test's own words, or by a client of it.
 SPOKEN: Mapping[str, str] = {
-    "conformance/test_files.py::test_an_agent_that_keeps_no_files_says_so": "jsonrpc rest",
+    "conformance/test_files.py::test_an_agent_that_keeps_no_files_says_so": "jsonrpc rest jsonrpc/new rest/new",
+    "conformance/test_1_0_tasks.py::test_the_client_of_somebody_else_sees_nothing_of_a_task": "jsonrpc/new rest/new",
+    "conformance/test_surface.py::test_headers_are_read_in_any_case": "jsonrpc rest",
+    "conformance/test_surface.py::test_the_scheme_of_a_credential_is_read_in_any_case": "rest",
+    "conformance/test_surface.py::test_a_subscription_may_be_asked_for_by_get": "rest",
+    "conformance/test_tenant_prefix.py::test_messages_and_tasks_are_reached": "rest jsonrpc/new rest/new",
+    "conformance/test_tenant_prefix.py::test_streams_are_followed": "rest jsonrpc/new rest/new",
+    "conformance/test_tenant_prefix.py::test_webhooks_and_the_extended_card_are_reached": "rest jsonrpc/new rest/new",
+    "conformance/test_tenant_prefix.py::test_a_prefix_that_is_not_the_callers_leads_nowhere": "rest",
+    "conformance/test_0_3.py::test_rest_sets_reads_lists_and_deletes_webhooks": "rest",
+    "conformance/test_0_3.py::test_the_client_of_1_x_lists_and_deletes_webhooks": "jsonrpc/new",
     "conformance/test_letter.py::test_an_error_of_1_0_says_its_reason": "jsonrpc",
     "conformance/test_surface.py::test_rest_words_a_refusal_as_a_status_with_its_reason": "rest",
-    "conformance/test_letter.py::test_no_refusal_names_who_asks": "jsonrpc rest",
     "conformance/test_complaints.py::test_another_tenant_reaches_nothing_by_naming_it": "jsonrpc rest",
     "conformance/test_off.py::test_a_method_that_is_off_is_refused_by_its_own_error": "jsonrpc rest",
     "conformance/test_complaints.py::test_the_same_message_at_once_on_both_replicas_is_one_task": "jsonrpc rest",
@@ -55,7 +65,6 @@ SPOKEN: Mapping[str, str] = {
     "conformance/test_letter.py::test_rest_answers_with_the_type_that_is_accepted": "rest",
     "conformance/test_letter.py::test_unknown_paths_and_wrong_verbs_are_refused_in_the_protocol_s_form": "jsonrpc rest",
     "conformance/test_surface.py::test_a_body_must_be_json_and_say_so": "jsonrpc rest",
-    "conformance/test_complaints.py::test_a_context_of_another_principal_is_not_joined": "rest",
     "conformance/test_letter.py::test_0_3_refuses_what_its_types_do_not_know": "jsonrpc",
     "conformance/test_0_3.py::test_each_part_says_its_kind": "jsonrpc",
     "conformance/test_letter.py::test_data_parts_of_0_3_come_back_too": "jsonrpc",
@@ -108,7 +117,7 @@ DEMANDS: tuple[Demand, ...] = (
         "MUST",
         "Content of a type that is not taken is refused as such",
         ("conformance/test_files.py::test_an_agent_that_keeps_no_files_says_so",),
-        "w",
+        "",
     ),
     Demand(
         "1.0",
@@ -217,7 +226,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.2.2 SendMessageConfiguration",
+        "SendMessageConfiguration",
         "MUST",
         "Who wants an answer at once is not kept waiting; else the answer is the task as its turn left it",
         ("conformance/test_1_0_tasks.py::test_return_immediately_does_not_wait",),
@@ -225,7 +234,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.2.2 SendMessageConfiguration",
+        "SendMessageConfiguration",
         "SHOULD",
         "Output modes that the agent does not speak are refused",
         (
@@ -236,10 +245,13 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.2.2 SendMessageConfiguration",
+        "SendMessageConfiguration",
         "SHOULD",
         "A message may bring its webhook",
-        ("conformance/test_1_0_streams.py::test_a_message_may_bring_its_webhook",),
+        (
+            "conformance/test_1_0_streams.py::test_a_message_may_bring_its_webhook",
+            "conformance/test_push.py::test_a_follow_up_may_bring_a_webhook_to_its_task",
+        ),
         "",
     ),
     Demand(
@@ -252,7 +264,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.3.1 Idempotency",
+        "Idempotency",
         "SHOULD",
         "The same message sent again is the same task",
         (
@@ -274,7 +286,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.3.2 Error Handling; 13.1 Data Access and Authorization Scoping",
+        "3.3.2 Error Handling; Data Access and Authorization Scoping",
         "MUST",
         "Refusals tell nothing of other people's tasks and nothing of the insides",
         (
@@ -285,7 +297,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.3.4 Capability Validation",
+        "Capability Validation",
         "MUST",
         "What the card does not offer is refused by its own error",
         (
@@ -296,7 +308,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.4.1 Context Identifier Semantics; 3.4.2 Task Identifier Semantics",
+        "Context Identifier Semantics; Task Identifier Semantics",
         "MUST",
         "A follow-up goes on in its task; its context is inferred, and a wrong one refused",
         (
@@ -308,7 +320,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.4.1 Context Identifier Semantics",
+        "Context Identifier Semantics",
         "MUST",
         "A context that the client names is kept; else the agent makes one",
         (
@@ -319,7 +331,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.5.2 Streaming Event Delivery",
+        "Streaming Event Delivery",
         "MUST",
         "Events come in the order in which they happened, to every subscriber alike",
         (
@@ -330,7 +342,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.5 Task Update Delivery Mechanisms",
+        "Task Update Delivery Mechanisms",
         "SHOULD",
         "A client that goes away ends no task",
         ("conformance/test_complaints.py::test_a_client_that_goes_away_cancels_nothing",),
@@ -338,7 +350,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.6 Versioning",
+        "Versioning",
         "MUST",
         "Versions are compared by major and minor part; another one is refused as such",
         ("conformance/test_surface.py::test_major_and_minor_version_must_be_that_of_the_method",),
@@ -346,7 +358,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.6 Versioning",
+        "Versioning",
         "MUST",
         "The version comes as a header or a query parameter",
         ("conformance/test_surface.py::test_the_version_may_come_as_a_query_parameter",),
@@ -354,7 +366,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "4.1.4 Message",
+        "Message",
         "MUST",
         "A message has its id, its role and at least one part; else it is refused",
         (
@@ -365,7 +377,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "4.1.6 Part",
+        "Part",
         "MUST",
         "A part holds one content: text, bytes, address or data; each comes back as it was sent",
         (
@@ -377,7 +389,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "4.1.7 Artifact",
+        "Artifact",
         "MUST",
         "Artifacts have an id and parts; the first is a real one",
         (
@@ -388,7 +400,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "3.2.3 Stream Response",
+        "Stream Response",
         "MUST",
         "Each event holds one thing: a task, a message, or an update of status or artifact",
         ("conformance/test_1_0_streams.py::test_every_update_has_one_name_and_an_id_of_its_own",),
@@ -396,7 +408,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "4.2.1 TaskStatusUpdateEvent; 4.2.2 TaskArtifactUpdateEvent",
+        "TaskStatusUpdateEvent; 4.2.2 TaskArtifactUpdateEvent",
         "MUST",
         "Updates name task and context; chunks put together are the artifact",
         (
@@ -415,7 +427,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "4.6 Extensions",
+        "Extensions",
         "SHOULD",
         "Extensions that the card does not name are not activated",
         ("conformance/test_surface.py::test_extensions_that_nobody_knows_are_not_activated",),
@@ -423,7 +435,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "5.5 JSON Field Naming Convention",
+        "JSON Field Naming Convention",
         "MUST",
         "JSON is read in both spellings and written in lowerCamelCase",
         (
@@ -434,7 +446,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "5.5 JSON Field Naming Convention",
+        "JSON Field Naming Convention",
         "MUST",
         "Enums are read by name and by number",
         (
@@ -445,7 +457,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "5.6 Data Type Conventions",
+        "Data Type Conventions",
         "MUST",
         "Times are written in UTC, as ISO 8601 has them",
         ("conformance/test_1_0_tasks.py::test_a_state_has_its_time",),
@@ -461,7 +473,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "4.5 Security Objects; 7 Authentication and Authorization",
+        "Security Objects; Authentication and Authorization",
         "MUST",
         "Security schemes on the card are exact; who shows nothing is let in nowhere",
         (
@@ -472,7 +484,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "7 Authentication and Authorization",
+        "Authentication and Authorization",
         "SHOULD",
         "Who shows nothing is answered with 401, and told how one is let in",
         (
@@ -483,7 +495,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "8.2 Discovery Mechanisms",
+        "Discovery Mechanisms",
         "MUST",
         "The card is at its well-known path",
         ("conformance/test_surface.py::test_the_pure_card_has_the_fields_of_1_0_and_no_others",),
@@ -491,7 +503,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "8.3 Protocol Declaration Requirements",
+        "Protocol Declaration Requirements",
         "MUST",
         "Every interface is where the public URL says, the preferred one first",
         ("conformance/test_surface.py::test_every_interface_is_where_the_public_url_says",),
@@ -510,7 +522,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "8.6 Caching",
+        "Caching",
         "SHOULD",
         "Cards may be cached: a tag, a time, an age",
         ("conformance/test_surface.py::test_a_card_that_the_client_has_is_not_sent_again",),
@@ -567,14 +579,16 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "1.0",
-        "13.1 Data Access and Authorization Scoping",
+        "Data Access and Authorization Scoping",
         "MUST",
         "Tasks, lists and webhooks are the caller's own",
         (
             "conformance/test_1_0_tasks.py::test_another_client_of_the_tenant_sees_only_its_own_tasks",
+            "conformance/test_1_0_tasks.py::test_the_client_of_somebody_else_sees_nothing_of_a_task",
             "conformance/test_complaints.py::test_a_context_of_another_principal_is_not_joined",
+            "conformance/test_push.py::test_webhooks_of_a_task_of_somebody_else_are_not_found",
         ),
-        "w",
+        "",
     ),
     Demand(
         "1.0",
@@ -608,8 +622,84 @@ DEMANDS: tuple[Demand, ...] = (
         "l",
     ),
     Demand(
+        "1.0",
+        "AgentInterface; HTTP+JSON/REST Protocol Binding",
+        "MUST",
+        "A tenant that an interface names stands before each path and in each request; it is the caller's own",
+        (
+            "conformance/test_tenant_prefix.py::test_messages_and_tasks_are_reached",
+            "conformance/test_tenant_prefix.py::test_streams_are_followed",
+            "conformance/test_tenant_prefix.py::test_webhooks_and_the_extended_card_are_reached",
+            "conformance/test_tenant_prefix.py::test_a_prefix_that_is_not_the_callers_leads_nowhere",
+            "conformance/test_tenant_prefix.py::test_a_tenant_that_is_named_in_the_request_is_the_callers",
+        ),
+        "",
+    ),
+    Demand(
+        "1.0",
+        "3.2.6 Service Parameters",
+        "MUST",
+        "Names of headers, media types and schemes of credentials are read in any case",
+        (
+            "conformance/test_surface.py::test_headers_are_read_in_any_case",
+            "conformance/test_surface.py::test_the_scheme_of_a_credential_is_read_in_any_case",
+        ),
+        "w",
+    ),
+    Demand(
+        "1.0",
+        "3.1.7 to 3.1.10 Push Notification Configs",
+        "MUST",
+        "A webhook without an id is given one; one of the same id takes the place of the one before",
+        (
+            "conformance/test_push.py::test_a_webhook_without_an_id_is_given_one_by_which_it_is_found",
+            "conformance/test_push.py::test_one_of_the_same_id_takes_the_place_of_the_one_before",
+        ),
+        "",
+    ),
+    Demand(
+        "1.0",
+        "3.1.7 to 3.1.10 Push Notification Configs",
+        "MUST",
+        "A task may have several, which are listed page by page",
+        ("conformance/test_push.py::test_webhooks_are_listed_page_by_page_to_an_empty_token",),
+        "",
+    ),
+    Demand(
+        "1.0",
+        "3.1.7 to 3.1.10 Push Notification Configs",
+        "MUST",
+        "One that was deleted is told nothing more",
+        ("conformance/test_push.py::test_a_webhook_that_was_deleted_is_told_nothing_more",),
+        "",
+    ),
+    Demand(
+        "1.0",
+        "3.1.7 to 3.1.10 Push Notification Configs",
+        "MUST",
+        "A configuration that cannot be is refused",
+        ("conformance/test_push.py::test_a_configuration_that_cannot_be_is_refused",),
+        "w",
+    ),
+    Demand(
+        "1.0",
+        "4.3 Push Notification Objects",
+        "MUST",
+        "Each webhook of a task is told, with its own token and credentials",
+        ("conformance/test_push.py::test_each_webhook_of_a_task_is_told_with_its_own_token_and_credentials",),
+        "",
+    ),
+    Demand(
+        "1.0",
+        "3.1.6 Subscribe to Task; HTTP+JSON/REST Protocol Binding",
+        "MUST",
+        "A subscription is asked for by POST; GET is taken as well",
+        ("conformance/test_surface.py::test_a_subscription_may_be_asked_for_by_get",),
+        "b",
+    ),
+    Demand(
         "0.3",
-        "4 Authentication and Authorization",
+        "Authentication and Authorization",
         "SHOULD",
         "Who shows nothing is answered with 401, and told how one is let in",
         ("integration/test_gateway_keys.py::test_without_a_key_only_the_card_and_the_probes_are_answered",),
@@ -617,7 +707,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "5.3 Recommended Location",
+        "Recommended Location",
         "SHOULD",
         "The card is at its well-known path",
         ("conformance/test_surface.py::test_the_merged_card_has_what_older_clients_need",),
@@ -625,7 +715,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "5.5 AgentCard Object Structure",
+        "AgentCard Object Structure",
         "MUST",
         "The card has url, protocolVersion and the preferred transport; both generations may be merged",
         ("conformance/test_surface.py::test_the_merged_card_has_what_older_clients_need",),
@@ -633,7 +723,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "5.5.3 SecurityScheme",
+        "SecurityScheme",
         "MUST",
         "Security schemes are those of OpenAPI",
         ("unit/gateway/test_agent_card.py::test_security_schemes_of_0_3_are_those_of_openapi",),
@@ -641,7 +731,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "6.4 Message; 6.5 Part",
+        "Message; Part",
         "MUST",
         "A message has its id and kind, parts a known kind; else it is refused",
         (
@@ -653,7 +743,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "6.5 Part",
+        "Part",
         "MUST",
         "Data and file parts come back in history as they were sent",
         (
@@ -666,7 +756,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "6.7 Artifact",
+        "Artifact",
         "MUST",
         "Artifacts have an id, and parts of a kind",
         ("conformance/test_1_0_tasks.py::test_each_kind_of_artifact_arrives_as_a_part_of_that_kind",),
@@ -674,7 +764,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7.1 message/send",
+        "message/send",
         "MUST",
         "A message is answered with its task, or a message",
         (
@@ -688,7 +778,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7.1 message/send",
+        "message/send",
         "MUST",
         "Without blocking the answer comes at once",
         (
@@ -700,7 +790,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7.1 message/send",
+        "message/send",
         "MUST",
         "A follow-up goes on in its task and context",
         (
@@ -712,7 +802,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7.2 message/stream",
+        "message/stream",
         "MUST",
         "A stream ends with what is marked final",
         (
@@ -725,7 +815,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7.3 tasks/get",
+        "tasks/get",
         "MUST",
         "History is as long as was asked; a length below 0 is refused",
         (
@@ -738,7 +828,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7 Protocol RPC Methods: tasks/cancel",
+        "tasks/cancel",
         "MUST",
         "Cancelling ends a task once",
         (
@@ -751,7 +841,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7 Protocol RPC Methods: tasks/resubscribe",
+        "tasks/resubscribe",
         "MUST",
         "Who comes back is told the rest; a task that there is not is not found",
         (
@@ -763,19 +853,20 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7 Protocol RPC Methods: tasks/pushNotificationConfig",
+        "tasks/pushNotificationConfig",
         "MUST",
-        "Webhooks are set, read, listed and deleted; without an id one has its task's",
+        "Webhooks are set and read; without an id one has its task's",
         (
             "conformance/test_0_3.py::test_webhooks_are_set_read_listed_and_deleted",
             "conformance/test_letter.py::test_a_webhook_of_0_3_without_an_id_is_known_by_its_task_s",
             "conformance/test_1_0_streams.py::test_a_webhook_that_was_made_is_read",
+            "conformance/test_push.py::test_a_webhook_without_an_id_is_given_one_by_which_it_is_found",
         ),
         "c",
     ),
     Demand(
         "0.3",
-        "7 Protocol RPC Methods: tasks/pushNotificationConfig",
+        "tasks/pushNotificationConfig",
         "MUST",
         "A receiver is told the task",
         ("integration/test_webhooks.py::test_a_receiver_of_0_3_gets_the_task",),
@@ -783,15 +874,18 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "7 Protocol RPC Methods: agent/getAuthenticatedExtendedCard",
+        "agent/getAuthenticatedExtendedCard",
         "MUST",
         "The extended card has the fields of 0.3",
-        ("conformance/test_0_3.py::test_the_extended_card_has_the_fields_of_0_3",),
-        "w",
+        (
+            "conformance/test_0_3.py::test_the_extended_card_has_the_fields_of_0_3",
+            "conformance/test_1_0_streams.py::test_every_client_is_shown_the_extended_card",
+        ),
+        "",
     ),
     Demand(
         "0.3",
-        "8.1 Standard JSON-RPC Errors",
+        "Standard JSON-RPC Errors",
         "MUST",
         "What is no valid call, no method or no valid parameters has its code",
         (
@@ -803,7 +897,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "8.2 A2A-Specific Errors",
+        "A2A-Specific Errors",
         "MUST",
         "Each error has its code; data is kept whole",
         (
@@ -817,7 +911,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "3.2.3 HTTP+JSON/REST Transport",
+        "HTTP+JSON/REST Transport",
         "MUST",
         "REST words tasks, parts and refusals as its clients read them",
         (
@@ -829,7 +923,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "0.3",
-        "5.5.2 AgentCapabilities; 8.2 A2A-Specific Errors",
+        "AgentCapabilities; A2A-Specific Errors",
         "MUST",
         "What is off is refused by its code",
         (
@@ -837,6 +931,26 @@ DEMANDS: tuple[Demand, ...] = (
             "conformance/test_off.py::test_older_paths_that_are_off_are_refused",
         ),
         "s",
+    ),
+    Demand(
+        "0.3",
+        "tasks/pushNotificationConfig",
+        "MUST",
+        "Webhooks are listed and deleted",
+        (
+            "conformance/test_0_3.py::test_webhooks_are_set_read_listed_and_deleted",
+            "conformance/test_0_3.py::test_rest_sets_reads_lists_and_deletes_webhooks",
+            "conformance/test_0_3.py::test_the_client_of_1_x_lists_and_deletes_webhooks",
+        ),
+        "n",
+    ),
+    Demand(
+        "0.3",
+        "tasks/pushNotificationConfig",
+        "MUST",
+        "Each webhook of a task is told the task, with its own token and credentials",
+        ("conformance/test_push.py::test_each_webhook_of_a_task_is_told_with_its_own_token_and_credentials",),
+        "c",
     ),
 )
 OTHER_DEMANDS: tuple[OtherDemand, ...] = (

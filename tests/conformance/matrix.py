@@ -30,10 +30,10 @@ _HEAD = """\
 
 In our own words, as far as it concerns a server over JSON-RPC and REST; gRPC is not offered. The page is written
 from `tests/conformance/demands.py` by `python -m tests.conformance.matrix`, and a test holds it to what is there.
-Sections are those of the published specifications 1.0.0 and 0.3.0: their numbers are from memory of the two documents
-and from the comments of the official SDK, and where a subsection's number was not certain, its title stands behind the
-number of its chapter. What is a matter of the deployment (TLS) or of what this agent does not have (required
-extensions, authentication within a task, custom bindings) has no row.
+Sections are those of the published specifications 1.0.0 and 0.3.0, by their title; with their number where the official
+SDKs for Python and JavaScript name it, or where it follows from those beside it. What is a matter of the deployment
+(TLS) or of what this agent does not have (required extensions, authentication within a task, custom bindings) has no
+row.
 
 Tests stand in `tests/`. Those in `tests/conformance` run with API keys through two replicas behind HAProxy. A column
 is a cell: a binding, spoken in a test's own words or by an official client; the client 1.x speaks 0.3 by its own
@@ -65,7 +65,8 @@ def cells_of(demand: Demand) -> frozenset[Cell]:
         file, _, name = test.partition("::")
         asked_by = _signatures(file)[name] & _FIXTURES.keys()
         found |= {cell for fixture in asked_by for cell in _FIXTURES[fixture]}
-        found |= {Cell(demand.version, binding, "wire") for binding in SPOKEN.get(test, "").split()}
+        spoken = (said.partition("/") for said in SPOKEN.get(test, "").split())
+        found |= {Cell(demand.version, binding, who or "wire") for binding, _, who in spoken}
     return frozenset(found & set(COLUMNS[demand.version]))
 
 

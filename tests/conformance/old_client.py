@@ -46,6 +46,8 @@ def _ask(method, params, polls, streams):
         case "GetTaskPushNotificationConfig":
             wanted = types.GetTaskPushNotificationConfigParams.model_validate(params)
             return _one(polls.get_task_callback(wanted))
+        case "GetExtendedAgentCard":
+            return _one(polls.get_card())
     raise LookupError(method)
 
 

@@ -85,12 +85,16 @@ class Rpc:
 
 
 class Rest:
-    def __init__(self, replicas: Replicas) -> None:
-        self._http = replicas.http
+    """``prefix``: what stands before each path."""
+
+    def __init__(self, replicas: Replicas, prefix: str = "") -> None:
+        self._http, self._prefix = replicas.http, prefix
 
     async def call(self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW) -> Reply:
-        request = self._request(method, params, headers)
-        return rest_reply(await self._http.send(request))
+        return rest_reply(await self.ask(method, params, headers))
+
+    async def ask(self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW) -> httpx.Response:
+        return await self._http.send(self._request(method, params, headers))
 
     async def call_as_nobody(self, method: str, params: JsonObject) -> httpx.Response:
         return await self._http.send(self._request(method, params, {**NEW, "Authorization": ""}))
@@ -113,6 +117,7 @@ class Rest:
                 path = path.replace(name, str(rest.pop(key, "")))
         if "{config}" in path:
             path = path.replace("{config}", str(rest.pop("id", "")))
+        path = f"{self._prefix}{path}"
         if verb == "POST":
             return self._http.build_request(verb, path, json=rest, headers=headers)
         return self._http.build_request(verb, path, params=_query(rest), headers=headers)

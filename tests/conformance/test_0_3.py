@@ -6,7 +6,9 @@ from uuid import uuid4
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
+from tests.conformance.clients import new_client
 from tests.conformance.replicas import HOOKS, Replicas
+from tests.conformance.speaking import sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -176,6 +178,32 @@ async def test_webhooks_are_set_read_listed_and_deleted(full: Replicas) -> None:
     params = {"id": task_id, "pushNotificationConfigId": "one"}
     deleted = await _call(full, "tasks/pushNotificationConfig/delete", params)
     assert deleted == {"jsonrpc": "2.0", "id": "c1", "result": None}
+
+
+async def test_rest_sets_reads_lists_and_deletes_webhooks(full: Replicas) -> None:
+    path = f"/v1/tasks/{(await _task(full, 'tck-input-required'))['id']}/pushNotificationConfigs"
+    for name in ("one", "two"):
+        given = {"config": {"pushNotificationConfig": {"id": name, "url": _HOOK}}}
+        made = (await full.http.post(path, json=given)).json()
+        assert (at(made, "pushNotificationConfig.url"), f"/{at(made, 'name')}") == (_HOOK, f"{path}/{name}"[3:])
+    assert at((await full.http.get(f"{path}/one")).json(), "pushNotificationConfig.id") == "one"
+    listed = at((await full.http.get(path)).json(), "configs")
+    assert isinstance(listed, list)
+    assert [at(one, "pushNotificationConfig.id") for one in listed] == ["one", "two"]
+    assert (await full.http.delete(f"{path}/one")).status_code == 200
+    assert (await full.http.get(f"{path}/one")).status_code == 404
+
+
+async def test_the_client_of_1_x_lists_and_deletes_webhooks(full: Replicas) -> None:
+    """Over JSON-RPC, where it has these methods for 0.3."""
+    async with new_client(full, "JSONRPC", "0.3") as client:
+        task_id = (await sent(client, "tck-input-required"))["id"]
+        named: JsonObject = {"taskId": task_id, "id": "one"}
+        await client.call("CreateTaskPushNotificationConfig", {**named, "url": _HOOK})
+        listed = (await client.call("ListTaskPushNotificationConfigs", {"taskId": task_id})).value
+        assert at(listed, "configs.0.url") == _HOOK
+        assert (await client.call("DeleteTaskPushNotificationConfig", named)).refused == ""
+        assert (await client.call("GetTaskPushNotificationConfig", named)).refused == "TASK_NOT_FOUND"
 
 
 async def test_the_extended_card_has_the_fields_of_0_3(full: Replicas) -> None:

@@ -206,6 +206,12 @@ async def test_the_extended_card_is_that_of_the_callers_tenant(speaker: Speaker)
 
 
 @pytest.mark.promise("gateway.extended_card")
+async def test_every_client_is_shown_the_extended_card(any_speaker: Speaker) -> None:
+    found = await any_speaker.call("GetExtendedAgentCard", {})
+    assert "acme" in str(at(found.value, "description"))
+
+
+@pytest.mark.promise("gateway.extended_card")
 async def test_the_extended_card_is_for_those_who_are_known(wire: Speaker) -> None:
     stranger = await wire.call_as_nobody("GetExtendedAgentCard", {})
     assert stranger.status_code == 401

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject
+from tests.conformance.cells import TRANSPORTS
+from tests.conformance.clients import new_client
 from tests.conformance.replicas import Replicas
-from tests.conformance.speaking import NEW, Rpc, Speaker, is_refused, message, sent
+from tests.conformance.speaking import Rpc, Speaker, is_refused, message, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -304,19 +306,6 @@ async def test_a_wrong_filter_is_refused(wire: Speaker, params: JsonObject) -> N
     assert (await wire.call("ListTasks", params)).refused == "INVALID_PARAMS"
 
 
-async def test_a_tenant_that_is_not_the_callers_is_refused(wire: Speaker) -> None:
-    assert (await wire.call("ListTasks", {"tenant": "rival"})).refused == "INVALID_PARAMS"
-    assert (await wire.call("ListTasks", {"tenant": "acme"})).refused == ""
-
-
-@pytest.mark.promise("gateway.tenant_path")
-async def test_rest_knows_the_callers_own_tenant_as_a_prefix(full: Replicas) -> None:
-    task = await sent(Rpc(full))
-    paths = [f"/{tenant}/tasks/{task['id']}" for tenant in ("acme", "rival")]
-    own, other = [await full.http.get(path, headers=NEW) for path in paths]
-    assert (own.status_code, own.json()["id"], other.status_code) == (200, task["id"], 404)
-
-
 @pytest.mark.promise("gateway.task_list")
 async def test_another_client_of_the_tenant_sees_only_its_own_tasks(full: Replicas, wire: Speaker) -> None:
     task = await sent(wire)
@@ -325,6 +314,17 @@ async def test_another_client_of_the_tenant_sees_only_its_own_tasks(full: Replic
         found = (await wire.call("ListTasks", {"pageSize": 100}, headers)).value
         assert task["id"] not in {at(one, "id") for one in _list(found["tasks"])}
         assert (await wire.call("ListTasks", {"contextId": task["contextId"]}, headers)).value["totalSize"] == 0
+
+
+@pytest.mark.promise("gateway.task_list")
+@pytest.mark.parametrize("person", ["robin", "other"])
+async def test_the_client_of_somebody_else_sees_nothing_of_a_task(full: Replicas, person: str) -> None:
+    task = await sent(Rpc(full))
+    for binding in TRANSPORTS.values():
+        async with new_client(full, binding, "1.0", person=person) as client:
+            assert (await client.call("GetTask", {"id": task["id"]})).refused == "TASK_NOT_FOUND"
+            listed = (await client.call("ListTasks", {"contextId": task["contextId"]})).value
+            assert _list(listed.get("tasks", [])) == []
 
 
 def _list(value: Json) -> list[Json]:

@@ -106,11 +106,11 @@ async def test_another_tenant_reaches_nothing_by_naming_it(full: Replicas) -> No
     assert str(own["id"]) not in (await Rest(full).call("SendMessage", referring, other)).response.text
 
 
-async def test_a_context_of_another_principal_is_not_joined(full: Replicas) -> None:
-    own = await sent(Rpc(full))
+async def test_a_context_of_another_principal_is_not_joined(full: Replicas, wire: Speaker) -> None:
+    own = await sent(wire)
     joining: JsonObject = {"message": message("tck-complete-task", "hello", contextId=own["contextId"])}
-    robin = await Rest(full).call("SendMessage", joining, {**NEW, **full.headers_of("robin")})
-    other = await Rest(full).call("SendMessage", joining, {**NEW, **full.headers_of("other")})
+    robin = await wire.call("SendMessage", joining, {**NEW, **full.headers_of("robin")})
+    other = await wire.call("SendMessage", joining, {**NEW, **full.headers_of("other")})
     assert robin.refused == "INVALID_PARAMS"
     assert (other.refused, at(other.value, "task.id") != own["id"]) == ("", True)
 

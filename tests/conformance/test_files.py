@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject
+from tests.conformance.clients import new_client
 from tests.conformance.replicas import Replicas
-from tests.conformance.speaking import NEW, Speaker, rest_reply
+from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, rest_reply
 from tests.integration.gateway_stage import at
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("a2a.files")]
@@ -88,9 +89,9 @@ async def test_files_are_bounded_in_number(wire: Speaker) -> None:
 
 
 async def test_an_agent_that_keeps_no_files_says_so(bare: Replicas) -> None:
-    body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message({"raw": _RAW})}
-    answer = (await bare.http.post("/", json=body, headers=NEW)).json()
-    assert at(answer, "error.code") == -32005
+    async with new_client(bare, "JSONRPC", "1.0") as rpc, new_client(bare, "HTTP+JSON", "1.0") as rest:
+        for speaker in (Rpc(bare), Rest(bare), rpc, rest):
+            assert (await speaker.call("SendMessage", message({"raw": _RAW}))).refused == "CONTENT_TYPE_NOT_SUPPORTED"
 
 
 @pytest.mark.promise("gateway.limits")

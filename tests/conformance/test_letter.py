@@ -7,7 +7,7 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 from tests.conformance.replicas import HOOKS, Replicas
-from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, rpc_reply, sent
+from tests.conformance.speaking import NEW, Rpc, Speaker, message, rpc_reply, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -279,13 +279,13 @@ def _check_form(path: str, response: httpx.Response) -> None:
 
 
 @pytest.mark.promise("gateway.letter")
-async def test_no_refusal_names_who_asks(full: Replicas) -> None:
+async def test_no_refusal_names_who_asks(full: Replicas, wire: Speaker) -> None:
     """A principal's name may be a person's; whoever asks knows it, and logs keep refusals for long."""
-    task = await sent(Rest(full))
+    task = await sent(wire)
     for person in ("casey", "other"):
         headers = {**NEW, **full.headers_of(person)}
         for method, wanted in (("GetTask", "nobody-made-this"), ("CancelTask", task["id"])):
-            reply = await Rpc(full).call(method, {"id": wanted}, headers)
+            reply = await wire.call(method, {"id": wanted}, headers)
             assert reply.refused
             assert not {"casey", "other"} & set(reply.response.text.replace("'", '"').split('"'))
 

@@ -1,8 +1,10 @@
 """What all clients meet before any task: cards, versions, media types, bodies, and how refusals are worded."""
 
 import json
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
+import httpx
 import pytest
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import ParseDict
@@ -138,6 +140,40 @@ async def test_a_body_must_be_json_and_say_so(full: Replicas, said: str, accepte
     response = await full.http.post(path, content=body, headers={**NEW, "Content-Type": said})
     reply = rpc_reply(response) if path == "/" else rest_reply(response)
     assert (reply.refused, response.status_code) == (("", 200) if accepted else ("CONTENT_TYPE_NOT_SUPPORTED", 415))
+
+
+@pytest.mark.promise("gateway.media_type")
+@pytest.mark.parametrize("spelled", [str.lower, str.upper, str.swapcase])
+async def test_headers_are_read_in_any_case(full: Replicas, spelled: Callable[[str], str]) -> None:
+    """Names of headers, and of their values the media types."""
+    given = {"Content-Type": spelled("application/json"), "Accept": spelled("application/json"), "A2A-Version": "1.0"}
+    headers = {spelled(name): value for name, value in {**given, "A2A-Extensions": "https://example.com/e"}.items()}
+    params = {"message": message("tck-complete-task")}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+    rpc = await full.http.post("/", content=json.dumps(call), headers=headers)
+    rest = await full.http.post("/message:send", content=json.dumps(params), headers=headers)
+    read = await full.http.get(f"/tasks/{at(loads_object(rest.text), 'task.id')}", headers=headers)
+    assert (rpc_reply(rpc).refused, rest_reply(rest).refused, rest_reply(read).refused) == ("", "", "")
+    assert [one.headers["content-type"] for one in (rpc, rest, read)] == ["application/json"] * 3
+    assert at(loads_object(read.text), "status.state") == "TASK_STATE_COMPLETED"
+
+
+async def test_the_scheme_of_a_credential_is_read_in_any_case(full: Replicas) -> None:
+    token = full.tokens["casey"]
+    for name, value in (
+        ("AUTHORIZATION", f"bearer {token}"),
+        ("authorization", f"BEARER {token}"),
+        ("x-api-key", token),
+    ):
+        async with httpx.AsyncClient(base_url=full.url, trust_env=False) as http:
+            assert (await http.get("/tasks", headers={**NEW, name: value})).status_code == 200
+
+
+async def test_a_subscription_may_be_asked_for_by_get(full: Replicas) -> None:
+    task = await sent(Rest(full))
+    for verb in ("GET", "POST"):
+        refused = rest_reply(await full.http.request(verb, f"/tasks/{task['id']}:subscribe", headers=NEW))
+        assert refused.refused == "UNSUPPORTED_OPERATION"
 
 
 @pytest.mark.parametrize("path", ["/", "/message:send", "/message:stream", "/v1/message:send", "/v1/message:stream"])
