@@ -55,10 +55,11 @@ end
 if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
 if write ~= '' then
   redis.call('HSET', ledger, key, row)
-  local ends = now_ms() + ms
-  if write == 'open' then ends = math.max(ends, tonumber(redis.call('HGET', lease, 'until'))) end
-  redis.call('HSET', lease, 'until', int(ends))
-  redis.call('ZADD', leased, int(ends), member)
+  local ends, before = now_ms() + ms, tonumber(redis.call('HGET', lease, 'until'))
+  if (write == 'open' and ends > before) or (write == 'settle' and ends < before) then
+    redis.call('HSET', lease, 'until', int(ends))
+    redis.call('ZADD', leased, int(ends), member)
+  end
 end
 emit(events, kept, 16, #ARGV)
 return pulse(signals, turns)

@@ -45,7 +45,9 @@ class Mended:
         self._unreported -= Counter(counts)
 
 
-FEW = 8  # sessions: a process that runs more leaves what is found to the queue, which spreads it
+# Sessions: a process that runs more leaves what is found to the queue, which spreads it. So many are claimed in the
+# same round trips, before the first of them costs any time.
+FEW = 64
 
 
 class TakesSessions(Protocol):
