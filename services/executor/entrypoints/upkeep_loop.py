@@ -67,13 +67,13 @@ async def keep_up(reaper: Ticks, plan: UpkeepPlan, looked_once: asyncio.Event) -
     clock = asyncio.get_running_loop().time
     for number in count():
         try:
-            if number % _TICKS_BETWEEN_COUNTS == 0:
-                await reaper.count_outcomes()
             if looked := plan.partitions(clock()):
                 woken = await reaper.tick(looked)
                 plan.note(looked, reaper.soonest, clock())
                 if woken:
                     log.info("sessions_woken", sessions=woken)
+            if number % _TICKS_BETWEEN_COUNTS == 0:
+                await reaper.count_outcomes()
             if reaper.outcomes_behind > _MANY_OUTCOMES and number % _TICKS_BETWEEN_WORDS == 0:
                 log.warning("learner_behind", outcomes=reaper.outcomes_behind)
         except StoreUnavailable as error:
