@@ -11,7 +11,7 @@ TEST_ARGS ?=
 AUDIT_ARGS ?=
 MUTANT_ARGS ?=
 TEST_WORKERS ?= 2
-PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --junitxml=$(RESULTS)
+PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --junitxml=$(RESULTS)
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 

@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from examples.company.books import CompanyBooks
@@ -27,11 +29,24 @@ class Company(NamedTuple):
         return Connection(id="company", url=self.url)
 
 
-def open_books(folder: Path) -> CompanyBooks:
-    """Planted books in a folder, with a clock that stands still."""
-    books = CompanyBooks(folder / "company.db", lambda: NOON)
-    plant(books)
-    return books
+def open_books(folder: Path, now: datetime = NOON, name: str = "company.db") -> CompanyBooks:
+    """Freshly planted books in a folder, in place of any of that name, with a clock that stands still."""
+    file = folder / name
+    for rest in ("-wal", "-shm"):
+        Path(f"{file}{rest}").unlink(missing_ok=True)
+    file.write_bytes(_planted(now))
+    return CompanyBooks(file, lambda: now)
+
+
+@cache
+def _planted(now: datetime) -> bytes:
+    """The whole file: planting takes longer than most tests."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "company.db"
+        books = CompanyBooks(file, lambda: now)
+        plant(books)
+        books.close()
+        return file.read_bytes()
 
 
 @asynccontextmanager

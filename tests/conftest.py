@@ -15,14 +15,25 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.redis_server import durable_server
+from tests.scheduling import ByStack, rank
 
 # `make test-long` takes the second one. Deadlines and the check of slowness would measure how busy the machine is.
 _BUSY = [HealthCheck.too_slow]
-settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=_BUSY)
+settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=_BUSY)
 settings.register_profile("thorough", max_examples=500, deadline=None, suppress_health_check=_BUSY)
 settings.load_profile("quick")
 # Every HTTP client reads all authorities that it trusts; no test speaks to a server that a usual one vouches for.
 os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).with_name("authority.pem")))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)  # there is no such hook where tests run in one process
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByStack:
+    return ByStack(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,7 +10,7 @@ import httpx
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
-PATIENCE = 20.0
+PATIENCE = 60.0  # a busy machine may take long; nothing waits for it to be over
 NO_HEADERS = MappingProxyType[str, str]({})
 
 

@@ -150,7 +150,7 @@ COMPLAINTS: Mapping[str, Complaint] = {
     "field.12": Complaint(
         "the trace is lost between client, server and worker",
         (
-            "e2e/test_one_trace.py::test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it",
+            "e2e/one_stack/test_one_trace.py::test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it",
             "unit/tracing/test_tracer.py::test_a_span_of_another_process_is_gone_on_from",
         ),
     ),

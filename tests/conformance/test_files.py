@@ -96,13 +96,16 @@ async def test_an_agent_that_keeps_no_files_says_so(bare: Replicas) -> None:
 
 @pytest.mark.promise("gateway.limits")
 async def test_a_message_with_files_may_be_larger_than_any_other_request(wire: Speaker) -> None:
-    """And no larger than a message may be, which is told in the protocol's form."""
+    """And no larger than a message may be, which is told in the protocol's form.
+
+    What is too large is so by little, so that no proxy still sends it when it is refused.
+    """
     raw = base64.b64encode(b"\0" * 2_000_000).decode()
     task = at((await wire.call("SendMessage", message({"raw": raw}))).value, "task")
     assert at(task, "history.0.parts.1.raw") == raw
     for reply in (
-        await wire.call("SendMessage", message({"raw": raw * 6})),
-        await wire.call("CancelTask", {"id": "t", "metadata": {"text": raw}}),
+        await wire.call("SendMessage", message({"raw": "A" * 14_000_000})),
+        await wire.call("CancelTask", {"id": "t", "metadata": {"text": "A" * 1024 * 1024}}),
     ):
         assert (reply.refused, reply.response.status_code) == ("INVALID_REQUEST", 413)
         assert "over the limit of" in reply.response.text

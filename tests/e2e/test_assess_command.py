@@ -17,7 +17,7 @@ from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.doubles.scripted_participant import ScriptedParticipant
-from tests.e2e.commands import purple
+from tests.e2e.commands import call_purple, purple
 from tests.serving import serving
 
 
@@ -30,7 +30,7 @@ async def test_an_agent_is_measured_twice_and_the_results_are_compared(tmp_path:
         done = await purple("assess", *asked, "--dir", kept, "--json")
     assert done.code == 0, done.err
     said = loads_object(done.out)
-    compared = await purple("assess", "compare", str(said["name"]), str(said["kept_in"]), "--dir", kept)
+    compared = await call_purple("assess", "compare", str(said["name"]), str(said["kept_in"]), "--dir", kept)
 
     assert said["pass_hat"] == {"1": 1}
     assert (tmp_path / "kept" / f"{said['name']}.json").is_file()
@@ -42,12 +42,12 @@ async def test_an_agent_is_measured_twice_and_the_results_are_compared(tmp_path:
 @pytest.mark.promise("assess.check")
 async def test_an_author_begins_a_scenario_draws_days_and_has_them_checked(tmp_path: Path) -> None:
     where = ("--scenarios-dir", str(tmp_path))
-    begun = await purple("assess", "new", "my_day", *where)
-    again = await purple("assess", "new", "my_day", *where)
-    drawn = await purple("assess", "days", "--seed", "one", "--count", "1", *where)
+    begun = await call_purple("assess", "new", "my_day", *where)
+    again = await call_purple("assess", "new", "my_day", *where)
+    drawn = await call_purple("assess", "days", "--seed", "one", "--count", "1", *where)
     day = drawn.out.partition(":")[0]
-    checked = await purple("assess", "check", *where)
-    missing = await purple("assess", "check", "nowhere", *where)
+    checked = await call_purple("assess", "check", *where)
+    missing = await call_purple("assess", "check", "nowhere", *where)
 
     assert (begun.code, drawn.code, checked.code) == (0, 0, 0), checked.out + checked.err
     assert (again.code, again.err.strip()) == (1, f"There is {tmp_path / 'my_day'} already.")
@@ -58,8 +58,8 @@ async def test_an_author_begins_a_scenario_draws_days_and_has_them_checked(tmp_p
 
 @pytest.mark.promise("assess.command")
 async def test_what_is_missing_is_said_in_a_sentence(tmp_path: Path) -> None:
-    unknown = await purple("assess", "compare", "a", "b", "--dir", str(tmp_path))
-    neither = await purple("assess")
+    unknown = await call_purple("assess", "compare", "a", "b", "--dir", str(tmp_path))
+    neither = await call_purple("assess")
 
     assert (unknown.code, unknown.err.strip()) == (
         1,

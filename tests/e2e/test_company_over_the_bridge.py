@@ -10,7 +10,10 @@ from shared.contracts.task import TaskEvent
 from shared.domain.words import TaskState
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.long,  # the bridge by itself is in the suite: tests/integration/test_rest_bridge.py
+    pytest.mark.asyncio(loop_scope="module"),
+]
 QUESTION = (
     'Query the table "expenses" with filter column "amount" and filter value "2340.00".'
     " Answer with a JSON list of their ids."
@@ -32,7 +35,6 @@ async def test_a_write_over_the_bridge_is_made_once_and_verified(stack: WholeSta
     assert "verified" in (record.answer or "")
 
 
-@pytest.mark.long
 @pytest.mark.promise("drift.recovers")
 @pytest.mark.promise("drift.remembered")
 async def test_a_renamed_column_is_recovered_from_and_remembered_in_the_session(stack: WholeStack) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,10 +13,12 @@ import httpx
 import pytest
 
 from cli.console import Complaint
+from cli.launcher import Stack
 from cli.stack.child import Child
 from cli.stack.free_ports import free_ports, is_free
-from cli.stack.plan import ProcessSpec, url_of
+from cli.stack.plan import ProcessSpec, StackOptions, url_of
 from cli.stack.readiness import wait_until_ready
+from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
 
 READY = 20.0
@@ -88,6 +91,24 @@ async def test_children_die_with_their_launcher_even_when_it_is_killed(tmp_path:
     launcher.kill()
     await launcher.wait()
     assert await eventually(lambda: all(is_gone(pid) for pid in pids))
+
+
+@pytest.mark.promise("launcher.no_orphans")
+async def test_the_end_of_redis_ends_a_stack_and_the_end_of_the_queues_server_does_not() -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="pa-") as name,
+        EmbeddedRedis(Path(name) / "state") as state,
+        EmbeddedRedis(Path(name) / "queue") as queue,
+    ):
+        stack = Stack(StackOptions(Path(name), {}), (), state.url, state, queue)
+        keeping, dead = asyncio.create_task(stack.keep_up(print)), queue.pid
+        assert dead
+        assert state.pid
+        os.kill(dead, signal.SIGKILL)
+        assert await eventually(lambda: queue.exit_code is None and queue.pid != dead)
+        os.kill(state.pid, signal.SIGKILL)
+        complaint = await asyncio.wait_for(keeping, READY)
+    assert "redis ended with exit code -9" in complaint.sentence
 
 
 def test_free_ports_are_different_and_free() -> None:

@@ -15,7 +15,7 @@ import pytest
 from cli.stack.free_ports import free_ports, is_free
 from cli.up import EXAMPLE
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.e2e.commands import purple, start_purple
+from tests.e2e.commands import call_purple, purple, start_purple
 from tests.e2e.waiting import eventually, is_gone
 
 READY = 60.0
@@ -98,7 +98,7 @@ async def test_a_stack_answers_curl_and_shows_live_phases_and_stops_in_order(tmp
         async with httpx.AsyncClient(timeout=90) as client:
             answer = loads_object((await client.post(f"{up.url}/", json=SEED_000)).text)
         assert str(_first_text(answer)).strip()
-        sent = await purple("send", EXAMPLE, "--url", up.url)
+        sent = await call_purple("send", EXAMPLE, "--url", up.url)
         assert sent.code == 0, sent.err
         assert "EXP-1002" in sent.out
         assert re.search(r"ASSESS.*COMPLETE", sent.err, re.DOTALL)
@@ -108,6 +108,7 @@ async def test_a_stack_answers_curl_and_shows_live_phases_and_stops_in_order(tmp
         assert is_free(int(up.url.rpartition(":")[2]))
 
 
+@pytest.mark.long  # with one service and a Redis it is in the suite: test_launcher_children.py
 @pytest.mark.promise("launcher.no_orphans")
 async def test_a_whole_stack_dies_with_a_killed_launcher(tmp_path: Path) -> None:
     async with _up(tmp_path) as up:
@@ -117,6 +118,7 @@ async def test_a_whole_stack_dies_with_a_killed_launcher(tmp_path: Path) -> None
         assert await eventually(lambda: all(is_gone(pid) for pid in up.pids), 20)
 
 
+@pytest.mark.long  # two servers by themselves are in the suite: test_launcher_children.py
 @pytest.mark.promise("launcher.no_orphans")
 async def test_a_stack_whose_redis_dies_says_so_and_ends(tmp_path: Path) -> None:
     """Without it nothing can be accepted or carried out: better down, and said, than up and of no use.
@@ -126,7 +128,7 @@ async def test_a_stack_whose_redis_dies_says_so_and_ends(tmp_path: Path) -> None
     async with _up(tmp_path) as up:
         redis, queue = up.pids[-2:]  # the table's last rows
         os.kill(queue, signal.SIGKILL)
-        sent = await purple("send", EXAMPLE, "--url", up.url)
+        sent = await call_purple("send", EXAMPLE, "--url", up.url)
         assert sent.code == 0, sent.err
         os.kill(redis, signal.SIGKILL)
         assert await asyncio.wait_for(up.process.wait(), 30) == 1
@@ -148,9 +150,11 @@ async def test_a_stack_survives_each_killed_process_and_a_waiting_approval_with_
             said = await asyncio.wait_for(_said_until(up.process, f"{name} is up again"), READY)
             assert f"{name} ended with exit code -9" in said
             assert "started again in" in said
-        answered = await purple("approvals", "approve", approval, "--as", "dana", "--level", "manager", "--url", up.url)
+        answered = await call_purple(
+            "approvals", "approve", approval, "--as", "dana", "--level", "manager", "--url", up.url
+        )
         assert (answered.code, up.process.returncode) == (0, None), answered.err
-        record = await purple("task", "show", str(loads_object(asked.out)["id"]), "--url", up.url, "--json")
+        record = await call_purple("task", "show", str(loads_object(asked.out)["id"]), "--url", up.url, "--json")
         assert loads_object(record.out)["state"] == "completed", record.out
 
 
@@ -166,6 +170,6 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 async def test_without_a_gateway_send_says_how_to_start_one() -> None:
     (port,) = free_ports(1)
-    done = await purple("send", "hello", "--url", f"http://127.0.0.1:{port}")
+    done = await call_purple("send", "hello", "--url", f"http://127.0.0.1:{port}")
     assert done.code == 1
     assert "start one with `purple up`" in done.err

@@ -38,7 +38,7 @@ HUNTS: Mapping[str, Hunt] = MappingProxyType(
         "reaper-off": Hunt("kill-executor", "refund,claim", (Harm.LOST,)),
         "cancel-ignored": Hunt("none", "canceled_claim", (Harm.UNCALLED_WRITE, Harm.AFTER_CANCEL)),
         "read-back-always-true": Hunt("lying-tool", "refund,claim", (Harm.FALSE_PROOF,)),
-        "argument-changed": Hunt("none", "refund,approved_refund", (Harm.WRONG_ARGUMENT, Harm.NOT_AS_APPROVED)),
+        "argument-changed": Hunt("none", "refund,approved_refund", (Harm.WRONG_ARGUMENT, Harm.NOT_AS_APPROVED), 3.0),
         "budget-unreserved": Hunt("none", "two_refunds", (Harm.OVERSPENT,), environ={"TASK_TOKENS": "1000"}),
         "outcome-twice": Hunt("none", "question,refund", (Harm.OUTCOME_REPEATED,)),
         "tenants-mixed": Hunt("foreign-key", "question", (Harm.TENANTS_MIXED,)),

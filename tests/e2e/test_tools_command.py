@@ -8,7 +8,7 @@ from examples.company.protocols import ToolProtocol
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tests.company_stage import company
 from tests.doubles.remote_agent import SKILL, RemoteAgent, remote_agent
-from tests.e2e.commands import purple
+from tests.e2e.commands import call_purple
 
 
 def _classes(report: JsonObject) -> dict[str, JsonObject]:
@@ -18,36 +18,39 @@ def _classes(report: JsonObject) -> dict[str, JsonObject]:
 
 
 @pytest.mark.promise("tools.command")
+@pytest.mark.promise("tools.catalogue_written")
 @pytest.mark.parametrize("protocol", [ToolProtocol.MCP, pytest.param(ToolProtocol.REST, marks=pytest.mark.long)])
 async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: Path, protocol: ToolProtocol) -> None:
+    """The operator's catalogue counts if it is given; ``--force`` writes one over what is there."""
+    record, file = tmp_path / "tenant.json", tmp_path / "connection.json"
+    file.write_text("an older one")
     async with company(tmp_path, protocol=protocol) as served:
-        done = await purple("tools", "--endpoint", served.url, "--json")
+        connection: JsonObject = {"id": "c", "url": served.url, "catalogue": {"match_invoice": {"tool_class": "read"}}}
+        record.write_text(dumps({"id": "default", "connections": [connection]}))
+        asked = ("tools", "--endpoint", served.url, "--json", "--tenant-file", str(record))
+        done = await call_purple(*asked, "--write-catalogue", str(file), "--force")
     assert done.code == 0, done.err
-    report = loads_object(done.out)
+    report, written = loads_object(done.out), loads_object(file.read_text("utf-8"))
     found = _classes(report)
     assert report["protocol"] == protocol.value
     assert len(found) >= 45
     assert (found["get_expense"]["class"], found["notify_vendor"]["class"]) == ("read", "notify")
     assert found["approve_expense"]["class"] == "change"
     assert "'approve' in its name" in str(found["approve_expense"]["why"])
-
-
-@pytest.mark.promise("tools.command")
-async def test_the_operators_catalogue_counts_if_it_is_given(tmp_path: Path) -> None:
-    async with company(tmp_path) as served:
-        connection: JsonObject = {"id": "c", "url": served.url, "catalogue": {"match_invoice": {"tool_class": "read"}}}
-        record = tmp_path / "tenant.json"
-        record.write_text(dumps({"id": "default", "connections": [connection]}))
-        done = await purple("tools", "--endpoint", served.url, "--tenant-file", str(record), "--json")
-    found = _classes(loads_object(done.out))["match_invoice"]
-    assert (found["class"], found["why"]) == ("read", "the operator's catalogue says so")
+    decided = found["match_invoice"]
+    assert (decided["class"], decided["why"]) == ("read", "the operator's catalogue says so")
+    assert str(file) in done.err
+    assert isinstance(written["catalogue"], dict)
+    assert len(written["catalogue"]) >= 45
 
 
 @pytest.mark.promise("tools.command")
 async def test_a_remote_agents_skills_are_its_tools_and_are_written_as_a_connection(tmp_path: Path) -> None:
     file = tmp_path / "connection.json"
     async with remote_agent(RemoteAgent()) as url:
-        done = await purple("tools", "--endpoint", url, "--protocol", "a2a", "--json", "--write-catalogue", str(file))
+        done = await call_purple(
+            "tools", "--endpoint", url, "--protocol", "a2a", "--json", "--write-catalogue", str(file)
+        )
     assert done.code == 0, done.err
     report, written = loads_object(done.out), loads_object(file.read_text("utf-8"))
     assert (report["protocol"], _classes(report)[SKILL]["class"]) == ("a2a", "change")
@@ -55,17 +58,14 @@ async def test_a_remote_agents_skills_are_its_tools_and_are_written_as_a_connect
 
 
 @pytest.mark.promise("tools.catalogue_written")
-async def test_a_catalogue_is_written_and_never_over_another_without_force(tmp_path: Path) -> None:
+async def test_a_catalogue_is_never_written_over_another_without_force(tmp_path: Path) -> None:
     file = tmp_path / "connection.json"
+    file.write_text("an older one")
     async with company(tmp_path) as served:
-        asked = ("tools", "--endpoint", served.url, "--write-catalogue", str(file))
-        first, again = await purple(*asked, "--force"), await purple(*asked)
-    assert (first.code, again.code) == (0, 1), (first.err, again.err)
-    assert str(file) in first.err
-    assert f"{file} exists" in again.err
-    written = loads_object(file.read_text("utf-8"))
-    assert isinstance(written["catalogue"], dict)
-    assert len(written["catalogue"]) >= 45
+        done = await call_purple("tools", "--endpoint", served.url, "--write-catalogue", str(file))
+    assert done.code == 1
+    assert f"{file} exists" in done.err
+    assert file.read_text() == "an older one"
 
 
 @pytest.mark.promise("tools.command")
@@ -77,7 +77,7 @@ async def test_a_catalogue_is_written_and_never_over_another_without_force(tmp_p
     ],
 )
 async def test_an_endpoint_that_cannot_be_used_is_explained(endpoint: str, code: int, sentence: str) -> None:
-    done = await purple("tools", "--endpoint", endpoint)
+    done = await call_purple("tools", "--endpoint", endpoint)
     assert (done.code, done.out) == (code, "")
     assert sentence in done.err
     assert "Traceback" not in done.err

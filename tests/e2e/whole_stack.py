@@ -107,6 +107,11 @@ class WholeStack:
         url = f"{self.stack.url('planner')}/faults"
         (await self.http.post(url, json={"faults": name})).raise_for_status()
 
+    async def planner_latency(self, milliseconds: int) -> None:
+        """How long the planner thinks from now on."""
+        url = f"{self.stack.url('planner')}/faults"
+        (await self.http.post(url, json={"latency_ms": milliseconds})).raise_for_status()
+
     async def faults(self, faults: JsonObject) -> None:
         """How the company's tools misbehave from now on."""
         (await self.http.post(f"{self.stack.url('company')}/faults", json=faults)).raise_for_status()
@@ -119,7 +124,8 @@ class WholeStack:
         assert await eventually(lambda: is_gone(pid))
 
     def child(self, name: str) -> Child:
-        return next(child for child in (*self.stack.children, *self.started) if child.spec.name == name)
+        """The newest process of that name."""
+        return [child for child in (*self.stack.children, *self.started) if child.spec.name == name][-1]
 
     def start_again(self, name: str) -> Child:
         """Another process in the place of a dead one, with the same address and environment."""

@@ -71,10 +71,10 @@ async def _accepted(store: TaskStore, tenant: str, number: int) -> str:
 async def _fleet(redis: Redis, url: str, worker: Held, cap: int | None, size: int = 1) -> AsyncIterator[list[Runner]]:
     """Executors that take what is queued, each as a process of its own would."""
     runners = []
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(100), asyncio.TaskGroup() as group:
         for number in range(size):
             wakes = ArqWakes(redis)
-            seats = Shares(RedisSlots(redis), Capped(cap), wakes, seat_seconds=5.0)
+            seats = Shares(RedisSlots(redis), Capped(cap), wakes, seat_seconds=60.0)
             runner = Runner(sessions_of(redis, f"r{number}"), wakes, worker, LIMITS, seats=seats)
             runners.append(runner)
             group.create_task(runner.serve())
@@ -175,13 +175,13 @@ async def test_a_session_over_the_cap_holds_no_lease_and_is_left_alone_by_the_re
 ) -> None:
     """It is put off, not dropped: the reaper asks again in half a minute, in case its wake is lost."""
     first, second = [await _accepted(task_store, "flood", number) for number in range(2)]
+    now = (await redis.time())[0] * 1000
     worker = Held(2)
     async with _fleet(redis, redis_url, worker, cap=1) as (runner,):
         taken = [await runner.offer("flood", first), await runner.offer("flood", second)]
         member = keys.pack(keys.Member("flood", second))
         partition = keys.partition_keys_of("flood", second)
         due, leased = await redis.zscore(partition.waiting, member), await redis.zscore(partition.leased, member)
-        now = (await redis.time())[0] * 1000
         worker.let_go.set()
         await worker.all_ended.wait()
     assert taken == [True, False]

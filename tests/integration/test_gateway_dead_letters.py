@@ -14,7 +14,7 @@ from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
 from shared.infra.lua import Scripts
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
-from tests.e2e.commands import purple
+from tests.e2e.commands import call_purple
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 from tests.integration.state_stage import an_outcome
 
@@ -132,7 +132,7 @@ async def test_all_dead_outcomes_go_back_at_one_word_and_what_cannot_be_read_sta
     await _dead_outcome(redis, "{broken")
     await _dead_turn(redis, mine)
     async with gateway(redis_url) as url:
-        done = await purple("dlq", "requeue", "--outcomes", "--url", url, "--json")
+        done = await call_purple("dlq", "requeue", "--outcomes", "--url", url, "--json")
     assert loads_object(done.out) == {"requeued_outcomes": 1, "unreadable": 1}
     assert (await redis.xlen(PLACE.outcomes), await redis.xlen(PLACE.dead), await redis.xlen(PLACE.dead_turns)) == (
         1,

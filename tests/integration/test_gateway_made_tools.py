@@ -13,7 +13,7 @@ from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect
-from tests.e2e.commands import purple
+from tests.e2e.commands import call_purple
 from tests.integration.gateway_stage import PATIENCE, at, gateway
 
 OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
@@ -107,9 +107,9 @@ async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
 async def test_the_command_line_switches_shows_and_removes(redis: Redis, redis_url: str) -> None:
     await RedisMade(redis).keep("default", TOOL)
     async with gateway(redis_url) as url:
-        switched = await purple("tenant", "made-tools", "default", "on", "--url", url, "--json")
-        shown = await purple("tools", "made", "show", "net_margin", "--url", url)
-        removed = await purple("tools", "made", "remove", "net_margin", "--url", url, "--json", "--as", "olga")
+        switched = await call_purple("tenant", "made-tools", "default", "on", "--url", url, "--json")
+        shown = await call_purple("tools", "made", "show", "net_margin", "--url", url)
+        removed = await call_purple("tools", "made", "remove", "net_margin", "--url", url, "--json", "--as", "olga")
     assert loads_object(switched.out)["made_tools"] is True
     assert "def net_margin(revenue, cost)" in shown.out
     assert at(loads_object(removed.out), "versions.0.removed_by") == "olga"

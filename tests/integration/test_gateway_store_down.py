@@ -64,7 +64,7 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
 async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis) -> None:
     redis = connect(own_server.url)
     async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
-        await redis.client_pause(30_000)
+        await redis.client_pause(90_000)
         async with asyncio.timeout(PATIENCE):
             reply = await _call(client, "tasks/get", {"id": "t1"})
     await redis.aclose()

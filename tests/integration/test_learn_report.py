@@ -7,7 +7,7 @@ import pytest
 
 from services.learner.reporting import report_command
 from shared.domain.exact_json import loads_object
-from tests.e2e.commands import purple
+from tests.e2e.commands import call_purple
 from tests.integration.bucket_stage import BUCKET, bucket_server
 from tests.integration.gateway_stage import at
 
@@ -34,7 +34,7 @@ async def test_the_newest_report_of_a_bucket_is_shown_and_gives_training_rows(
         server.empty()
         server.put("agentbench-reports/new.json", json.dumps(REPORT).encode())
         server.put("agentbench-reports/old.json", json.dumps({**REPORT, "generated_at": "2025-01-01"}).encode())
-        told = await purple("learn", "report", "--bucket", BUCKET, "--rows", str(rows), "--json")
+        told = await call_purple("learn", "report", "--bucket", BUCKET, "--rows", str(rows), "--json")
     found = loads_object(told.out)
     assert at(found, "reports.0.source") == "agentbench-reports/new.json"
     assert (found["of"], at(found, "written.rows")) == (2, 1)
@@ -47,7 +47,7 @@ async def test_tables_show_dimensions_failures_and_ranking(tmp_path: Path) -> No
     file, bad = tmp_path / "report.json", tmp_path / "bad.json"
     file.write_text(json.dumps(REPORT))
     bad.write_text("{")
-    told = await purple("learn", "report", str(file), str(bad))
+    told = await call_purple("learn", "report", str(file), str(bad))
     assert told.code == 0
     assert [word in told.out for word in ("policy", "paid without one", "payroll_uk", "0.62")] == [True] * 4
     assert "bad.json is no JSON" in told.err

@@ -22,7 +22,7 @@ from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.learned_files import learned_files
 from shared.infra.rpc import RpcQueue
-from tests.e2e.commands import purple
+from tests.e2e.commands import call_purple
 from tests.integration.gateway_stage import PATIENCE, gateway
 from tests.integration.learner_stage import an_outcome
 from tests.unit.executor.test_definitions import A_PROCESS
@@ -66,9 +66,9 @@ async def test_an_export_is_imported_by_another_installation(redis: Redis, redis
         processes = {"file": "synthesized_definitions.json", "content": {"grant_award": A_PROCESS}}
         kept = await _post(url, "/learn/import", **processes, metadata=OPERATOR)
         before = await learned_files(redis, "default")
-        out = await purple("learn", "export", str(tmp_path), "--url", url, "--json")
+        out = await call_purple("learn", "export", str(tmp_path), "--url", url, "--json")
         await redis.flushall()
-        done = await purple("learn", "import", str(tmp_path), "--url", url, "--json")
+        done = await call_purple("learn", "import", str(tmp_path), "--url", url, "--json")
         after = await learned_files(redis, "default")
     assert (kept[0], kept[1]["taken"], out.code, done.code) == (200, 1, 0, 0)
     assert after == before
@@ -84,7 +84,7 @@ async def test_nothing_is_imported_if_one_file_is_wrong(redis: Redis, redis_url:
     (tmp_path / "case_log.json").write_text(json.dumps(files[LearningFile.CASE_LOG]))
     (tmp_path / "strategy_bandit.json").write_text('{"payroll": {"fsm": {"n": -5, "q": 0.5}}}')
     async with _stack(redis, redis_url) as url:
-        refused = await purple("learn", "import", str(tmp_path), "--url", url)
+        refused = await call_purple("learn", "import", str(tmp_path), "--url", url)
         after = await learned_files(redis, "default")
     assert (refused.code, "payroll fsm: n" in refused.out) == (1, True)
     assert after[LearningFile.CASE_LOG] == []

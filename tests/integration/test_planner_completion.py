@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
-from examples.company.seed import plant
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.anthropic_model import AnthropicModel
+from tests.company_stage import open_books
 from tests.doubles.generated_tools import World
 from tests.integration.planner_conversation import Offered, Run, run
 from tests.integration.planner_server import model_at, planner_server
@@ -43,8 +43,7 @@ async def _problems(model: AnthropicModel, world: World) -> list[str]:
 
 @pytest.fixture
 def books(tmp_path: Path) -> Iterator[CompanyBooks]:
-    company = CompanyBooks(tmp_path / "company.db", lambda: datetime(2026, 3, 30, tzinfo=UTC))
-    plant(company)
+    company = open_books(tmp_path, datetime(2026, 3, 30, tzinfo=UTC))
     yield company
     company.close()
 

@@ -2,7 +2,6 @@
 example company's tools act, all of them in this process.
 """
 
-import shutil
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from cli.demo.books import Books as Picture
-from examples.company.books import CompanyBooks
 from examples.company.faults import ToolFaults
-from examples.company.seed import plant
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.prompts.texts import load
@@ -23,6 +20,7 @@ from services.planner.core.request import parse
 from shared.contracts.approval import Approval
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.words import Dialect, Role, Strategy, TaskState
+from tests.company_stage import open_books
 from tests.doubles.company_tools import CompanyTools
 from tests.doubles.local_policy import LocalPolicy
 from tests.doubles.memory_learned import MemoryLearned
@@ -76,8 +74,8 @@ class Office:
     """
 
     def __init__(self, folder: Path, strategy: Strategy = Strategy.FSM, others: int = 0) -> None:
-        self.file = fresh_books(folder)
-        self._books = CompanyBooks(self.file, lambda: NOW)
+        name = f"company-{uuid4().hex[:8]}.db"
+        self.file, self._books = folder / name, open_books(folder, NOW, name)
         self.tools = CompanyTools(self._books, others)
         self.model = PlannerModel()
         self.policy = LocalPolicy()
@@ -145,17 +143,6 @@ class Office:
             accepted_at=NOW,
             updated_at=NOW,
         )
-
-
-def fresh_books(folder: Path) -> Path:
-    """The file of a fresh copy of the company's books; they are planted once a folder."""
-    seeded, file = folder / "seeded.db", folder / f"company-{uuid4().hex[:8]}.db"
-    if not seeded.exists():
-        books = CompanyBooks(seeded, lambda: NOW)
-        plant(books)
-        books.close()
-    shutil.copy(seeded, file)
-    return file
 
 
 def _rules(record: TaskRecord) -> tuple[str, ...]:

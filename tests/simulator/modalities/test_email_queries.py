@@ -136,7 +136,7 @@ _FILTERS = st.fixed_dictionaries(
 
 
 @given(_FILTERS)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_several_filters_find_what_each_of_them_finds(asked: JsonObject) -> None:
     """Whichever index is used."""
     each = [set(found(BOX, **{name: value})) for name, value in asked.items()]

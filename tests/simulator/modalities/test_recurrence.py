@@ -272,7 +272,7 @@ _TIMES = st.datetimes(datetime(2015, 1, 1), datetime(2019, 1, 1), timezones=st.j
 
 
 @given(_RULES, _TIMES, st.integers(0, 2_000), st.integers(1, 400))
-@settings(max_examples=80)
+@settings(max_examples=30)
 def test_looking_later_finds_what_looking_from_the_beginning_finds(
     rule: Recurrence, first: datetime, after: int, days: int
 ) -> None:

@@ -27,7 +27,7 @@ class TurnStage(Stage):
         super().__init__(WORDS)
         self.world = world
         self.turns.record = as_turn(self.turns.record, world.endpoint)
-        self.limits = self.limits._replace(tool_seconds=5.0, practice_servers=(f"{world.bridge}/worlds",))
+        self.limits = self.limits._replace(tool_seconds=3.0, practice_servers=(f"{world.bridge}/worlds",))
         self.talk.rounds = [[("list_emails", {"folder": "inbox"})]]
         self.talk.parts = [(WORDS, "find out")]
         self.talk.answer = "Nothing was due.\nNext: PT30M"

@@ -6,8 +6,8 @@ from tests.unit.executor.any_run import any_run
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.held import faults
 
-_SAMPLE = 200
-_REPLAYED = 50
+_SAMPLE = 120
+_REPLAYED = 30
 _PART, _PARTS = 250, 8
 _LONG = 600  # seconds; a part takes about 30 on an idle core
 

@@ -118,7 +118,7 @@ _ANY = given(_WRITES, _READS, _DEATHS, _WORDS, st.booleans(), st.booleans())
 
 
 @pytest.mark.promise("I4.unverified_is_said")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @_ANY
 @example([WriteFault.FAILED_AFTER], [ReadFault.NONE, ReadFault.SILENT], [], [], False, False)
 @example([WriteFault.LATE], [ReadFault.NONE, ReadFault.BUSY, ReadFault.BUSY], [], ["retry", "retry"], False, False)

@@ -132,11 +132,13 @@ async def test_a_second_decision_finds_the_task_ended() -> None:
 
 
 @pytest.mark.promise("I7.tenant_asks")
+@pytest.mark.promise("launcher.unruled_writes")
 async def test_a_tenant_may_want_an_approval_for_every_write_without_a_rule() -> None:
     stage = Stage()
     stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "no rule applies to approve_claim" in (record.answer or "")
 
 
 @pytest.mark.promise("task.cancel")

@@ -22,6 +22,7 @@ def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: RegretScene
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)  # two million choices
 @pytest.mark.promise("bandit.regret")
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 def test_over_ten_thousand_choices_too(scene: RegretScene) -> None:

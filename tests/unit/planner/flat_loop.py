@@ -1,6 +1,5 @@
 """Plain loops that speak the Messages API with the planner's core in process, over the example company's own tools."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,13 +9,13 @@ from pydantic import JsonValue, ValidationError
 
 from cli.demo.books import BookChange
 from cli.demo.books import Books as Picture
-from examples.company.books import CompanyBooks, ToolRefused
+from examples.company.books import ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.drift import as_shown
-from examples.company.seed import plant
 from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
+from tests.company_stage import open_books
 from tests.unit.planner.local_tools import LOCAL_TOOLS, LocalTools
 
 NOW = datetime(2026, 3, 31, 9, tzinfo=UTC)
@@ -29,16 +28,9 @@ class Company:
     """One fresh copy of the company's books; ``renamed`` columns are shown under other names."""
 
     def __init__(self, folder: Path, renamed: Mapping[str, str] | None = None) -> None:
-        seeded, self.file = folder / "seeded.db", folder / "company.db"
-        if not seeded.exists():
-            books = CompanyBooks(seeded, lambda: NOW)
-            plant(books)
-            books.close()
-        for rest in ("", "-wal", "-shm"):
-            Path(f"{self.file}{rest}").unlink(missing_ok=True)
-        shutil.copy(seeded, self.file)
+        self.file = folder / "company.db"
+        self._books = open_books(folder, NOW)
         self.before = Picture.read(self.file)
-        self._books = CompanyBooks(self.file, lambda: NOW)
         self._renamed = dict(renamed or {})
         self._books.renamed = self._renamed
 

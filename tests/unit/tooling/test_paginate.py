@@ -65,7 +65,7 @@ def test_of_every_shape_come_exactly_the_rows_once_each(shape: str, data: st.Dat
 @pytest.mark.long
 @pytest.mark.promise("pages.exactly")
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_of_every_shape_and_many_more_sizes_come_exactly_the_rows(shape: str, data: st.DataObject) -> None:
     _come_right(shape, data, 5_000)

@@ -49,13 +49,13 @@ def test_a_task_is_made_for_the_day_that_is_given() -> None:
     assert {task.world.blueprint.today for task in tasks} == {date(2027, 11, 30)}
 
 
-@pytest.mark.parametrize("seed", range(1, 21))
+@pytest.mark.parametrize("seed", [*range(1, 4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 21))])
 def test_the_gold_is_carried_out_without_a_refusal(seed: int) -> None:
     for task in generate_tasks(seed):
         assert len(task.right_end.writes) == sum(call.writes for call in task.calls()), task.id
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_every_part_is_a_quote_of_the_text(seed: int) -> None:
     for task in generate_tasks(seed):
         assert task.parts
@@ -63,7 +63,7 @@ def test_every_part_is_a_quote_of_the_text(seed: int) -> None:
         assert all(0 <= call.part < len(task.parts) for call in task.calls()), task.id
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_no_id_of_a_world_stands_in_the_task_of_another(seed: int) -> None:
     tasks = generate_tasks(seed)
     words = {task.id: set(re.findall(r"[\w/-]+", f"{task.text} {task.rounds}")) for task in tasks}

@@ -8,15 +8,16 @@ import pytest
 
 from shared.domain import span_names as names
 from shared.domain.exact_json import JsonObject
-from tests.doubles.otlp_receiver import OtlpReceiver, ReceivedSpan, receiving
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.doubles.otlp_receiver import OtlpReceiver, ReceivedSpan
+from tests.e2e.whole_stack import WholeStack
 
-_TASK = "Approve expense claim EXP-1001. The word of the day is zinnober."
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+_TASK = "Approve expense claim EXP-1000. The word of the day is zinnober."
 _MANAGER: JsonObject = {"id": "dana", "roles": ["approver"], "levels": ["manager"]}
 _OURS = {f"purple-{name}" for name in ("gateway", "executor", "policy", "planner", "learner")}
 _SAID = (
     "zinnober",
-    "EXP-1001",
+    "EXP-1000",
     "expense_id",
     "approver",
     "dana",
@@ -47,26 +48,22 @@ async def _approved(whole: WholeStack, trace: str, caller: str) -> None:
     """The task in the caller's trace; its approval comes in a trace of its own."""
     headers = {"traceparent": f"00-{trace}-{caller}-01"}
     whole.http.headers.update(headers)
-    await whole.send(_TASK, "t1")
+    await whole.send(_TASK, "traced")
     del whole.http.headers["traceparent"]
-    await whole.send("approve", "t1", principal=_MANAGER)
+    await whole.send("approve", "traced", principal=_MANAGER)
 
 
 @pytest.mark.promise("trace.one_tree")
 @pytest.mark.promise("trace.says_nothing")
-async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it() -> None:
+async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it(
+    stack: WholeStack, collector: OtlpReceiver
+) -> None:
     """From its caller's span through gateway, queue, executor, policy, planner and learner, over two turns."""
     trace, caller = uuid4().hex, uuid4().hex[:16]
-    with receiving() as receiver:
-        collector = {
-            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
-            "OTEL_EXPORTER_OTLP_HEADERS": "authorization=let-me-in",
-        }
-        async with whole_stack(1, None, **collector, OTEL_BSP_SCHEDULE_DELAY="50", STRATEGIES="fsm") as whole:
-            await _approved(whole, trace, caller)
-            await _until(receiver, lambda spans: _ended(receiver.trace(trace), turns=2))
+    await _approved(stack, trace, caller)
+    await _until(collector, lambda _: _ended(collector.trace(trace), turns=2))
 
-    spans = receiver.trace(trace)
+    spans = collector.trace(trace)
     found = {span.name for span in spans}
     assert {span.service for span in spans} == _OURS
     assert _strays(spans, caller) == []
@@ -78,7 +75,7 @@ async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it() -
     decision = next(span for span in spans if span.name == "turn decision")
     assert decision.links
     assert decision.links[0] != trace
-    assert [said for said in _SAID if said.encode() in receiver.raw] == []
+    assert [said for said in _SAID if said.encode() in collector.raw] == []
 
 
 _FIRST_CHAT, _FIRST_READ = "chat offline-planner-1", "execute_tool get_employee"
@@ -86,21 +83,24 @@ _FIRST_CHAT, _FIRST_READ = "chat offline-planner-1", "execute_tool get_employee"
 
 @pytest.mark.long
 @pytest.mark.promise("trace.after_a_crash")
-async def test_a_task_whose_executor_was_killed_goes_on_in_its_trace() -> None:
+async def test_a_task_whose_executor_was_killed_goes_on_in_its_trace(
+    stack: WholeStack, collector: OtlpReceiver
+) -> None:
     """The second attempt stands beside the first, complete; of the first there is what had been handed over."""
     trace, caller = uuid4().hex, uuid4().hex[:16]
-    with receiving() as receiver:
-        slow = {"LEASE_SECONDS": "1", "TOOL_TIMEOUT": "1.5", "PLANNER_LATENCY_MS": "60", "STRATEGIES": "fsm"}
-        collector = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "20"}
-        async with whole_stack(2, None, **slow, **collector) as whole:
-            whole.http.headers["traceparent"] = f"00-{trace}-{caller}-01"
-            sending = asyncio.create_task(whole.send("Update the phone of employee EMP-447 to +1 555 2999.", "t1"))
-            await whole.event("t1", "model", step="talk:1:model")
-            await _until(receiver, lambda _: any(span.name == _FIRST_CHAT for span in receiver.trace(trace)))
-            await whole.kill(await whole.owner("t1"))
-            await sending
-            await _until(receiver, lambda _: _ended(receiver.trace(trace), turns=1))
-    spans = receiver.trace(trace)
+    await stack.planner_latency(60)
+    stack.http.headers["traceparent"] = f"00-{trace}-{caller}-01"
+    sending = asyncio.create_task(stack.send("Update the phone of employee EMP-447 to +1 555 2999.", "killed-traced"))
+    await stack.event("killed-traced", "model", step="talk:1:model")
+    await _until(collector, lambda _: any(span.name == _FIRST_CHAT for span in collector.trace(trace)))
+    killed = await stack.owner("killed-traced")
+    await stack.kill(killed)
+    stack.start_again(stack.executor_of(killed))
+    await sending
+    del stack.http.headers["traceparent"]
+    await stack.planner_latency(0)
+    await _until(collector, lambda _: _ended(collector.trace(trace), turns=1))
+    spans = collector.trace(trace)
     (turn,) = (span for span in spans if span.name == "turn message")
     (accepted,) = (span for span in spans if span.name == names.ACCEPT)
     assert (turn.attributes[names.ATTEMPT], turn.parent_id) == ("2", accepted.span_id)

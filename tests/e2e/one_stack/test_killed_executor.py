@@ -10,19 +10,18 @@ import pytest_asyncio
 from examples.company import ledger
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, WriteStatus
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.e2e.whole_stack import WholeStack
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 TOOL = "update_employee_phone"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stack() -> AsyncIterator[WholeStack]:
-    """Every task goes the same way, so that each moment comes."""
-    async with whole_stack(
-        executors=2, LEASE_SECONDS="1", TOOL_TIMEOUT="1.5", PLANNER_LATENCY_MS="60", STRATEGIES="fsm"
-    ) as whole:
-        yield whole
+@pytest_asyncio.fixture(autouse=True, scope="module", loop_scope="package")
+async def _a_model_that_thinks(stack: WholeStack) -> AsyncIterator[None]:
+    """So that a kill finds a task where its event said that it is."""
+    await stack.planner_latency(60)
+    yield
+    await stack.planner_latency(0)
 
 
 class Moment(NamedTuple):

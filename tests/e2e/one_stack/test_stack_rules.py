@@ -1,17 +1,15 @@
 """Rules about tools, prose and texts on the whole stack: enforced where tools are called, and shown to the client."""
 
-from collections.abc import AsyncIterator
 from typing import cast
 
 import pytest
-import pytest_asyncio
 
 from examples.company import ledger
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import TaskState
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.e2e.whole_stack import WholeStack
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 PHONE = "update_employee_phone"
 ASSET = "assign_asset"
 PROSE = """1. update_employee_phone may only be called once.
@@ -22,12 +20,6 @@ PROSE = """1. update_employee_phone may only be called once.
 6. delete_everything is forbidden.
 7. revoke_access requires confirmation by the CISO.
 8. Be kind to the employees."""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stack() -> AsyncIterator[WholeStack]:
-    async with whole_stack(PLANNER_ALLOW_FAULTS="true", STRATEGIES="fsm") as whole:
-        yield whole
 
 
 @pytest.mark.promise("tools.once_only")

@@ -1,18 +1,16 @@
 """A client and a tool server of the original agent's kind, unchanged, with the whole stack between them."""
 
-from collections.abc import AsyncIterator
 from typing import NamedTuple, cast
 
 import pytest
-import pytest_asyncio
 
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import TaskState
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.e2e.whole_stack import WholeStack
 from tests.legacy_bridge import LegacyBridge, bridge
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("tools.legacy_client")]
+pytestmark = [pytest.mark.asyncio(loop_scope="package"), pytest.mark.promise("tools.legacy_client")]
 READ, WRITE = "get_account", "update_account_phone"
 FIELDS = {READ: ("account_id",), WRITE: ("account_id", "phone")}
 CHANGE = "Update the phone of account ACC-77 to +1 555 0100."
@@ -46,10 +44,9 @@ class LegacyClient:
         return Answered(answer, result["artifacts"][0]["parts"][0]["text"], await self._stack.record(session))
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client() -> AsyncIterator[LegacyClient]:
-    async with whole_stack() as stack:
-        yield LegacyClient(stack)
+@pytest.fixture
+def client(stack: WholeStack) -> LegacyClient:
+    return LegacyClient(stack)
 
 
 def accounts(phones: dict[str, str]) -> LegacyBridge:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import cast
 
 import httpx
 import pytest
-import pytest_asyncio
 from pydantic import JsonValue
 
 from cli.stack.child import Child
@@ -28,19 +26,11 @@ from shared.contracts.assessment.messages import (
 )
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
-from tests.e2e.commands import purple
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.e2e.commands import call_purple, purple
+from tests.e2e.whole_stack import WholeStack
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 TOOL = "update_employee_phone"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stack() -> AsyncIterator[WholeStack]:
-    """Every task goes the same way, whatever tests ran before: the strategies read in other states."""
-    given = {"LEASE_SECONDS": "1", "TOOL_TIMEOUT": "1.5", "PLANNER_ALLOW_FAULTS": "true", "STRATEGIES": "fsm"}
-    async with whole_stack(2, None, **given) as whole:
-        yield whole
 
 
 @pytest.mark.promise("I6.one_after_the_other")
@@ -94,18 +84,20 @@ async def test_a_write_whose_fate_is_unknown_waits_until_an_operator_resolves_it
     waiting = await stack.record("doubt")
     assert (waiting.state, waiting.metadata["escalated"]) == (TaskState.INPUT_REQUIRED, True)
     url = stack.stack.url("gateway")
-    shown = await purple("task", "show", "doubt", "--url", url, "--json")
+    shown = await call_purple("task", "show", "doubt", "--url", url, "--json")
     (doubt,) = json.loads(shown.out)["metadata"]["doubts"]
     assert (doubt["tool"], doubt["status"], doubt["before"]) == (TOOL, "absent", doubt["after"])
     word = {"call": doubt["call_id"], "resolution": "retry"}
     assert (await stack.http.post("/tasks/doubt/resolve", json=word)).status_code == 403
-    settled = await purple(
+    settled = await call_purple(
         "task", "resolve", "doubt", "retry", "--call", doubt["call_id"], "--as", "olga", "--url", url
     )
     assert (settled.code, ledger.count(stack.database, TOOL) - before) == (0, 1), settled.err
     record = await stack.record("doubt")
     assert (record.state, "verified" in (record.answer or "")) == (TaskState.COMPLETED, True)
-    late = await purple("task", "resolve", "doubt", "skip", "--call", doubt["call_id"], "--as", "otto", "--url", url)
+    late = await call_purple(
+        "task", "resolve", "doubt", "skip", "--call", doubt["call_id"], "--as", "otto", "--url", url
+    )
     assert (late.code, "olga said 'retry'" in late.err) == (1, True)
 
 

@@ -1,27 +1,19 @@
 """The official A2A clients of today and of the 0.3 line against a whole stack: a question, answered exactly."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as pb
 
 from tests.contracts.sdk_of_0_3 import PYTHON, make_environment, run
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.e2e.whole_stack import WholeStack
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 QUESTION = "Which expenses of EMP-447 are still pending? Answer with a JSON list of expense ids."
 ANSWER = '["EXP-1001"]'
-SCRIPT = Path(__file__).parents[1] / "contracts" / "question_of_0_3.py"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stack() -> AsyncIterator[WholeStack]:
-    async with whole_stack() as whole:
-        yield whole
+SCRIPT = Path(__file__).parents[2] / "contracts" / "question_of_0_3.py"
 
 
 @pytest.mark.long  # at two replicas it is in the suite

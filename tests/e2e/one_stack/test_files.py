@@ -1,24 +1,16 @@
 """A file on its way through a whole stack: sent, kept, read apart by the real executor, and shown again."""
 
 import base64
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 
 from shared.domain.exact_json import JsonObject
 from tests.doubles import sent_files
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.e2e.whole_stack import WholeStack
 from tests.integration.gateway_stage import at
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("files.read")]
+pytestmark = [pytest.mark.asyncio(loop_scope="package"), pytest.mark.promise("files.read")]
 _NEW = {"A2A-Version": "1.0"}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stack() -> AsyncIterator[WholeStack]:
-    async with whole_stack() as running:
-        yield running
 
 
 async def _send(stack: WholeStack, *parts: JsonObject) -> JsonObject:
