@@ -44,10 +44,10 @@ async def test_an_author_begins_a_scenario_draws_days_and_has_them_checked(tmp_p
     where = ("--scenarios-dir", str(tmp_path))
     begun = await call_purple("assess", "new", "my_day", *where)
     again = await call_purple("assess", "new", "my_day", *where)
-    drawn = await call_purple("assess", "days", "--seed", "one", "--count", "1", *where)
+    drawn = await purple("assess", "days", "--seed", "one", "--count", "1", *where)
     day = drawn.out.partition(":")[0]
-    checked = await call_purple("assess", "check", *where)
-    missing = await call_purple("assess", "check", "nowhere", *where)
+    checked = await purple("assess", "check", *where)
+    missing = await purple("assess", "check", "nowhere", *where)
 
     assert (begun.code, drawn.code, checked.code) == (0, 0, 0), checked.out + checked.err
     assert (again.code, again.err.strip()) == (1, f"There is {tmp_path / 'my_day'} already.")
