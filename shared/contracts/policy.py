@@ -114,6 +114,11 @@ class Policy(PolicyContract):
     text_default: str = "allow"  # "deny": a text that no ``allow`` rule here matches is a violation
     judges_records: bool = False
 
+    @property
+    def judges_texts(self) -> bool:
+        """Whether a task's text has any bearing on its verdicts."""
+        return bool(self.text_rules) or self.text_default != "allow"
+
 
 class CallContext(PolicyContract):
     """One planned call as the rules see it: its tool, and the fields known for it (arguments, linked facts, values).

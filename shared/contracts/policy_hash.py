@@ -1,10 +1,10 @@
-"""What a verdict says that it applied: a hash over canonical JSON of the policies, which also names them."""
+"""What a verdict says that it applied, and to what, as hashes over canonical JSON. The policies' also names them."""
 
 import hashlib
 from collections.abc import Sequence
 
-from shared.contracts.policy import Policy, Rule
-from shared.domain.exact_json import Json, dumps, plain
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
+from shared.domain.exact_json import Json, digest, dumps, plain
 from shared.domain.identity_cache import IdentityCache
 
 
@@ -15,6 +15,20 @@ def policy_hash(policies: Sequence[Policy]) -> str:
     """
     text = f"[{','.join(map(_identity_text, policies))}]"
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def context_hash(request: EvaluateRequest) -> str:
+    """Changes when a fact, what is known of its origin, the task's text or a planned call changes."""
+    calls: list[Json] = [_call_as_json(call) for call in request.calls]
+    texts: list[Json] = [] if request.text is None else [request.text]
+    return digest([plain(request.context), calls, *texts])
+
+
+def _call_as_json(call: CallContext) -> Json:
+    unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
+    recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
+    unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
+    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *unknown]
 
 
 def _identity(policy: Policy) -> Json:
@@ -42,7 +56,7 @@ def _about_tools(policy: Policy) -> list[Json]:
 
 
 def _about_texts(policy: Policy) -> list[Json]:
-    if not policy.text_rules and policy.text_default == "allow":
+    if not policy.judges_texts:
         return []
     rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.text_rules]
     return [{"texts": rules, "default": policy.text_default}]

@@ -1,7 +1,7 @@
 """The executor's side of the policy service, against servers that misbehave on the wire."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import cycle
 
@@ -14,9 +14,11 @@ from typing_extensions import override
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.ports.policy import PolicyUnavailable
 from services.policy.bootstrap import build
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.evaluate import evaluate
 from services.policy.settings import PolicySettings
 from shared.contracts.allowance import AllowanceRequest, OfferedTool
-from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, TextRule, Verdict
 from shared.contracts.policy_hash import policy_hash
 from shared.domain.exact_json import loads_object
 
@@ -147,3 +149,32 @@ async def test_a_request_that_names_policies_brings_none() -> None:
 
     assert (both.status_code, both.json()["field"]) == (422, "policies")
     assert (unknown.status_code, unknown.json()["field"]) == (404, "policyHash")
+
+
+_TEXTS = Policy(id="T", text_rules=(TextRule(id="T1", type="deny", keywords=("bribe",)),))
+_CALL = CallContext(call_id="c1", tool="pay", fields={"amount": 7})
+
+
+@pytest.mark.promise("I2.no_verdict_no_write")
+@pytest.mark.parametrize(
+    ("policy", "known", "asked"),
+    [
+        (_RULES, {}, 1),  # nothing is known but a text that no rule judges
+        (_TEXTS, {}, 2),
+        (_RULES, {"context": {"amount": 7}}, 2),
+        (_RULES, {"calls": (_CALL,)}, 2),
+        (_RULES, {"calls": (_CALL,), "binding": True, "plan_hash": "w"}, 2),
+        (_RULES, {"binding": True}, 2),
+    ],
+)
+async def test_what_rules_foresee_of_any_task_is_asked_for_once_and_all_else_each_time(
+    policy: Policy, known: Mapping[str, object], asked: int
+) -> None:
+    """Each task has the very verdict that the service gives, whether it was asked or not."""
+    services = _Services(_service())
+    client = _asked_of(services)
+    requests = [EvaluateRequest(policies=(policy,), text=text).model_copy(update=known) for text in ("a bribe", "b")]
+    verdicts = [await client.evaluate(request) for request in requests]
+
+    assert verdicts == [evaluate(request, ConditionCache()) for request in requests]
+    assert len(services.paths) == asked + 1  # the policies are sent once

@@ -101,4 +101,4 @@ class PatientPolicy(PolicyService):
 
 
 def _decides(request: EvaluateRequest) -> bool:
-    return request.binding or any(policy.text_rules or policy.text_default != "allow" for policy in request.policies)
+    return request.binding or any(policy.judges_texts for policy in request.policies)

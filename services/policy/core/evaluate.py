@@ -20,6 +20,7 @@ from shared.contracts.policy import (
     TriggeredRule,
     Verdict,
 )
+from shared.contracts.policy_hash import context_hash
 from shared.domain.exact_json import Json, digest, plain
 from shared.domain.words import Level, RuleAction
 
@@ -85,7 +86,7 @@ def _verdict(
         problems=problems,
         binding=request.binding,
         policy_hash=prepared.hash,
-        context_hash=_context_hash(request),
+        context_hash=context_hash(request),
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,
@@ -111,13 +112,6 @@ def _each_problem_once(problems: Iterable[PolicyProblem]) -> Iterable[PolicyProb
     return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
 
 
-def _context_hash(request: EvaluateRequest) -> str:
-    """Changes when a fact, what is known of its origin, the task's text or a planned call changes."""
-    calls: list[Json] = [_call_as_json(call) for call in request.calls]
-    texts: list[Json] = [] if request.text is None else [request.text]
-    return digest([plain(request.context), calls, *texts])
-
-
 def _history_hash(request: EvaluateRequest) -> str | None:
     """Changes when an earlier call or a confirmation is added; apart from the context, which these do not change."""
     if not (request.history or request.confirmations):
@@ -125,13 +119,6 @@ def _history_hash(request: EvaluateRequest) -> str | None:
     calls: list[Json] = [[call.tool, call.outcome.value, plain(call.fields)] for call in request.history]
     yeses: list[Json] = [[yes.tool, yes.level, yes.call_id, plain(yes.fields)] for yes in request.confirmations]
     return digest([calls, yeses])
-
-
-def _call_as_json(call: CallContext) -> Json:
-    unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
-    recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
-    unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
-    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *unknown]
 
 
 def _refuse_too_much_work(request: EvaluateRequest, prepared: ReadyPolicies) -> None:

@@ -329,7 +329,7 @@ async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, 
     try:
         verdict = await ports.policy.evaluate(EvaluateRequest(policies=policies, text=text))
     except PolicyUnavailable as error:
-        if any(policy.text_rules or policy.text_default != "allow" for policy in policies):
+        if any(policy.judges_texts for policy in policies):
             raise Failed(f"no policy verdict on the task's text: {error}", "policy_service") from error
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
         return Foreseen()
