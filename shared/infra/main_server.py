@@ -73,6 +73,7 @@ def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets
         log_config=None,
         access_log=False,
         proxy_headers=False,
+        server_header=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=grace_seconds,
     )

@@ -6,7 +6,7 @@ way, where it would be answered byte for byte alike.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple, TypeGuard
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeGuard
 import structlog
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.a2a.faults import rest_fault
 from services.gateway.a2a.methods import A2aMethods
@@ -38,6 +38,8 @@ _MOST = 2048  # bytes of a call
 _LARGEST = 2**53  # of ids that are numbers
 _TASK = "/tasks/{task_id}"
 _REST_PATH = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
+_RPC_HEADERS = ((b"content-type", _JSON.encode()),)
+_PRIVATE = [(name.lower().encode(), value.encode()) for name, value in PRIVATE.items()]
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
@@ -55,7 +57,8 @@ class _Read(NamedTuple):
     """A task that is asked for, and how the answer, and what is refused, are worded."""
 
     task_id: str
-    answer: Callable[[bytes], Response]
+    headers: Sequence[tuple[bytes, bytes]]
+    answer: Callable[[bytes], bytes]
     refuse: Callable[[Exception], Response]
 
 
@@ -95,23 +98,28 @@ class HotReads:
         meter.add(names.HTTP_OPEN, 1)
         try:
             with self._checks.limiter.open_request():
-                response = await self._response(read, admitted)
-                response.headers.update(limit_headers(admitted.standing))
-                status = response.status_code
-                await send({"type": "http.response.start", "status": status, "headers": response.raw_headers})
-                await send({"type": "http.response.body", "body": response.body})
+                start, body = await self._reply(read, admitted)
+                status = start["status"]
+                await send(start)
+                await send({"type": "http.response.body", "body": body})
         finally:
             meter.add(names.HTTP_OPEN, -1)
             count_answer(meter, scope["method"], path, status, perf_counter() - began)
 
-    async def _response(self, read: _Read, admitted: AdmittedRequest) -> Response:
+    async def _reply(self, read: _Read, admitted: AdmittedRequest) -> tuple[Message, bytes]:
+        """How the answer starts, and its body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})
-            return read.answer(await self._methods.write_task(read.task_id, caller, NEW, None))
+            body = read.answer(await self._methods.write_task(read.task_id, caller, NEW, None))
+            status, headers = 200, [(b"content-length", str(len(body)).encode()), *read.headers]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, Fault):
                 log.exception("request_failed", method="GetTask")
-            return read.refuse(fault)
+            refusal = read.refuse(fault)
+            status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
+        limits = limit_headers(admitted.standing)
+        headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
+        return {"type": "http.response.start", "status": status, "headers": headers}, body
 
 
 def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
@@ -145,7 +153,7 @@ def _rpc_read(body: bytes) -> _Read | None:
     if not _is_name(task_id) or not (_is_name(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST)):
         return None
     refuse = partial(fault_reply, call_id, detailed=True)
-    return _Read(task_id, lambda task: Response(rpc_result(call_id, task), media_type=_JSON), refuse)
+    return _Read(task_id, _RPC_HEADERS, partial(rpc_result, call_id), refuse)
 
 
 def _is_name(value: Json) -> TypeGuard[str]:
@@ -153,5 +161,5 @@ def _is_name(value: Json) -> TypeGuard[str]:
 
 
 def _rest_read(path: str, head: Mapping[str, str]) -> _Read:
-    answer = partial(Response, media_type=media_type_of(head.get("accept", "")), headers=PRIVATE)
-    return _Read(path.removeprefix("/tasks/"), answer, rest_fault)
+    headers = [(b"content-type", media_type_of(head.get("accept", "")).encode()), *_PRIVATE]
+    return _Read(path.removeprefix("/tasks/"), headers, bytes, rest_fault)

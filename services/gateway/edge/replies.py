@@ -165,7 +165,8 @@ def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
 
 def rpc_result(call_id: CallId, result: bytes) -> bytes:
     """The same as ``rpc_body`` of a result that has been written as JSON before."""
-    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (write_json(call_id).encode(), result)
+    written = str(call_id) if type(call_id) is int else write_json(call_id)
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (written.encode(), result)
 
 
 def error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:

@@ -75,7 +75,9 @@ def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     An IPv6 address counts as its network of 64 bits. Empty where it cannot be told: of a peer without an address (a
     socket file), and behind a proxy that no setting names, where all clients have one.
     """
-    if forwarded and not trusted:
+    if not forwarded:
+        return _peer_text(peer)
+    if not trusted:
         return ""
     found = _address(peer)
     for hop in reversed(forwarded.split(",")):
@@ -99,6 +101,11 @@ def _address(text: str) -> Address | None:
         return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
+
+
+@lru_cache(_REMEMBERED)
+def _peer_text(peer: str) -> str:
+    return _address_text(_address(peer))
 
 
 @lru_cache(_REMEMBERED)
