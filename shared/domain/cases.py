@@ -73,7 +73,7 @@ def relevant(log: Iterable[C], words: Iterable[str], most: int = CASES_SHOWN) ->
     wanted = frozenset(words)
     scored = [(len(wanted.intersection(case.keywords)), case) for case in log]
     near = [(overlap, case) for overlap, case in scored if overlap]
-    near.sort(key=lambda found: (-found[0], -found[1].quality, -found[1].at.timestamp()))
+    near.sort(key=lambda found: (found[0], found[1].quality, found[1].at), reverse=True)
     return [case for _, case in near[:most]]
 
 

@@ -75,6 +75,7 @@ class AnthropicModel(Model):
             http_client=anthropic.DefaultAioHttpClient(),  # by a proxy where the environment names one
             max_retries=0,  # the SDK would sleep for as long as the endpoint says
         )
+        self._url = f"{str(self._client.base_url).rstrip('/')}{_PATH}"  # whole: the SDK would join it for each call
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         return await retry_patiently(
@@ -133,7 +134,7 @@ class AnthropicModel(Model):
         try:
             async with asyncio.timeout(self._limits.seconds):
                 response = await self._client.post(
-                    _PATH, cast_to=httpx2.Response, content=body, options={"headers": self._headers()}
+                    self._url, cast_to=httpx2.Response, content=body, options={"headers": self._headers()}
                 )
             return response.content.decode(errors="replace")
         except anthropic.APIStatusError as error:

@@ -178,9 +178,16 @@ _policy_of = IdentityCache[Template, Policy](
 def _share_standing(ctx: TurnContext) -> None:
     """The limits of the tenant's own rules stand first, and are the same for many tasks; those in words are not."""
     own = ctx.tenant.policies
-    standing, shown = thresholds(own, {}), thresholds(own, {}, ctx.toolbox.names)
-    told = describe_limits(shown, ctx.experience.accuracy), plain([limit.model_dump() for limit in standing])
-    ctx.journal.share(*(dumps(limits)[1:-1] for limits in told if limits))
+    shown = describe_limits(thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
+    ctx.journal.share(*filter(None, (dumps(shown)[1:-1], _standing_text(own))))
+
+
+def _write_standing(policies: tuple[Policy, ...]) -> str:
+    """The limits of the rules as a checkpoint writes them, without the brackets of the list."""
+    return dumps(plain([limit.model_dump() for limit in thresholds(policies, {})]))[1:-1]
+
+
+_standing_text = IdentityCache(_write_standing, 256)  # a tenant's record comes with each of its tasks
 
 
 def _one(limit: Threshold, known: Accuracy) -> JsonObject:

@@ -25,7 +25,7 @@ class Toolbox(NamedTuple):
     @property
     def names(self) -> frozenset[str]:
         """What rules may call the tools by; the empty name stands for any of them."""
-        return frozenset(self.tools).union(("",), (tool.name for tool in self.tools.values()))
+        return _names_of(self.tools)
 
     def reads(self, name: str) -> bool:
         """Whether a call of this goes out at once: it is known, and changes nothing."""
@@ -60,6 +60,9 @@ def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     return MappingProxyType(dict(zip(names, ordered, strict=True)))
 
 
+_names_of = IdentityCache[Mapping[str, Tool], frozenset[str]](
+    lambda tools: frozenset(tools).union(("",), (tool.name for tool in tools.values())), 64
+)
 _same = SameTuples[Tool](64)
 _named = IdentityCache(_name_tools, 64)  # by tools that were listed together: the same mapping for many tasks
 
