@@ -976,6 +976,7 @@ OTHER_DEMANDS: tuple[OtherDemand, ...] = (
         "Reading and cancelling speak the language of the task",
         (
             "conformance/test_legacy.py::test_reading_and_canceling_speak_the_language_of_the_task",
+            "unit/gateway/test_legacy_states.py::test_a_state_is_one_that_the_early_protocol_knows",
             "conformance/test_legacy.py::test_history_is_given_only_where_it_is_asked_for",
         ),
     ),
@@ -984,6 +985,15 @@ OTHER_DEMANDS: tuple[OtherDemand, ...] = (
         "tasks/sendSubscribe",
         "A stream begins with a status and ends with a final one",
         ("conformance/test_legacy.py::test_a_stream_begins_with_a_status_and_ends_with_a_final_one",),
+    ),
+    OtherDemand(
+        "The methods of early 2025",
+        "tasks/pushNotification",
+        "A webhook is set and read, and told the task under its client's own id",
+        (
+            "conformance/test_legacy.py::test_a_webhook_is_set_and_read",
+            "integration/test_webhooks.py::test_an_early_receiver_gets_the_task_by_its_clients_own_id",
+        ),
     ),
     OtherDemand(
         "The methods of early 2025",
