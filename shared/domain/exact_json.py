@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
 from typing import TypeAlias, cast
@@ -52,6 +52,17 @@ def dumps(value: Json) -> str:
     if type(value) is int:
         return str(value)
     return _WORDS[value] if value is None or type(value) is bool else _dump_other(value)
+
+
+def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
+    """The value and everything in it, the outermost first, each with the name of the field that it stands in."""
+    yield name, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from walk_json(inner, key)
+    elif isinstance(value, list):
+        for item in value:
+            yield from walk_json(item, name)
 
 
 def digest(value: Json) -> str:

@@ -3,14 +3,14 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from services.assessor.core.evaluation import EvalContext
 from shared.contracts.assessment.results import ActionLogEntry
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, walk_json
 
 BUDGET = 60_000  # characters of actions
 _LEAST = 200
@@ -52,7 +52,8 @@ def evidence(context: EvalContext, budget: int = BUDGET) -> JudgedEvidence:
 
 
 def addresses_judge(entry: ActionLogEntry) -> bool:
-    return any(_TO_THE_JUDGE.search(text) for text in _texts(entry.parameters))
+    said = (text for _, text in walk_json(cast(Json, entry.parameters)) if isinstance(text, str))
+    return any(map(_TO_THE_JUDGE.search, said))
 
 
 def stable(text: str) -> str:
@@ -106,14 +107,6 @@ def _line(number: int, entry: ActionLogEntry) -> str:
         "success": entry.success,
     }
     return json.dumps({**shown, "error": entry.error_message} if entry.error_message else shown, ensure_ascii=False)
-
-
-def _texts(value: JsonValue) -> Iterator[str]:
-    """Every text in it, as it was written."""
-    if isinstance(value, str):
-        yield value
-    for part in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
-        yield from _texts(part)
 
 
 def _limit(lengths: Sequence[int], budget: int) -> int:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from services.executor.core.figures.vocabulary import fold, split_name
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import JsonObject, walk_json
 
 
 class IdentifierForm(StrEnum):
@@ -120,7 +120,8 @@ _AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECAS
 
 def opened_addresses(arguments: JsonObject) -> Iterator[str]:
     """The addresses in a read's arguments that its tool may open."""
-    for name, value in _texts("", arguments):
+    for name, text in walk_json(arguments):
+        value = text.strip() if isinstance(text, str) else ""
         links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierForm.LINK]
         yield from links
         if not links and value and not _OPENED.isdisjoint(split_name(name)):
@@ -147,14 +148,3 @@ def without_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
 
 def _links(text: str) -> list[str]:
     return [found.text for found in find_special_identifiers(text) if found.form is IdentifierForm.LINK]
-
-
-def _texts(name: str, value: Json) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _texts(key, inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(name, inner)
-    elif isinstance(value, str):
-        yield name, value.strip()

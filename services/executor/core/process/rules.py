@@ -22,7 +22,7 @@ from services.executor.core.tools.classes import verb_of
 from services.executor.core.tools.paginate import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
-from shared.domain.exact_json import Json, JsonObject, as_text
+from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
 from shared.domain.words import Level, RuleAction, ToolClass
 
 Left = Mapping[str, Mapping[str, Decimal]]  # by figure and record
@@ -56,7 +56,9 @@ def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) ->
     """The records of the figure's kind that a call names: by what was read, or by the name of the argument."""
     said = {str(part).casefold() for part in literal_parts(arguments)}
     keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
-    return frozenset((said & ids) | {text.casefold() for text in _values_under(arguments, keys)})
+    under = (value for name, value in walk_json(arguments) if words(name) in keys)
+    given = {str(value).casefold() for value in under if value is not None and not isinstance(value, dict | list)}
+    return frozenset((said & ids) | given)
 
 
 def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, found: Figured) -> Decimal | None:
@@ -114,17 +116,6 @@ def needs(
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
     return _join_needs([*asked, *_unread(template, changes, facts)])
-
-
-def _values_under(value: Json, keys: frozenset[tuple[str, ...]], taken: bool = False) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _values_under(inner, keys, words(key) in keys)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _values_under(item, keys, taken)
-    elif taken and value is not None:
-        yield str(value)
 
 
 def _records_written(figure: Figure, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
@@ -358,10 +349,10 @@ def _changes_seen(progress: Progress) -> Iterator[tuple[PlannedCall, CallView]]:
 
 
 def _concern_of(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
-    if word := _first_word_said((call.tool, *_texts(call.arguments)), words):
+    if word := _first_word_said((call.tool, *_texts_of(call.arguments)), words):
         return f"{word!r} in {call.tool}"
     for node in view.around:
-        if word := _first_word_said(_texts(node.record), words):
+        if word := _first_word_said(_texts_of(node.record), words):
             return f"{word!r} in what {node.seen.fact.tool} gave"
     return None
 
@@ -371,19 +362,11 @@ def _is_answered(view: CallView, words: Sequence[str]) -> bool:
     return any(value not in (None, "") and _first_word_said((name,), words) for name, value in fields)
 
 
+def _texts_of(value: Json) -> Iterator[str]:
+    """Every text of a value, and the name of every field that has a value."""
+    having = (pair for pair in walk_json(value) if pair[1] not in (None, False, 0, "", [], {}))
+    return (text for pair in having for text in pair if isinstance(text, str) and text)
+
+
 def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
     return next((word for text in texts for word in words if says(text, word)), None)
-
-
-def _texts(value: Json) -> Iterator[str]:
-    """Every text of a value, and the name of every field that has a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if inner not in (None, False, 0, "", [], {}):
-                yield name
-                yield from _texts(inner)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.tools.near_names import words_of
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.keywords import stem
 
 REFERENCE = "$ref"
@@ -131,15 +131,9 @@ def _stems(key: str) -> tuple[str, ...]:
 
 def references(value: Json) -> Iterator[str]:
     """The ids of the calls that a value refers to."""
-    if isinstance(value, dict):
-        if set(value) == {REFERENCE}:
-            yield str(value[REFERENCE]).partition(".")[0]
-            return
-        for item in value.values():
-            yield from references(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from references(item)
+    for _, inner in walk_json(value):
+        if isinstance(inner, dict) and set(inner) == {REFERENCE}:
+            yield str(inner[REFERENCE]).partition(".")[0]
 
 
 def literal_parts(value: Json) -> Iterator[Json]:

@@ -18,7 +18,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
 from shared.domain.words import ToolClass, decider
 
 MARK = "[unverified: "
@@ -241,14 +241,10 @@ def _all_records(facts: Sequence[Fact]) -> Iterator[JsonObject]:
 
 def _find_objects(value: Json) -> Iterator[JsonObject]:
     """Every object that has two scalars of its own at least: fewer are a wrapper, not a record."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _find_objects(item)
-    elif isinstance(value, dict):
-        if sum(not isinstance(item, dict | list) for item in value.values()) > 1 and not _wraps(value):
-            yield value
-        for item in value.values():
-            yield from _find_objects(item)
+    for _, found in walk_json(value):
+        own = [item for item in found.values() if not isinstance(item, dict | list)] if isinstance(found, dict) else []
+        if isinstance(found, dict) and len(own) > 1 and not _wraps(found):
+            yield found
 
 
 def _wraps(value: JsonObject) -> bool:

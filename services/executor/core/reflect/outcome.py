@@ -24,7 +24,7 @@ from shared.contracts.outcome import Said, TaskOutcome
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
 from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome
-from shared.domain.exact_json import Json, JsonObject, i_json, loads, loads_object, wire
+from shared.domain.exact_json import Json, JsonObject, i_json, loads, loads_object, walk_json, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality
 from shared.domain.redaction import NOTHING, redact_text, without_marks
@@ -83,17 +83,11 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
         given for entry in about for given in loads_object(entry.arguments_json).values() if isinstance(given, str)
     }
     for fact in dossier.facts:
-        for record in _records(fact.result) if fact.ok else ():
+        records = [found for _, found in walk_json(fact.result) if isinstance(found, dict)] if fact.ok else []
+        for record in records:
             number = figure(record.get(name))
             if number is not None and any(isinstance(value, str) and value in named for value in record.values()):
                 yield number
-
-
-def _records(value: Json) -> Iterator[JsonObject]:
-    if isinstance(value, dict):
-        yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _records(inner)
 
 
 def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:

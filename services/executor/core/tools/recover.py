@@ -3,7 +3,7 @@
 Only reads are ever replaced, and only by reads of the same server that do the same; a write whose tool is gone is not
 made. What stands in is told by names and schemas alone, so that a resumed run finds the same."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from services.executor.core.tools.classes import by_name
@@ -11,7 +11,7 @@ from services.executor.core.tools.near_names import may_be, singular, words_of
 from services.executor.core.tools.schema_drift import matches
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.words import ToolClass
 
 _PAIRS = """approve/deny approve/reject approve/decline approve/disapprove accept/reject accept/decline accept/deny
@@ -109,10 +109,10 @@ def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: 
     """A call that somebody proposes, if it may stand in: every value in it is one of the call that it stands in for."""
     if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
         return None
-    known = set(_values(arguments))
+    known = _values(arguments)
     declares = _declared_parameters(tool)
     fits = declares is None or declares.issuperset(given)
-    return Instead(tool, given) if fits and known.issuperset(_values(given)) else None
+    return Instead(tool, given) if fits and known >= _values(given) else None
 
 
 def may_be_proposed(gone: Tool, other: Tool) -> bool:
@@ -191,9 +191,5 @@ def _singular(noun: Sequence[str]) -> list[str]:
     return [*noun[:-1], *map(singular, noun[-1:])]
 
 
-def _values(value: Json) -> Collection[str]:
-    if isinstance(value, dict):
-        return [found for inner in value.values() for found in _values(inner)]
-    if isinstance(value, list):
-        return [found for inner in value for found in _values(inner)]
-    return [repr(value)]
+def _values(value: Json) -> set[str]:
+    return {repr(inner) for _, inner in walk_json(value) if not isinstance(inner, dict | list)}
