@@ -1,16 +1,14 @@
 """Joins what running sessions needs, whatever is done in them: store, queue, upkeep, health."""
 
 import asyncio
-import os
 import signal
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from uuid import uuid4
 
 import structlog
 from redis.asyncio import Redis
 
+from services.executor.adapters.owners import name_owner
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_learned import RedisLearned
@@ -35,6 +33,7 @@ from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import SWEEP_SECONDS, UpkeepPlan, keep_up
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import SessionSlots
+from services.executor.ports.upkeep import Upkeep
 from services.executor.settings import RunSettings
 from shared.infra.installation import Installation
 from shared.infra.metrics import Metrics
@@ -70,10 +69,11 @@ async def run_sessions(
         shared = SharedTexts(state)
         archiver = Archiver(RedisEndedTasks(state, shared), archive)
         evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
-        owner = _owner()
+        owner = name_owner()
         sessions = RedisSessions(state, owner, settings.lease_seconds, memories, shared)
         beats = beats_in_thread(lambda: _leases(settings, owner))
-        parts = (archiver, tenants, evictor, sessions, beats, servers, metrics)
+        upkeep = RedisUpkeep(state, owner)
+        parts = (archiver, tenants, evictor, sessions, upkeep, beats, servers, metrics)
         await _serve(settings, worker, state, ArqWakes(queue), *parts)
     finally:
         await state.aclose()
@@ -99,6 +99,7 @@ async def _serve(
     tenants: Tenants | None,
     evictor: Evictor,
     sessions: RedisSessions,
+    mending: Upkeep,
     beats: Beats,
     servers: Circuits | None,
     metrics: Metrics | None,
@@ -113,7 +114,7 @@ async def _serve(
     mended = Mended()
     seats = _slots(settings, state, wakes, tenants)
     runner = Runner(sessions, wakes, TellingWorker(worker, news, plan), limits, mended, seats, beats)
-    reaper = Reaper(RedisUpkeep(state), NearFirst(runner, wakes), mended)
+    reaper = Reaper(mending, NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
     page = MetricsPage(metrics or Metrics("executor"), (Installation(state), ExecutorGauges(runner, mended, servers)))
     server = side_server(health_app(sessions, runner, mended, reaper, servers, page), settings.host, settings.port)
@@ -169,8 +170,3 @@ def _on_signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
-
-
-def _owner() -> str:
-    """No two processes ever have the same name, not even one after the other."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

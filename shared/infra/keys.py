@@ -267,6 +267,7 @@ OTHER_KINDS = (
     ),
     KeyKind("errands", "gateway, learner", "short", "list of what a service is asked to do: id, newline, what"),
     KeyKind("errand", "executor, learner", "short", "the answer to a request between services"),
+    KeyKind("executors", "executor", "short", "set of the executors of one machine: who finds that another died"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
     KeyKind("probe", "all", "short", "written by whoever asks whether the server takes writes"),
     KeyKind(
@@ -589,6 +590,11 @@ def slot_keys(tenant: str) -> SlotKeys:
     """Which sessions of a tenant are worked on, over all executors, and which wait for one, in one slot of Redis."""
     stem = f"pa:seats:{{{_q(tenant)}}}"
     return SlotKeys(f"{stem}:running", f"{stem}:queue")
+
+
+def executors_key(machine: str) -> str:
+    """Which executors there are on one machine."""
+    return f"pa:executors:{machine}"
 
 
 def translated_key(tenant: str, key: str) -> str:

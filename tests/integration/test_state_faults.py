@@ -1,6 +1,8 @@
 """Each kind of fault that crashes and lost replies leave behind is found, mended and counted."""
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.owners import name_owner, place_of
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.reaper import Mended, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
@@ -17,12 +20,12 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
-from shared.infra.keys import MENDED, partition_keys_of, task_keys
+from shared.infra.keys import MENDED, executors_key, partition_keys_of, task_keys
 from shared.infra.lua import Scripts
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_turn
-from tests.integration.state_stage import accepted, an_end, begin, break_lease, sessions_of
+from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
 
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
 PATIENCE = 15.0
@@ -102,6 +105,41 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
     assert [fault for fault, number in mended.counts.items() if number] == [Fault.OWNER_GONE]
+
+
+async def _ended_process() -> int:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await process.wait()
+    return process.pid
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_the_leases_of_an_executor_that_is_known_to_be_dead_are_over_at_once(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    """It ran on this machine. That of a living one, or of one elsewhere, runs out by itself."""
+    dead, living, elsewhere = name_owner(await _ended_process()), name_owner(os.getppid()), "host:1:12345678"
+    for session, owner in (("s1", dead), ("s2", living), ("s3", elsewhere)):
+        await accepted(task_store, session)
+        await RedisUpkeep(redis, owner).end_dead_leases()
+        await begin(sessions_of(redis, owner, 60.0), session)
+    wakes = HeardWakes()
+    await Reaper(RedisUpkeep(redis, name_owner()), wakes).tick()
+    assert wakes.heard == [("acme", "s1")]
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_a_dead_owners_lease_is_kept_while_a_call_that_it_sent_may_still_be_answered(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    await accepted(task_store)
+    dead = name_owner(await _ended_process())
+    begun = await begin(sessions_of(redis, dead, 60.0))
+    await begun.store.open_write(an_entry(), 60.0)
+    await redis.sadd(executors_key(place_of(dead).machine), dead)  # type: ignore[misc]  # sync or async
+    upkeep = RedisUpkeep(redis, name_owner())
+    assert await upkeep.end_dead_leases() == 0
+    assert (await upkeep.overdue()).orphaned == ()
 
 
 @pytest.mark.promise("state.faults_mended")

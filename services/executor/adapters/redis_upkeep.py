@@ -6,11 +6,12 @@ from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
+from services.executor.adapters.owners import is_dead, place_of
 from services.executor.ports.sessions import Fault
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep, WaitingSession
 from shared.contracts.task import Turn
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts, answering
+from shared.infra.lua import Argument, Call, Reply, Scripts, answering
 from shared.infra.redis_cluster import ClusterRedis
 
 _LOCK_MS = 800  # less than the pause between two looks of one executor
@@ -22,8 +23,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RedisUpkeep(Upkeep):
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, owner: str = "") -> None:
+        """``owner``: this process, if it is to tell and to be told which executors of its machine have died."""
         self._redis = redis
+        self._owner, self._machine = owner, place_of(owner).machine
         self._scripts = Scripts(redis)
         self._calls = [
             ([one.reaper, one.waiting, one.leased, one.timers], self._limits) for one in keys.all_partitions()
@@ -49,6 +52,35 @@ class RedisUpkeep(Upkeep):
                 if row.soonest_ms != _NOTHING_WAITS
             },
         )
+
+    async def end_dead_leases(self) -> int:
+        if not self._machine:
+            return 0
+        key = keys.executors_key(self._machine)
+        known = cast("set[str]", await self._scripts.command("SMEMBERS", key))
+        if self._owner not in known:
+            await self._scripts.commands(("SADD", key, self._owner), ("EXPIRE", key, keys.DAY))
+        dead = [owner for owner in known if is_dead(owner, self._owner)]
+        if not dead:
+            return 0
+        ended = await self._end_leases(set(dead))
+        await self._scripts.command("SREM", key, *dead)
+        return ended
+
+    async def _end_leases(self, dead: Collection[str]) -> int:
+        sets = [one.leased for one in keys.all_partitions()]
+        members = await self._scripts.commands(*(("ZRANGE", leased, 0, -1) for leased in sets))
+        held = [
+            (leased, str(one)) for leased, found in zip(sets, members, strict=True) for one in cast("list[str]", found)
+        ]
+        names = [keys.session_keys(*keys.unpack_member(member)) for _, member in held]
+        owners = await self._scripts.commands(*(("HGET", one.lease, "owner") for one in names)) if names else []
+        calls: list[Call] = [
+            ([name.lease, leased, name.begun], [str(owner), member])
+            for (leased, member), name, owner in zip(held, names, owners, strict=True)
+            if owner in dead
+        ]
+        return sum(reply == 1 for reply in await self._scripts.run_many("end_lease", calls))
 
     async def _is_idle(self) -> bool:
         """Whether nothing waits and nobody works anywhere; no command of a cluster asks that of all partitions."""

@@ -50,6 +50,10 @@ class OverdueWork(NamedTuple):
 
 
 class Upkeep(Protocol):
+    async def end_dead_leases(self) -> int:
+        """End the leases of executors that are known to be dead, so that nobody waits for their time; how many."""
+        ...
+
     async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         """Sessions that wait or whose owner was lost, and due timers; what another executor looks after is left out."""
         ...

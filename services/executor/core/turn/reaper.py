@@ -121,6 +121,8 @@ class Reaper:
 
     async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
         """One look at partitions; the number of sessions it woke. Who waits in the queue is left there."""
+        if len(partitions) == len(ALL_PARTITIONS):
+            await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.overdue(partitions)
         self.soonest = overdue.soonest
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
