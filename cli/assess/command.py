@@ -191,6 +191,15 @@ def compare(
         out.print(comparison_table(figures, (Path(before).stem, Path(after).stem)))
 
 
+@assess.command("schema")
+def show_schema() -> None:
+    """The JSON Schema of the files in which results are kept.
+
+    Example: purple assess schema
+    """
+    say_json(json.dumps(Assessment.model_json_schema(mode="serialization")))
+
+
 def _check_key(key: str) -> str:
     try:
         return checked_key(key) if key else ""

@@ -68,6 +68,7 @@ PROMISES = (
         "seed 004, 10",
     ),
     Promise("assessor.one_trace", "An assessment is one trace, which its agent is told of", "seed 004, 2"),
+    Promise("scenarios.tutorial", "Each command of the authors' tutorial does and shows what the page says", "authors"),
     Promise("assess.new", "`purple assess new` writes a scenario that runs and tells gold from wrong", "authors"),
     Promise(
         "assess.check",

@@ -92,6 +92,7 @@ PROMISES = (
     Promise("bench.scale", "What grows with an installation is measured few and many, in turns", "quality"),
     Promise("bench.gateway", "The gateway is measured beside the official SDK's own server, in turns", "quality"),
     Promise("bench.capacity", "A burst is measured on a real stack, and each missed target is named", "quality"),
+    Promise("bench.planner", "A call of the planner over many records is measured against its target", "seed 000, 3"),
     Promise("bench.days", "Points on generated days are measured, and each missed target is named", "seed 004, 6"),
     Promise("docs.links", "Links between pages of the docs lead somewhere", "quality"),
     Promise("docs.security", "Threats, controls and lifetimes stand in the docs as they are in the code", "quality"),

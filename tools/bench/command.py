@@ -14,6 +14,7 @@ from tools.bench.days.command import days_command
 from tools.bench.gateway.command import gateway_command
 from tools.bench.learning.command import learner
 from tools.bench.overhead.command import overhead_command
+from tools.bench.planner.command import planner_command
 from tools.bench.scale.command import scale_command
 from tools.bench.start import start_command
 from tools.bench.throughput.command import throughput_command
@@ -152,6 +153,7 @@ bench.command("capacity")(capacity_command)
 bench.command("gateway")(gateway_command)
 bench.command("days")(days_command)
 bench.command("overhead")(overhead_command)
+bench.command("planner")(planner_command)
 bench.command("scale")(scale_command)
 bench.command("start")(start_command)
 bench.command("throughput")(throughput_command)

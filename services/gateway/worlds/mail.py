@@ -2,9 +2,9 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import cast
+from typing import ClassVar, cast
 
 from pydantic import Field
 from typing_extensions import override
@@ -210,67 +210,59 @@ class _OneEmail(WorldEdit):
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
     @abstractmethod
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone: ...
+    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
 
 
-class MarkEmailRead(_OneEmail):
+class _MarkedEmail(_OneEmail):
+    """``marks``: the endpoint that needs nothing but the mails."""
+
+    marks: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
+
+    @override
+    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return type(self).marks(room, mails)
+
+
+class MarkEmailRead(_MarkedEmail):
     """Mark a mail as read."""
 
     tool, permission, expect = "mark_email_read", "email:read", {"is_read": True}
-
-    @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.read(mails)
+    marks = EmailEndpoints.read
 
 
-class MarkEmailUnread(_OneEmail):
+class MarkEmailUnread(_MarkedEmail):
     """Mark a mail as unread."""
 
     tool, permission, expect = "mark_email_unread", "email:unread", {"is_read": False}
-
-    @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.unread(mails)
+    marks = EmailEndpoints.unread
 
 
-class StarEmail(_OneEmail):
+class StarEmail(_MarkedEmail):
     """Star a mail."""
 
     tool, permission, expect = "star_email", "email:star", {"is_starred": True}
-
-    @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.star(mails)
+    marks = EmailEndpoints.star
 
 
-class UnstarEmail(_OneEmail):
+class UnstarEmail(_MarkedEmail):
     """Take a mail's star away."""
 
     tool, permission, expect = "unstar_email", "email:unstar", {"is_starred": False}
-
-    @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.unstar(mails)
+    marks = EmailEndpoints.unstar
 
 
-class ArchiveEmail(_OneEmail):
+class ArchiveEmail(_MarkedEmail):
     """Move a mail into the archive."""
 
     tool, permission, expect = "archive_email", "email:archive", {"folder": "archive"}
-
-    @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.archive(mails)
+    marks = EmailEndpoints.archive
 
 
-class DeleteEmail(_OneEmail):
+class DeleteEmail(_MarkedEmail):
     """Delete a mail: it goes into the trash."""
 
     tool, permission, expect = "delete_email", "email:delete", {"folder": "trash"}
-
-    @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.delete(mails)
+    marks = EmailEndpoints.delete
 
 
 class MoveEmail(_OneEmail):
@@ -281,8 +273,8 @@ class MoveEmail(_OneEmail):
     folder: str
 
     @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.move(mails, self.folder)
+    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return room.move(mails, self.folder)
 
 
 class LabelEmail(_OneEmail):
@@ -293,8 +285,8 @@ class LabelEmail(_OneEmail):
     label: str
 
     @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.label(mails, [self.label])
+    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return room.label(mails, [self.label])
 
 
 class UnlabelEmail(_OneEmail):
@@ -305,8 +297,8 @@ class UnlabelEmail(_OneEmail):
     label: str
 
     @override
-    async def change(self, room: EmailEndpoints, mails: Sequence[str]) -> ActionDone:
-        return await room.unlabel(mails, [self.label])
+    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return room.unlabel(mails, [self.label])
 
 
 def _mail(mail: Email) -> JsonObject:

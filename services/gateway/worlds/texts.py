@@ -1,9 +1,8 @@
 """Text messages of a simulated world as tools."""
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from typing_extensions import override
@@ -132,48 +131,39 @@ class SendText(WorldEdit):
         return created_ids(await world.act(sent), "message_id")
 
 
-class _OneText(WorldEdit):
+class _MarkedText(WorldEdit):
+    """``marks``: the endpoint that needs nothing but the texts."""
+
     read_back = "get_text"
+    marks: ClassVar[Callable[[SmsEndpoints, Sequence[str]], Awaitable[ActionDone]]]
 
     message_id: str
 
     @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.act(self.change(world.ues.sms, [self.message_id]))
+        await world.act(type(self).marks(world.ues.sms, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
-    @abstractmethod
-    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone: ...
 
-
-class MarkTextRead(_OneText):
+class MarkTextRead(_MarkedText):
     """Mark a text message as read."""
 
     tool, permission, expect = "mark_text_read", "sms:read", {"is_read": True}
-
-    @override
-    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone:
-        return await room.read(texts)
+    marks = SmsEndpoints.read
 
 
-class MarkTextUnread(_OneText):
+class MarkTextUnread(_MarkedText):
     """Mark a text message as unread."""
 
     tool, permission, expect = "mark_text_unread", "sms:unread", {"is_read": False}
-
-    @override
-    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone:
-        return await room.unread(texts)
+    marks = SmsEndpoints.unread
 
 
-class DeleteText(_OneText):
+class DeleteText(_MarkedText):
     """Delete a text message."""
 
     tool, permission, expect = "delete_text", "sms:delete", {"is_deleted": True}
-
-    @override
-    async def change(self, room: SmsEndpoints, texts: Sequence[str]) -> ActionDone:
-        return await room.delete(texts)
+    marks = SmsEndpoints.delete
 
 
 class ReactToText(WorldEdit):

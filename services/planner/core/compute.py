@@ -223,17 +223,19 @@ def _find_budgets(text: str, situation: Situation, is_meant: Callable[[FactRecor
     ]
     fitting = [record for record in holders if record.noun & text_stems(text)] or holders
     named = best(fitting, situation)
-    linked = [record for record in fitting if any(_points(other, record) for other in subjects(situation))]
-    return named if len(named) == 1 else linked or (fitting if len(fitting) == 1 else [])
+    if len(named) == 1:
+        return named
+    spoken = subjects(situation)
+    linked = [record for record in fitting if any(_points(other, record) for other in spoken)]
+    return linked or (fitting if len(fitting) == 1 else [])
 
 
 def _points(record: FactRecord, target: FactRecord) -> bool:
     """Whether one record refers to another: they share a value that names or identifies the latter."""
-    ours = {str(value) for name, value in record.fields.items() if isinstance(value, str)}
-    return record is not target and any(
-        str(value) in ours and (is_identifier(name) or field_stems(name) & target.noun)
-        for name, value in target.fields.items()
-    )
+    naming = {
+        str(value) for name, value in target.fields.items() if is_identifier(name) or field_stems(name) & target.noun
+    }
+    return record is not target and any(isinstance(one, str) and one in naming for one in record.fields.values())
 
 
 def subjects(situation: Situation) -> list[FactRecord]:

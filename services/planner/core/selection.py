@@ -1,7 +1,7 @@
 """Which records and which of their fields a text means, and the things that it calls by a proper name."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -164,16 +164,20 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
 
 def _is_meant(record: FactRecord, meant: _Meant) -> bool:
     """Whether a record refers to each identifier that the text means, and to one of the owners, if it can."""
+    held = {shape: _held_in(record, columns, shape) for shape, columns in meant.columns.items()}
     others = {value for noun, value in meant.owners if noun != record.noun}
-    owned = not others or any(_agrees(record, value, meant) for value in others)
-    return owned and all(_agrees(record, value, meant) for value in meant.named)
+    owned = not others or any(_agrees(value, held) for value in others)
+    return owned and all(_agrees(value, held) for value in meant.named)
 
 
-def _agrees(record: FactRecord, value: str, meant: _Meant) -> bool:
-    """Whether a record's columns that can hold an identifier of this shape hold this one, or there is none."""
-    shape = _shape(value)
-    columns = meant.columns[shape]
-    alike = [held for name in columns if name in record.fields and _shape(held := str(record.fields[name])) == shape]
+def _held_in(record: FactRecord, columns: set[str], shape: str) -> frozenset[str]:
+    """What a record has of a shape in the columns that can hold such an identifier."""
+    texts = (str(record.fields[name]) for name in columns if name in record.fields)
+    return frozenset(text for text in texts if _shape(text) == shape)
+
+
+def _agrees(value: str, held: Mapping[str, frozenset[str]]) -> bool:
+    alike = held[_shape(value)]
     return not alike or value in alike
 
 
@@ -199,19 +203,30 @@ def before_comparison(text: str) -> str:
     return text[: min(places)] if places else text
 
 
+class _Comparison(NamedTuple):
+    """``of``: the text before it, which says what is compared."""
+
+    of: str
+    holds: Callable[[Decimal, Decimal], bool]
+    limit: Decimal
+
+
 def compares(record: FactRecord, text: str) -> bool | None:
     """Whether a record's amount satisfies a stated comparison; None if none is stated or it has no amount."""
+    stated = _find_comparison(text)
+    field = amount_field(record, stated.of) if stated else None
+    amount = in_major_units(record, field) if field else None
+    return None if stated is None or amount is None else stated.holds(amount, stated.limit)
+
+
+@lru_cache(maxsize=1_000)
+def _find_comparison(text: str) -> _Comparison | None:
     for words, holds in _COMPARED:
         match = re.search(rf"\b{words}\s+(?:than\s+)?(.{{1,24}})", text, re.I)
-        mention = (
-            next((m for m in find(match[1]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
-            if match
-            else None
-        )
-        if match and mention and mention.start <= 2:
-            field = amount_field(record, text[: match.start()])
-            amount = in_major_units(record, field) if field else None
-            return None if amount is None else holds(amount, mention.number)
+        found = find(match[1]) if match else ()
+        limit = next((one for one in found if one.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
+        if match and limit and limit.start <= 2:
+            return _Comparison(text[: match.start()], holds, limit.number)
     return None
 
 

@@ -39,7 +39,7 @@ class SituationMemo:
     """What was worked out of one situation's records and text, which is asked for again and again."""
 
     def __init__(self) -> None:
-        self.ranks: dict[str, int] = {}
+        self.ranks: dict[tuple[str, str], int] = {}
         self.matches: dict[str, list[FactRecord]] = {}
         self.subjects: list[FactRecord] | None = None
         self.held: dict[str, list[ArgumentCandidate]] = {}
@@ -169,7 +169,7 @@ def _value(call: Called) -> JsonObject:
 
 def rank(record: FactRecord, situation: Situation) -> int:
     """How strongly a task speaks of a record: its identifiers, figures, names and words that stand in the text."""
-    key = record.ref("")
+    key = record.fact.ref, record.path
     if key not in situation.memo.ranks:
         situation.memo.ranks[key] = sum(_weight(field, value, situation) for field, value in record.fields.items())
     return situation.memo.ranks[key]

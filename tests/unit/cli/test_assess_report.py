@@ -6,8 +6,11 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from rich.console import Console
+from typer.testing import CliRunner
 
+from cli.assess.command import assess
 from cli.assess.kept import keep, read
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint
@@ -149,3 +152,12 @@ def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> Non
 def test_assessments_of_two_scenarios_are_not_compared() -> None:
     with pytest.raises(Complaint, match="is of scenario"):
         comparison(_assessment(_run(RIGHT)), _assessment(_run(RIGHT), scenario="other"))
+
+
+def test_a_kept_file_has_the_form_that_is_printed(tmp_path: Path) -> None:
+    said = CliRunner().invoke(assess, ["schema"])
+    _, path = keep(tmp_path, "one_answer", "http://agent", BEGAN, (_run(RIGHT), _run(WRONG, "timeout")))
+    form = Draft202012Validator(json.loads(said.output))
+
+    assert list(form.iter_errors(json.loads(path.read_text("utf-8")))) == []
+    assert list(form.iter_errors({"name": "one", "runs": []})) != []
