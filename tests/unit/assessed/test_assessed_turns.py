@@ -9,8 +9,9 @@ from services.executor.ports.turns import SessionState
 from services.gateway.features.tasks.turn_reply import artifacts_of
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
 from shared.contracts.policy import Policy, Rule
+from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json
-from shared.domain.words import TaskState
+from shared.domain.words import Strategy, TaskState
 from tests.doubles.scripted_model import Script, ScriptedModel, state_of
 from tests.unit.assessed.turn_stage import TurnStage, as_turn, write
 from tests.unit.assessed.world_stage import WorldStage
@@ -381,6 +382,19 @@ async def test_the_record_over_turns_does_not_grow_where_nothing_is_due(stage: T
     told = _first_text(stage.model.requests[0])
     history = told.partition("<history>")[2].partition("</history>")[0]
     assert [history.count(one) for one in ("Anna is told.", "Bo is still awaited.", "Tend my mail.")] == [1, 1, 0]
+
+
+@pytest.mark.promise("participant.memory")
+async def test_each_turn_goes_by_the_same_strategy_whatever_was_learned(stage: TurnStage) -> None:
+    """Nothing is learned of an assessment, so nothing is tried in one."""
+    stage.learned.arms["acme", "general"] = {
+        strategy: Arm(100, 100 * (9_000 if strategy is Strategy.MOA else 1_000)) for strategy in Strategy
+    }
+
+    record = await stage.run()
+
+    assert record.metadata["strategy"] == stage.limits.strategies[0]
+    assert record.metadata["strategy_why"] == "one strategy for every turn of an assessment"
 
 
 @pytest.mark.promise("participant.turn_as_task")

@@ -277,8 +277,14 @@ def first_progress(ctx: TurnContext) -> Progress:
 
 
 async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its process told and its strategy drawn: by the arms of that kind of process."""
-    choice = choose(ctx.experience.arms, ctx.limits.strategies)
+    """The progress with its process told and its strategy drawn: by the arms of that kind of process.
+
+    The turns of an assessment, of which nothing is learned, all go by the first one.
+    """
+    practice = ctx.record.request.practice
+    is_turn = practice is not None and practice.turn > 0
+    choice = choose({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
+    choice = choice._replace(why="one strategy for every turn of an assessment") if is_turn else choice
     bandit = describe_arms(choice, ctx.experience.arms)
     ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
     ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
