@@ -164,13 +164,13 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
 
 def _is_meant(record: FactRecord, meant: _Meant) -> bool:
     """Whether a record refers to each identifier that the text means, and to one of the owners, if it can."""
-    held = {shape: _held_in(record, columns, shape) for shape, columns in meant.columns.items()}
+    held = {shape: _texts_of_shape(record, columns, shape) for shape, columns in meant.columns.items()}
     others = {value for noun, value in meant.owners if noun != record.noun}
     owned = not others or any(_agrees(value, held) for value in others)
     return owned and all(_agrees(value, held) for value in meant.named)
 
 
-def _held_in(record: FactRecord, columns: set[str], shape: str) -> frozenset[str]:
+def _texts_of_shape(record: FactRecord, columns: set[str], shape: str) -> frozenset[str]:
     """What a record has of a shape in the columns that can hold such an identifier."""
     texts = (str(record.fields[name]) for name in columns if name in record.fields)
     return frozenset(text for text in texts if _shape(text) == shape)
