@@ -23,7 +23,7 @@ def test_points_that_miss_their_target_are_said_by_day() -> None:
     assert find_missed_points(shares) == [
         "day_1: gold earns 90%, target at least 95%",
         "day_1: does_nothing earns 20%, target at most 10%",
-        "the planner earns 30% on the mean, target at least 40%",
+        "day_1: the planner earns 30%, target at least 40%",
     ]
 
 

@@ -102,9 +102,8 @@ def find_missed_points(shares: Mapping[str, Mapping[str, float]]) -> list[Json]:
             missed.append(f"{name}: {GOLD} earns {of[GOLD]:.0%}, target at least {GOLD_EARNS:.0%}")
         wrong = [who for who in (IDLE, VANDAL) if of[who] > OTHERS_EARN]
         missed += [f"{name}: {who} earns {of[who]:.0%}, target at most {OTHERS_EARN:.0%}" for who in wrong]
-    planned = [of["planner"] for of in shares.values() if "planner" in of]
-    if planned and fmean(planned) < PLANNER_EARNS:
-        missed.append(f"the planner earns {fmean(planned):.0%} on the mean, target at least {PLANNER_EARNS:.0%}")
+        if of.get("planner", 1.0) < PLANNER_EARNS:
+            missed.append(f"{name}: the planner earns {of['planner']:.0%}, target at least {PLANNER_EARNS:.0%}")
     return missed
 
 
