@@ -5,12 +5,13 @@ import asyncio
 import pytest
 
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
+from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import asked_in, five_phase, last_said_to, said_to, survived
-from tests.unit.executor.stage import APPROVE, READ
+from tests.unit.executor.stage import APPROVE, READ, TASK
 
 ANY: JsonObject = {"type": "object"}
 DONE = "Claim C-1 of 120.50 is approved, and verified."
@@ -24,7 +25,7 @@ async def test_it_names_its_reads_gathers_synthesizes_proposes_and_writes_its_ar
     record = await stage.run()
     asked = [state_of(one) for one in stage.model.requests]
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    assert asked[:5] == ["", "", "", "", "ARTIFACT"]
+    assert asked == ["", "", "", "ARTIFACT"]  # it takes the place of the conversation's last reply
     assert "Name now, in one reply, every other read" in said_to(stage.model.requests[1])
     assert "propose all writes in one reply" in said_to(stage.model.requests[2])
     assert str(record.answer).startswith(DONE)
@@ -59,12 +60,16 @@ async def test_its_artifact_is_haikus_and_sees_what_became_of_the_writes() -> No
 
 
 @pytest.mark.promise("strategy.findings_in_plan")
-async def test_the_artifact_sees_the_draft_and_what_was_read() -> None:
+async def test_the_artifact_sees_what_was_read() -> None:
     stage = five_phase()
     await stage.run()
     (asked,) = asked_in(stage, "ARTIFACT")
-    assert "Claim C-1 of 120.50 is approved." in last_said_to(asked)
     assert '"tool":"get_claim"' in last_said_to(asked)
+    assert '"amount":"120.50"' in last_said_to(asked)
+
+
+def _refuse(_given: JsonObject) -> ToolAnswer:
+    return ToolAnswer("The claim is locked.", is_error=True)
 
 
 def _away(_request: ModelRequest) -> ModelReply:
@@ -74,8 +79,13 @@ def _away(_request: ModelRequest) -> ModelReply:
 @pytest.mark.promise("strategy.five_phase")
 @pytest.mark.parametrize(
     "artifact",
-    [text_reply(""), text_reply("Claim")._replace(stop_reason="max_tokens"), _away],
-    ids=("empty", "cut", "away"),
+    [
+        text_reply(""),
+        text_reply("Claim")._replace(stop_reason="max_tokens"),
+        text_reply("C-1 of 99.90 is done."),
+        _away,
+    ],
+    ids=("empty", "cut", "untraced", "away"),
 )
 async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_the_answer(artifact: object) -> None:
     stage = five_phase()
@@ -87,12 +97,22 @@ async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_
 
 
 @pytest.mark.promise("I9.exact_answers")
-@pytest.mark.parametrize(("artifact", "answer"), [('[ "C-1"]', '[ "C-1"]'), ("Only C-1.", '["C-1"]')])
-async def test_an_artifact_that_is_no_list_takes_the_place_of_none(artifact: str, answer: str) -> None:
+async def test_a_list_is_the_conversations_own_to_the_byte() -> None:
     stage = five_phase()
-    stage.talk.form, stage.talk.answer = "list", '["C-1"]'
-    stage.talk.helpers["artifact"] = text_reply(artifact)
-    assert (await stage.run()).answer == answer
+    stage.talk.form, stage.talk.answer = "list", '[ "C-1"]'
+    stage.talk.helpers["artifact"] = text_reply('["C-1"]')
+    assert (await stage.run()).answer == '[ "C-1"]'
+    assert asked_in(stage, "ARTIFACT") == []
+
+
+@pytest.mark.promise("strategy.five_phase")
+async def test_what_is_asked_besides_and_a_write_that_failed_are_answered_by_the_conversation() -> None:
+    asking, failing = five_phase(f"{TASK}. What is its status?"), five_phase()
+    asking.talk.parts = [(TASK, "do"), ("What is its status?", "find out")]
+    failing.servers.add("approve_claim", _refuse, ToolClass.CHANGE, ANY)
+    for stage in (asking, failing):
+        await stage.run()
+        assert asked_in(stage, "ARTIFACT") == []
 
 
 @pytest.mark.promise("strategy.five_phase.insight")

@@ -1,4 +1,4 @@
-"""The moa strategy: a reply that proposes or answers is drafted twice; where the drafts differ, one is made of both."""
+"""The moa strategy: the reply that first proposes or answers is drafted twice; of drafts that differ one is made."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import last_said_to, moa, said_to, survived
-from tests.unit.executor.stage import APPROVE, Stage
+from tests.unit.executor.stage import APPROVE, READ, TASK, Stage
 
 AGREED = "Claim C-1 of 120.50 is approved, since its receipt fits the amount and the budget has room."
 REWORDED = "Claim C-1 of 120.50 is approved, since the receipt fits its amount and the budget has enough room."
@@ -56,36 +56,59 @@ def _answers(text: str) -> Callable[[ModelReply], ModelReply]:
     return lambda usual: usual if usual.tool_uses else text_reply(text)
 
 
+def _leaving() -> Stage:
+    """A task whose condition is not met: it proposes nothing, and its answer is what is drafted twice."""
+    stage = moa(f"{TASK} if it is overdue")
+    stage.talk.rounds = [[READ, ("leave_part", {"part": 1, "because": "it is not overdue", "ref": "r1"})]]
+    stage.talk.answer = "Claim C-1 of 120.50 stays open: it is not overdue."
+    return stage
+
+
 @pytest.mark.promise("strategy.moa")
-async def test_drafts_that_agree_are_taken_without_a_third_opinion() -> None:
-    stage = _with(moa(), _answers(REWORDED))
+@pytest.mark.parametrize("begin", [moa, _leaving])
+async def test_drafts_that_agree_are_taken_without_a_third_opinion(begin: Callable[[], Stage]) -> None:
+    stage = _with(begin(), _answers(REWORDED))
     stage.talk.answer = AGREED
     record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert record.state is TaskState.COMPLETED
     assert str(record.answer).startswith(AGREED)
-    assert (len(_seconds(stage)), _merges(stage)) == (2, [])
+    assert (len(_seconds(stage)), _merges(stage)) == (1, [])
 
 
 @pytest.mark.promise("strategy.moa.two_drafts")
-async def test_a_second_draft_is_asked_for_only_once_a_reply_proposes_or_answers() -> None:
+@pytest.mark.parametrize("begin", [moa, _leaving])
+async def test_a_second_draft_is_asked_for_once_as_soon_as_a_reply_proposes_or_answers(
+    begin: Callable[[], Stage],
+) -> None:
     """It differs by its framing at the end of the last message and by its effort, and by nothing else."""
-    stage = moa()
+    stage = begin()
     await stage.run()
-    firsts = [one for one in stage.model.requests if not _is_doubting(one)]
-    assert len(firsts) == 3  # the reads, the proposal, the answer
-    for first, second in zip(firsts[1:], _seconds(stage), strict=True):
-        assert (first.system, first.tools, first.tier) == (second.system, second.tools, second.tier)
-        assert first.messages[:-1] == second.messages[:-1]
-        assert said_to(first) != said_to(second)
+    first, (second,) = [one for one in stage.model.requests if not _is_doubting(one)][1], _seconds(stage)
+    assert (first.system, first.tools, first.tier) == (second.system, second.tools, second.tier)
+    assert first.messages[:-1] == second.messages[:-1]
+    assert said_to(first) != said_to(second)
+
+
+@pytest.mark.promise("strategy.moa.two_drafts")
+async def test_a_task_that_took_a_reply_to_calculate_has_no_second_draft() -> None:
+    """No task takes more than one call beyond its work."""
+    stage = moa()
+    stage.talk.rounds = [
+        [READ],
+        [("calculate", {"name": "sum", "operation": "sum", "operands": ["120.50"]})],
+        [APPROVE],
+    ]
+    record = await stage.run()
+    assert (record.state, stage.claims.applied, _seconds(stage)) == (TaskState.COMPLETED, ["C-1"], [])
 
 
 @pytest.mark.promise("strategy.moa.synthesis")
 async def test_answers_that_diverge_become_one_made_of_both() -> None:
-    other = "Claim C-1 of 210.50 is approved."
-    stage = _with(moa(), _answers(other), _answers("C-1 is approved: 120.50."))
+    other = "Claim C-1 of 210.50 stays open: it is not overdue."
+    stage = _with(_leaving(), _answers(other), _answers("C-1 of 120.50 is not overdue."))
     record = await stage.run()
     (merged,) = _merges(stage)
-    assert str(record.answer).startswith("C-1 is approved: 120.50.")
+    assert str(record.answer).startswith("C-1 of 120.50 is not overdue.")
     assert stage.talk.answer in last_said_to(merged)
     assert other in last_said_to(merged)
 
@@ -105,15 +128,15 @@ async def test_drafts_that_propose_other_writes_diverge_and_only_the_chosen_repl
 @pytest.mark.parametrize(
     ("steady", "doubting", "merged", "answer"),
     [
-        ('["C-1", "C-2"]', '["C-1", "C-2"]', "", '["C-1", "C-2"]'),
-        ('["C-1", "C-2"]', '["C-1","C-2"]', '["C-2",  "C-1"]', '["C-2",  "C-1"]'),
+        ('["C-1", "open"]', '["C-1", "open"]', "", '["C-1", "open"]'),
+        ('["C-1", "open"]', '["C-1","open"]', '["open",  "C-1"]', '["open",  "C-1"]'),
         ('["C-1"]', "Only C-1.", '[ "C-1"]', '[ "C-1"]'),
     ],
 )
 async def test_a_list_is_agreed_to_the_byte_or_synthesized_and_never_touched(
     steady: str, doubting: str, merged: str, answer: str
 ) -> None:
-    stage = _with(moa(), _answers(doubting), _answers(merged))
+    stage = _with(_leaving(), _answers(doubting), _answers(merged))
     stage.talk.form, stage.talk.answer = "list", steady
     assert (await stage.run()).answer == answer
 

@@ -10,7 +10,7 @@ from tools.bench.worth.figuring import Figuring
 from tools.bench.worth.fresh_tokens import FreshTokens
 from tools.bench.worth.hearing import Hearing
 from tools.bench.worth.models import PlayingModel
-from tools.bench.worth.request_text import RequestWriter, answer_helper
+from tools.bench.worth.request_text import RequestWriter, answer_helper, find_state
 from tools.bench.worth.steps import CallEnding, Final, IntendedCall, IntendedCalls, PlayProgress, Step
 from tools.bench.worth.workings import Working
 from tools.bench.worth.worlds.task import PartKind, WorthTask
@@ -25,6 +25,7 @@ class GuardedModel(Model):
         self._writer = RequestWriter()
         self._replies = 0
         self._put_off: Step | None = None
+        self._late: list[ToolUse] = []  # what was found to be due before the last words
         self._left: set[int] = set()
         self._has_called = False
         self._heard: list[object] = []
@@ -44,6 +45,8 @@ class GuardedModel(Model):
         self.calls += 1
         helping = answer_helper(request)
         self._fresh.count(self._writer.write(request), goes_on=helping is None)
+        if find_state(request) == "ARTIFACT":
+            return _reply(TextBlock(self._write_artifact(request)))
         if helping is not None:
             return _reply(TextBlock(helping))
         heard: list[object] = [
@@ -55,14 +58,28 @@ class GuardedModel(Model):
             self._last = self._speak()
         return self._last
 
+    def _write_artifact(self, request: ModelRequest) -> str:
+        """The last words, where they come next; else nothing, and the conversation goes on."""
+        if not self._hearing.hear_writes(request):
+            return ""
+        step = self._put_off = self._put_off or self._decide()
+        if isinstance(step, Final):
+            self._late = self._prepare_answer(step)
+        return step.text if isinstance(step, Final) and not self._late else ""
+
+    def _prepare_answer(self, step: Final) -> list[ToolUse]:
+        """What is called before the last words: figures that they need, and parts that are left."""
+        workings = self._figuring.list_for_answer(self._hearing.shown)
+        return [*_use_calculator(workings, self.calls), *self._leave_parts(step)]
+
     def _speak(self) -> ModelReply:
         if self._replies == 1:
             self._hearing.drop_untold()
         step, self._put_off = self._put_off or self._decide(), None
-        leaving = self._leave_parts(step)
+        late, self._late = self._late, []
         if isinstance(step, Final):
-            workings = _use_calculator(self._figuring.list_for_answer(self._hearing.shown), self.calls)
-            return self._wait(step, *workings, *leaving) if workings or leaving else _reply(TextBlock(step.text))
+            before = late or self._prepare_answer(step)
+            return self._wait(step, *before) if before else _reply(TextBlock(step.text))
         due = self._figuring.list_for_calls(filter(self._is_write, step.calls), self._hearing.shown)
         if due:
             return self._wait(step, *_use_calculator(due, self.calls))
@@ -103,9 +120,9 @@ class GuardedModel(Model):
         told = {"_call": {"part": call.part + 1}} if self._is_write(call) else {}
         return ToolUse(call.id, call.tool, loads_object(json.dumps({**call.arguments, **told})))
 
-    def _leave_parts(self, step: Step) -> list[ToolUse]:
+    def _leave_parts(self, step: Final) -> list[ToolUse]:
         """Parts for which the gold has no write are left, once, when all is read."""
-        if not isinstance(step, Final) or step.undone or not self._hearing.shown:
+        if step.undone or not self._hearing.shown:
             return []
         served = {call.part for call in self._task.calls() if call.writes} | self._left
         parts = [n for n, part in enumerate(self._task.parts) if part.kind is PartKind.DO and n not in served]

@@ -34,6 +34,15 @@ class Hearing:
             elif isinstance(block, TextBlock):
                 self._hear_data(block.text)
 
+    def hear_writes(self, request: ModelRequest) -> bool:
+        """What became of the writes, as who writes the answer is told it; false where a call is not told of."""
+        text = "".join(block.text for block in request.messages[-1].blocks if isinstance(block, TextBlock))
+        for written in cast("list[Mapping[str, Json]]", read_section(text, "writes")):
+            told = {key: value for key, value in written.items() if key != "result"}
+            self._hear_told(told, final=True)
+            self._hear_told(told, final=False)
+        return self.called.keys() <= self.endings.keys() and not self.held
+
     def drop_untold(self) -> None:
         """What the first reply wrote was put off, and no result of it is told."""
         self.endings |= {key: CallEnding("", refused=True) for key in self.called if key not in self.endings}

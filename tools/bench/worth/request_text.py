@@ -18,17 +18,14 @@ HELPERS: Mapping[str, str] = {
 
 def answer_helper(request: ModelRequest) -> str | None:
     """The answer to a helper question: nothing is objected to, added or improved. None for any other request."""
+    state = find_state(request)
+    return HELPERS.get(state, "{}") if state else None
+
+
+def find_state(request: ModelRequest) -> str:
+    """The name of the helper question that a request is; empty for a request of the conversation."""
     found = re.search(r"# State: (\w+)", "\n".join(request.system))
-    if found is None:
-        return None
-    return repeat_answer(request) if found[1] == "ARTIFACT" else HELPERS.get(found[1], "{}")
-
-
-def repeat_answer(request: ModelRequest) -> str:
-    """The model's own last words, from the drafts that it is shown."""
-    text = "".join(block.text for block in request.messages[-1].blocks if isinstance(block, TextBlock))
-    drafts = read_section(text, "drafts")
-    return str(drafts[-1]) if isinstance(drafts, list) and drafts else ""
+    return found[1] if found else ""
 
 
 def read_section(text: str, name: str) -> object:

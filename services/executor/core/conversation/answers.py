@@ -79,6 +79,11 @@ class AnswerChecks:
             raise Failed("the model gave no usable answer: it was empty", "model")
         return ""
 
+    async def is_traced(self, key: str, text: str, progress: Progress) -> bool:
+        """Whether each figure and identifier of a text has a source: decided once, under the key."""
+        writes = tuple((await self._ctx.store.ledger()).values())
+        return not self._ctx.journal.decide_once(key, lambda: " ".join(self._strangers(text, progress, writes)))
+
     def _strangers(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
         """The figures and identifiers that neither way of looking finds in what is known."""
         known = collect_found(self._ctx.task, progress.dossier, writes)

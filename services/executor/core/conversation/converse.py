@@ -32,7 +32,7 @@ from services.executor.core.model.opening import opening_sections
 from services.executor.core.model.talk import Exchange, Talk
 from services.executor.core.plan.closing import Closing
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
-from services.executor.core.plan.outcomes import answers_to
+from services.executor.core.plan.outcomes import answers_to, parts_not_done
 from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, Setting
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import figures_told, section, with_process_figures
@@ -83,6 +83,7 @@ class Conversation:
         self._closed: ClosedPlan | None = None
         self._notice_asked = False  # whether the model was told once whom the process has to tell
         self._written: tuple[Fact, ...] = ()  # what servers answered to the writes of earlier plans
+        self._has_outcomes = False  # whether the last thing that was heard is what became of a plan
         self._settled = False  # whether a reply with calls was heard: it says what the task's parts are
         self._drafting = OneReply()  # until then it is the same for every strategy
         self._answers = AnswerChecks(ctx)
@@ -123,6 +124,8 @@ class Conversation:
 
     async def go_on(self) -> AnswerFound | PlanClosed:
         """Until a plan closes, or the answer is there."""
+        if self._has_outcomes and await self._answer_by_artifact():
+            return AnswerFound(self.progress)
         while True:
             self._talk.waits = bool(self._draft.held)
             reply = await self._drafting.next_reply(self._talk, self._purse, self._tier)
@@ -148,6 +151,7 @@ class Conversation:
         if closed is None:
             raise Failed("no plan was closed")
         self._reader.expect_changes()
+        self._has_outcomes = True
         self._written += await answers_to(self.ctx, (closed.plan,))
         self._talk.so_far += self._draft.hear(closed, outcomes, self.progress.dossier.parts)
 
@@ -175,9 +179,12 @@ class Conversation:
         )  # the answer to what was written, too
 
     def _count(self, calls: int) -> None:
-        self._drafting.extra_calls = 0
         if self._is_new:
-            self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
+            self._add_calls(calls)
+        self._drafting.extra_calls = 0
+
+    def _add_calls(self, calls: int) -> None:
+        self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carry out the calls of one reply; the plan, if it closes with them."""
@@ -353,13 +360,37 @@ class Conversation:
             if self._is_new:
                 self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
             self.progress = with_parts(self.ctx, self.progress, said)
-        await self._reach(self.progress.path[-1])
+        await self._take_answer(reply.text)
+        return True
+
+    async def _answer_by_artifact(self) -> bool:
+        """Whether the strategy answered a task that is done, in place of a last reply; each figure has its source."""
+        self._has_outcomes = False
+        self._learn()
+        dossier, ledger = self.progress.dossier, await self.ctx.store.ledger()
+        if not self.may_end_by_ledger or parts_not_done(dossier.parts, self._draft.plans, ledger):
+            return False
+        key = f"{self.key}:artifact"
         with in_state(self.ctx, self.progress):
-            text, calls = await self._drafting.final_text(self.ctx, self._talk, self.progress, reply.text)
-        self._count(calls)
+            text = await self._drafting.write_artifact(self.ctx, key, self.progress)
+        calls, self._drafting.extra_calls = self._drafting.extra_calls, 0
+        if not self._has_ended:
+            self._add_calls(calls)
+        if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
+            return False
+        await self._take_answer(text)
+        return True
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether an earlier attempt came to the answer."""
+        return self.progress.state is self.progress.path[-1]
+
+    async def _take_answer(self, text: str) -> None:
+        if not self._has_ended:
+            self.progress = await enter_state(self.ctx, self._with_replies(), self.progress.path[-1])
         missing = still_missing(self._local.not_taken_up, self.progress.dossier)
         self.progress = self._answers.with_answer(self.progress, text, missing)
-        return True
 
 
 def reads_key(name: str) -> str:

@@ -14,9 +14,9 @@ from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.shorten import shorten_result
-from services.executor.core.tools.tools_offered import CALL, WRITES
+from services.executor.core.tools.tools_offered import CALL, WRITES, unwrap
 from services.executor.ports.models import ModelReply, ModelRequest, Tier, ToolUse
-from shared.domain.answer import as_list, is_exact_match
+from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import Strategy
 
@@ -103,42 +103,51 @@ class OneReply:
         """What is said beside the results of that reply."""
         return ""
 
-    async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:  # noqa: ARG002
-        """The answer, and how many calls of the model it took."""
-        return text, 0
+    async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:  # noqa: ARG002
+        """The answer, once everything that the task asks for is done; empty where the conversation goes on to it."""
+        return ""
 
 
 class FivePhases(OneReply):
-    """five_phase: PLAN with the first reply, GATHER in one more, SYNTHESIZE, ARTIFACT as a short request of its own."""
+    """five_phase: PLAN with the first reply, GATHER in one more, SYNTHESIZE, and ARTIFACT in place of a last reply."""
 
     def after_results(self, replies: int) -> str:
         return {1: _NAME_READS, 2: _SYNTHESIZE}.get(replies, "")
 
-    async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:
-        """ARTIFACT; without a usable one the conversation's own last words are the answer."""
+    async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:
+        """ARTIFACT, a short request of its own to the smaller model; empty where it cannot be had or used."""
+        if ctx.journal.get(f"{key}:away") is not None:
+            return ""
         try:
-            reply = await ask(ctx, f"{talk.key}:artifact", await _artifact(ctx, progress, text), BudgetShare.WHOLE)
+            reply = await ask(ctx, key, await _artifact(ctx, progress), BudgetShare.WHOLE)
         except (Failed, BudgetSpent) as error:
             if isinstance(error, Failed) and error.part != "model":
                 raise
             ctx.journal.goes_on()
-            return text, 0
-        usable = not reply.is_cut and reply.text.strip()
-        if progress.dossier.answer_format == "list" and as_list(reply.text) is None:
-            usable = ""
-        return (reply.text if usable else text), 1
+            ctx.journal.add(f"{key}:away", "note", error.reason)
+            return ""
+        self.extra_calls += 1
+        return "" if reply.is_cut else reply.text
 
 
 class TwoDrafts(OneReply):
-    """moa: a reply that proposes or answers is drafted twice; where the drafts differ, one is made of both."""
+    """moa: the first reply that proposes or answers is drafted twice; where the drafts differ, one is made of both.
+
+    A task whose conversation took a reply for our own tools alone has no second draft: its figures are the executor's.
+    """
 
     def __init__(self, ctx: TurnContext) -> None:
         super().__init__()
         self._ctx = ctx
+        self._is_spent = False  # whether the one call was made that a task may take more than its work needs
 
     async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply:
         first = await talk.ask(purse, tier)
-        if not (self._is_decisive(first) and await self._affords(talk, purse)):
+        if self._is_spent or not self._is_decisive(first):
+            self._is_spent |= self._is_local(first)
+            return first
+        self._is_spent = True
+        if not await self._affords(talk, purse):
             return first
         second = await self._draft(talk, "doubting", talk.request(self._ctx.prompts.moa_doubting, "high"), purse)
         if second is None or _agree(first, second, self._ctx):
@@ -150,6 +159,10 @@ class TwoDrafts(OneReply):
     def _is_decisive(self, reply: ModelReply) -> bool:
         """Whether it proposes a write, or answers."""
         return bool(_find_proposals(reply, self._ctx)) or not reply.tool_uses
+
+    def _is_local(self, reply: ModelReply) -> bool:
+        """Whether it calls something, and no tool of a server."""
+        return bool(reply.tool_uses) and not any(unwrap(use).name in self._ctx.toolbox.tools for use in reply.tool_uses)
 
     async def _affords(self, talk: Talk, purse: BudgetShare) -> bool:
         """Decided once, whoever goes on with the run."""
@@ -184,7 +197,7 @@ def drafting_for(ctx: TurnContext, progress: Progress) -> OneReply:
     return FivePhases() if progress.thinks is Strategy.FIVE_PHASE else TwoDrafts(ctx)
 
 
-async def _artifact(ctx: TurnContext, progress: Progress, text: str) -> ModelRequest:
+async def _artifact(ctx: TurnContext, progress: Progress) -> ModelRequest:
     dossier = progress.dossier
     writes = tuple((await ctx.store.ledger()).values())
     parts: list[Json] = [part.as_json() for part in dossier.parts]
@@ -195,14 +208,13 @@ async def _artifact(ctx: TurnContext, progress: Progress, text: str) -> ModelReq
         "parts": parts,
         "facts": [_shorten_fact(fact, most) for fact in dossier.facts],
         "values": [value.as_json() for value in dossier.values],
-        "drafts": [text],
         "writes": [*writes_as_json(writes)],
     }
     return ModelRequest(Tier.HAIKU, (ctx.prompts.artifact,), (user(render(sections)),), max_tokens=2_048)
 
 
 def _shorten_fact(fact: Fact, most: int) -> Json:
-    """A fact as the answer's writer sees it, who has the conversation's own words beside: its beginning."""
+    """A fact as the answer's writer sees it: its beginning."""
     seen, note = shorten_result(fact.result, most)
     told: dict[str, Json] = {"note": note} if note else {}
     return {"ref": fact.ref, "tool": fact.tool, "arguments": loads_object(fact.arguments_json), "result": seen, **told}

@@ -100,6 +100,11 @@ class Progress(Contract):
         return len(self.dossier.facts) + self.tool_calls
 
     @property
+    def helper_calls(self) -> int:
+        """How many requests to a model were none of the conversation: another draft, coverage, the answer's own."""
+        return max(0, self.model_calls - self.replies)
+
+    @property
     def orchestrator(self) -> Orchestrating:
         """Who thinks."""
         return self.orchestrators[0]

@@ -189,9 +189,12 @@ async def _run(ctx: TurnContext, progress: Progress, answer: str) -> ReflectedRu
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
-    """A better text, if there is one; and what came of asking, if it was asked for."""
+    """A better text, if there is one; and what came of asking, if it was asked for.
+
+    A task that took a call besides its conversation already takes no further one for the wording alone.
+    """
     wish = find_improvement(run, ctx.limits.answers.formula)
-    if wish is None or run.progress is None:
+    if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
         return None, {}
     sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.told]}
     request = ModelRequest(
