@@ -389,8 +389,9 @@ class Conversation:
     async def _take_answer(self, text: str) -> None:
         if not self._has_ended:
             self.progress = await enter_state(self.ctx, self._with_replies(), self.progress.path[-1])
-        missing = still_missing(self._local.not_taken_up, self.progress.dossier)
-        self.progress = self._answers.with_answer(self.progress, text, missing)
+        with in_state(self.ctx, self.progress):
+            missing = still_missing(self._local.not_taken_up, self.progress.dossier)
+            self.progress = self._answers.with_answer(self.progress, text, missing)
 
 
 def reads_key(name: str) -> str:
