@@ -28,10 +28,15 @@ def test_lines_statements_and_headers_are_counted(tmp_path: Path) -> None:
     assert round(shared_names([file, other]), 2) == 0.67
 
 
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("services", cache_dir=None)
+
+
 @pytest.mark.promise("imports.directions")
 @pytest.mark.parametrize("service", ["executor", "gateway", "planner"])
-def test_a_service_that_reached_the_target_keeps_it(service: str) -> None:
-    imports = imports_inside(grimp.build_graph("services", cache_dir=None), f"services.{service}")
+def test_a_service_that_reached_the_target_keeps_it(graph: grimp.ImportGraph, service: str) -> None:
+    imports = imports_inside(graph, f"services.{service}")
 
     assert len(chain := longest_chain(imports)) <= LONGEST_CHAIN, chain
     assert folder_circles(imports) == []

@@ -1,4 +1,4 @@
-"""The import directions of pyproject.toml hold, and each of them would notice an import that breaks it."""
+"""Each import direction of pyproject.toml, which `make check` asks for, notices an import that breaks it."""
 
 import os
 import re
@@ -45,12 +45,6 @@ PLANTED = {
     "a service knows a tool": ("services/policy/odd.py", "tools.bench"),
     "a test double in production": ("services/policy/odd.py", "tests"),
 }
-
-
-@pytest.mark.promise("imports.directions")
-def test_the_project_keeps_its_import_directions() -> None:
-    done = _lint(PROJECT)
-    assert done.returncode == 0, done.stdout
 
 
 @pytest.fixture(scope="module")

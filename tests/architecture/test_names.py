@@ -1,11 +1,11 @@
-"""Names say what they are of, and one class has each."""
+"""Names say what they are of, and one class has each: what `make check` asks of the project finds what breaks it."""
 
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.names import ROOT, is_bare, offenders
+from tests.architecture.names import is_bare, offenders
 
 
 def _project(root: Path, **files: str) -> Path:
@@ -14,10 +14,6 @@ def _project(root: Path, **files: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
-
-
-def test_no_name_breaks_a_rule() -> None:
-    assert sorted(offenders(ROOT)) == []
 
 
 @pytest.mark.parametrize("name", ["told", "_shown", "settled", "besides", "held_to", "carried_out", "of", "patiently"])

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from pydantic_settings import BaseSettings
@@ -56,7 +57,8 @@ def settings_of(package: str) -> type[BaseSettings]:
     ][-1]
 
 
-def images() -> dict[str, Image]:
+@cache
+def images() -> Mapping[str, Image]:
     """The images that SERVICE chooses among: how each runs, its own files and those of all, and the last stage."""
     stages = _stages()
     last, common = stages.pop(""), stages[_LAID_OUT].copies

@@ -31,6 +31,7 @@ def url() -> Iterator[str]:
         yield server.url
 
 
+@pytest.mark.promise("operations.backup")
 @pytest.mark.parametrize("query", ["", "?confirm_replicas=1"])
 async def test_a_write_of_a_turn_accepted_before_a_restore_is_in_doubt(url: str, query: str) -> None:
     """Also where replicas confirm intents: the backup is older than what they confirmed. Its first owner knows too."""

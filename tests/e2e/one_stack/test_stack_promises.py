@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -12,8 +11,6 @@ import pytest
 from pydantic import JsonValue
 
 from cli.stack.child import Child
-from cli.stack.free_ports import free_ports
-from cli.stack.readiness import wait_until_ready
 from examples.company import ledger
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from shared.contracts.assessment.kept import Assessment
@@ -27,6 +24,7 @@ from shared.contracts.assessment.messages import (
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.e2e.commands import call_purple, purple
+from tests.e2e.one_stack.two_replicas import TwoReplicas
 from tests.e2e.whole_stack import WholeStack
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -34,10 +32,9 @@ TOOL = "update_employee_phone"
 
 
 @pytest.mark.promise("I6.one_after_the_other")
-async def test_two_turns_of_one_session_through_two_gateways_run_in_order(stack: WholeStack) -> None:
-    second = await _another_gateway(stack)
+async def test_two_turns_of_one_session_through_two_gateways_run_in_order(stack: WholeStack, second: Child) -> None:
     texts = [f"Update the phone of employee EMP-447 to +1 555 410{number}." for number in range(4)]
-    async with httpx.AsyncClient(base_url=second, timeout=90) as other:
+    async with httpx.AsyncClient(base_url=second.spec.url, timeout=90) as other:
         doors = (stack.http, other)
         sends = (
             stack.send(text, f"order-{number}", door=doors[number % 2], session_id="order")
@@ -148,11 +145,10 @@ async def test_a_waiting_task_holds_nothing(stack: WholeStack) -> None:
 @pytest.mark.promise("participant.whole")
 @pytest.mark.promise("participant.whole_turn")
 async def test_an_assessor_measures_the_stack_and_ends_by_itself_with_a_result(
-    stack: WholeStack, tmp_path: Path
+    pair: TwoReplicas, tmp_path: Path
 ) -> None:
     """A short one; whole ones, and what dies in the middle of them, take longer."""
-    agent = stack.stack.url("gateway")
-    asked = ("--scenario", "inbox_triage", "--agent", agent, "--max-turns", "1", "--dir", str(tmp_path), "--json")
+    asked = ("--scenario", "inbox_triage", "--agent", pair.url, "--max-turns", "1", "--dir", str(tmp_path), "--json")
     done = await purple("assess", *asked)
     assert done.code == 0, done.err
     (run,) = Assessment.model_validate_json(done.out).runs
@@ -162,12 +158,12 @@ async def test_an_assessor_measures_the_stack_and_ends_by_itself_with_a_result(
 
 
 @pytest.mark.promise("participant.reply")
-async def test_a_turn_whose_world_cannot_be_reached_is_answered_with_the_reason(stack: WholeStack) -> None:
+async def test_a_turn_whose_world_cannot_be_reached_is_answered_with_the_reason(pair: TwoReplicas) -> None:
     now = datetime(2026, 3, 2, 9, tzinfo=UTC)
     start = AssessmentStart(
         ues_url="http://127.0.0.1:9", api_key="nobody", current_time=now, initial_state_summary=InitialStateSummary()
     )
-    agent = A2aParticipant(stack.stack.url("gateway"), stack.http)
+    agent = A2aParticipant(pair.url, pair.http)
     await agent.tell(start)
     reply = read_reply(await agent.ask(TurnStart(turn_number=1, current_time=now), 60))
     assert isinstance(reply, TurnComplete)
@@ -176,14 +172,3 @@ async def test_a_turn_whose_world_cannot_be_reached_is_answered_with_the_reason(
 
 def _began(record: TaskRecord) -> datetime:
     return record.started_at or record.accepted_at
-
-
-async def _another_gateway(stack: WholeStack) -> str:
-    (port,) = free_ports(1)
-    spec = stack.child("gateway").spec
-    words = tuple(str(port) if word == str(stack.stack.options.port) else word for word in spec.arguments)
-    other = replace(spec, name="gateway-2", arguments=words, url=f"http://127.0.0.1:{port}")
-    child = Child.start(other, stack.stack.logs)
-    stack.started.append(child)
-    await wait_until_ready((child,), 30)
-    return other.url

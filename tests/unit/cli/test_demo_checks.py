@@ -46,6 +46,7 @@ def test_a_task_that_did_exactly_what_it_should_has_no_problems() -> None:
     assert problems(GOOD) == ()
 
 
+@pytest.mark.promise("demo.fails_loudly")
 @pytest.mark.promise("demo.checks")
 @pytest.mark.parametrize(
     ("observed", "sentence"),

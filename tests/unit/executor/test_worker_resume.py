@@ -15,6 +15,7 @@ async def _stored_by_a_whole_run() -> int:
     return stage.turns.stored
 
 
+@pytest.mark.promise("I3.killed_at_every_step")
 @pytest.mark.promise("I3.kill_at_every_step")
 async def test_dying_before_any_stored_step_leads_to_the_same_end_with_one_write() -> None:
     for step in range(await _stored_by_a_whole_run()):

@@ -1,4 +1,4 @@
-"""A whole stack with two gateway replicas behind a round-robin proxy, as it stands behind a load balancer."""
+"""Two gateway replicas of a whole stack behind a round-robin proxy, as they stand behind a load balancer."""
 
 import asyncio
 import dataclasses
@@ -16,7 +16,7 @@ from cli.stack.free_ports import free_ports
 from cli.stack.readiness import wait_until_ready
 from tests.e2e.haproxy import SERVED_BY, haproxy_or_skip, round_robin
 from tests.e2e.waiting import eventually
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.e2e.whole_stack import WholeStack
 
 NAMES = ("gateway", "gateway-2")
 _PATIENCE = 20.0
@@ -33,8 +33,7 @@ class TwoReplicas:
 
     def replica(self, name: str) -> Child:
         """One of ``NAMES``: the newest process of that name."""
-        children = (*self.whole.stack.children, *self.whole.started)
-        return [child for child in children if child.spec.name == name][-1]
+        return self.whole.child(name)
 
     def url_of(self, name: str) -> str:
         """The replica's own address, past the proxy."""
@@ -65,29 +64,28 @@ def served_by(response: httpx.Response) -> str:
 
 
 @asynccontextmanager
-async def two_replicas(executors: int = 1, **environ: str) -> AsyncIterator[TwoReplicas]:
-    """Skipped where there is no haproxy. ``environ`` is what all processes are told beside the defaults."""
+async def two_replicas(whole: WholeStack, proxy_port: int) -> AsyncIterator[TwoReplicas]:
+    """The stack's two gateways behind a proxy at that port. Skipped where there is no haproxy."""
     haproxy_or_skip()
-    proxy_port, second_port = free_ports(2)
-    environ = {"PURPLE_AGENT_CARD_URL": f"http://127.0.0.1:{proxy_port}/", **environ}
+    ports = {name: _port_of(whole.child(name)) for name in NAMES}
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with whole_stack(executors, None, **environ) as whole:
-            await _start_second(whole, second_port)
-            ports = {name: _port_of(whole.child(name)) for name in NAMES}
-            async with (
-                round_robin(ports, Path(folder), proxy_port) as url,
-                httpx.AsyncClient(base_url=url, timeout=90, trust_env=False) as http,
-            ):
-                yield TwoReplicas(whole, url, http)
+        async with (
+            round_robin(ports, Path(folder), proxy_port) as url,
+            httpx.AsyncClient(base_url=url, timeout=90, trust_env=False) as http,
+        ):
+            yield TwoReplicas(whole, url, http)
 
 
-async def _start_second(whole: WholeStack, port: int) -> None:
+async def start_second(whole: WholeStack) -> Child:
+    """Another gateway beside the stack's own, ready."""
+    (port,) = free_ports(1)
     first = whole.child(NAMES[0]).spec
     arguments = tuple(str(port) if word == str(_port_of(whole.child(NAMES[0]))) else word for word in first.arguments)
     spec = dataclasses.replace(first, name=NAMES[1], arguments=arguments, url=f"http://127.0.0.1:{port}")
     child = Child.start(spec, whole.stack.logs)
     whole.started.append(child)
     await wait_until_ready((child,), 30)
+    return child
 
 
 def _port_of(child: Child) -> int:

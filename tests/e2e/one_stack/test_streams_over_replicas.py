@@ -11,21 +11,23 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import UnsupportedOperationError
 
 from shared.domain.exact_json import JsonObject
-from tests.e2e.two_replicas import NAMES, TwoReplicas, served_by, two_replicas
+from tests.e2e.one_stack.two_replicas import NAMES, TwoReplicas, served_by
+from tests.e2e.whole_stack import WholeStack
 from tests.integration.gateway_stage import at
 from tests.sse_reading import SseEvent, SseReader, rpc_stream
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 PATIENCE = 60.0
 TASK = "Which expenses of EMP-447 are still pending? Answer with a JSON list of expense ids."
 ANSWER = '["EXP-1001"]'
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pair() -> AsyncIterator[TwoReplicas]:
-    slowly = two_replicas(PLANNER_LATENCY_MS="150", PLANNER_ALLOW_FAULTS="true", DRAIN_SECONDS="1")
-    async with slowly as replicas:
-        yield replicas
+@pytest_asyncio.fixture(autouse=True, scope="module", loop_scope="package")
+async def _a_model_that_thinks(stack: WholeStack) -> AsyncIterator[None]:
+    """So that a stream can be cut while it lasts."""
+    await stack.planner_latency(150)
+    yield
+    await stack.planner_latency(0)
 
 
 def _message(message_id: str) -> JsonObject:
@@ -67,7 +69,7 @@ async def test_a_replica_killed_in_mid_stream_costs_no_event_and_repeats_none(pa
 @pytest.mark.promise("gateway.stream_resumes")
 async def test_replicas_killed_again_and_again_cost_no_event_and_repeat_none(pair: TwoReplicas) -> None:
     """Whoever serves the stream is killed after two events, until the stream has come to its end."""
-    await _planner_latency(pair, 1500)
+    await pair.whole.planner_latency(1500)
     killed, told = await _cut_off(pair, "m3", after=1)
     task: JsonObject = {"id": at(told[0].result, "task.id")}
     kills = 1
@@ -80,7 +82,7 @@ async def test_replicas_killed_again_and_again_cost_no_event_and_repeat_none(pai
             kills += 1
             told += await _until_cut(reader)
     await pair.replaced(killed)
-    await _planner_latency(pair, 150)
+    await pair.whole.planner_latency(150)
     _, whole = await _to_the_end(pair, task, told[0].event_id)
     assert [event.told for event in told[1:]] == [event.told for event in whole]
     assert kills > 1
@@ -149,11 +151,6 @@ async def _until_cut(reader: SseReader) -> list[SseEvent]:
 def _is_end(event: SseEvent) -> bool:
     state = str(at(event.result, "statusUpdate.status.state")) if "statusUpdate" in event.result else ""
     return state == "TASK_STATE_COMPLETED"
-
-
-async def _planner_latency(pair: TwoReplicas, milliseconds: int) -> None:
-    url = f"{pair.whole.stack.url('planner')}/faults"
-    (await pair.http.post(url, json={"latency_ms": milliseconds})).raise_for_status()
 
 
 async def _official_client(pair: TwoReplicas) -> Client:
