@@ -1,8 +1,9 @@
 """Fixtures that more than one folder uses."""
 
+import gc
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,17 @@ settings.register_profile("thorough", max_examples=500, deadline=None, suppress_
 settings.load_profile("quick")
 # Every HTTP client reads all authorities that it trusts; no test speaks to a server that a usual one vouches for.
 os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).with_name("authority.pem")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays to the end: no look for garbage has to go over all of it, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
