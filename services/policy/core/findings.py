@@ -55,14 +55,12 @@ def _applies(ready: ReadyRule, scene: CallScene) -> bool:
         return True
     if not ready.states_calls:
         own, unknown = scene.call.fields, scene.unknown
-        fields = ready.looks_at
-        return not fields or any(
-            field.name in unknown or not isinstance(value_at(own, field.path), UnknownTruth) for field in fields
-        )
-    try:
-        return (
-            ready.condition.decide(_read_stated(scene)) is not False
-        )  # tool and process leave it open that the rule acts
+        for field in ready.looks_at:
+            if field.name in unknown or not isinstance(value_at(own, field.path), UnknownTruth):
+                return True
+        return not ready.looks_at
+    try:  # where tool and process leave it open that the rule acts
+        return ready.condition.decide(_read_stated(scene)) is not False
     except ConditionError:
         return True
 
@@ -95,6 +93,8 @@ def _find(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
             yield _act(ready, scene, because, action)
         else:
             yield Undecided(ready.rule.id)
+    if not scene.recorded and scene.proven is None:
+        return
     looked_at = scene.recorded if scene.judges_records or is_missing else ()
     acting = next((one for one in looked_at if ready.condition.decide(one) is True), None)
     if acting is not None:

@@ -1,6 +1,7 @@
 """Policies out of a file: one document, a list of them, or a tenant's record."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -13,21 +14,22 @@ class UnreadableDocument(ValueError):
     """The file holds no policies; the message is a sentence that names it and the place."""
 
 
-def policies_in(file: Path) -> tuple[Policy, ...]:
+class WrittenPolicies(NamedTuple):
+    """``unread``: the fields of the file's policies that nobody reads."""
+
+    policies: tuple[Policy, ...]
+    unread: tuple[str, ...]
+
+
+def read_policies(file: Path) -> WrittenPolicies:
     """Raises ``UnreadableDocument``."""
     value = value_in(file)
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
     if not isinstance(documents, list) or not documents:
         raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
-    return tuple(_policy(file, document, number) for number, document in enumerate(documents, 1))
-
-
-def strange_in(file: Path) -> tuple[str, ...]:
-    """The fields of a file's policies that nobody reads."""
-    value = value_in(file)
-    documents = value.get("policies", [value]) if isinstance(value, dict) else value
-    listed = documents if isinstance(documents, list) else []
-    return tuple(name for document in listed if isinstance(document, dict) for name in strange_fields(document))
+    policies = tuple(_policy(file, document, number) for number, document in enumerate(documents, 1))
+    unread = [name for document in documents if isinstance(document, dict) for name in strange_fields(document)]
+    return WrittenPolicies(policies, tuple(unread))
 
 
 def object_in(file: Path) -> JsonObject:

@@ -12,7 +12,7 @@ from services.policy.core.backtest import Backtested, backtest_plan, decided_pla
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
-from services.policy.entrypoints.documents import UnreadableDocument, object_in, policies_in, strange_in
+from services.policy.entrypoints.documents import UnreadableDocument, object_in, read_policies
 from shared.contracts.archive import read_archived
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -31,23 +31,22 @@ def check(arguments: Sequence[str]) -> int:
     parser.add_argument("--task", help="the task's text, for rules about texts")
     given = parser.parse_args(arguments)
     try:
-        policies = policies_in(given.file)
+        policies, unread = read_policies(given.file)
         request = _request(policies, given.context, given.task)
         verdict = evaluate(request, ConditionCache())
-        strange: list[Json] = [*strange_in(given.file)]
     except (UnreadableDocument, TooMuch) as error:
         return _refuse(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
     said: JsonObject = {
         "not_asked": unasked,
         "verdict": in_words(verdict),
-        "valid": not (verdict.problems or strange),
-        "unknown_fields": strange,
+        "valid": not (verdict.problems or unread),
+        "unknown_fields": [*unread],
         "rules": [rule for policy in policies for rule in _rules(policy)],
         "details": loads(verdict.to_json()),
     }
     sys.stdout.write(dumps(said) + "\n")
-    return NOT_USABLE if verdict.problems or strange else USABLE
+    return NOT_USABLE if verdict.problems or unread else USABLE
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:
@@ -57,8 +56,9 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     parser.add_argument("--tenant", default="default")
     given = parser.parse_args(arguments)
     try:
-        changed = policies_in(given.file)
-        _refuse_strange(given.file)
+        changed, strange = read_policies(given.file)
+        if strange:  # plans are not decided by a policy of which a part would not hold
+            raise UnreadableDocument(f"{given.file}: nobody reads the field {strange[0]}")
         plans, unread = asyncio.run(_backtest_archive(archive, given.tenant, changed))
     except (UnreadableDocument, ArchiveUnavailable) as error:
         return _refuse(str(error))
@@ -66,12 +66,6 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     said: JsonObject = {"plans": len(plans), "without_plan": unread, "different": differing}
     sys.stdout.write(dumps(said) + "\n")
     return USABLE
-
-
-def _refuse_strange(file: Path) -> None:
-    """Raises ``UnreadableDocument``: plans are not decided by a policy of which a part would not hold."""
-    if strange := strange_in(file):
-        raise UnreadableDocument(f"{file}: nobody reads the field {strange[0]}")
 
 
 async def _backtest_archive(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tuple[list[Backtested], int]:
