@@ -3,8 +3,10 @@
 import asyncio
 import select
 import selectors
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from time import perf_counter
 from typing import cast
 
@@ -30,6 +32,7 @@ class BenchConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[bytes] | None = None
         self._pieces: list[bytes] = []
+        self._parser = httptools.HttpResponseParser(_Pieces(self))
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -44,20 +47,25 @@ class BenchConnection(asyncio.Protocol):
         if self._answer and not self._answer.done():
             self._answer.set_exception(exc or ConnectionError("the server closed the connection"))
 
-    def on_message_complete(self) -> None:
-        if self._answer and not self._answer.done():
-            self._answer.set_result(b"".join(self._pieces))
+    def end_message(self) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        body, status = b"".join(self._pieces), self._parser.get_status_code()
+        if status != 200 or b'"error":' in body:
+            self._answer.set_exception(RequestFailed(f"{status}: {body[:300].decode(errors='replace')}"))
+        else:
+            self._answer.set_result(body)
+
+    def begin(self, request: bytes) -> "asyncio.Future[bytes]":
+        """Send a request; its answer's body, or ``RequestFailed`` or ``ConnectionError``."""
+        assert self._transport  # noqa: S101  made by ``connections``
+        self._answer, self._pieces = asyncio.get_running_loop().create_future(), []
+        self._transport.write(request)
+        return self._answer
 
     async def ask(self, request: bytes) -> bytes:
         """The answer's body; raises ``RequestFailed`` and ``ConnectionError``."""
-        self._answer, self._pieces = asyncio.get_running_loop().create_future(), []
-        self._parser = httptools.HttpResponseParser(_Pieces(self))
-        assert self._transport  # noqa: S101  made by ``connections``
-        self._transport.write(request)
-        body = await self._answer
-        if self._parser.get_status_code() != 200 or b'"error":' in body:
-            raise RequestFailed(f"{self._parser.get_status_code()}: {body[:300].decode(errors='replace')}")
-        return body
+        return await self.begin(request)
 
     def take(self, piece: bytes) -> None:
         self._pieces.append(piece)
@@ -72,7 +80,7 @@ class _Pieces:
     """What the parser calls back."""
 
     def __init__(self, connection: BenchConnection) -> None:
-        self.on_body, self.on_message_complete = connection.take, connection.on_message_complete
+        self.on_body, self.on_message_complete = connection.take, connection.end_message
 
 
 @asynccontextmanager
@@ -102,30 +110,59 @@ async def time_requests(connections: list[BenchConnection], requests: Iterator[b
 
 
 async def pace_requests(
-    connections: list[BenchConnection], requests: Iterator[bytes], due: Iterable[float]
+    connections: list[BenchConnection], requests: Iterator[bytes], due: Sequence[float]
 ) -> list[float]:
     """Ask at these moments (seconds from now, in order), whatever is unanswered by then; the milliseconds from when
     each was due to its answer, in the order of the answers.
 
     A request that finds no connection free waits for one, and that counts.
     """
-    began, took = perf_counter(), list[float]()
-    free: asyncio.LifoQueue[BenchConnection] = asyncio.LifoQueue()
-    for connection in connections:
-        free.put_nowait(connection)
+    pace, began = _Pace(connections, requests), perf_counter()
+    for moment in due:
+        if (left := began + moment - perf_counter()) > 0:
+            await asyncio.sleep(left)
+        pace.ask_for(began + moment)
+    return await pace.await_answers(len(due))
 
-    async def ask_for(at: float) -> None:
-        connection = await free.get()
-        await connection.ask(next(requests))
-        took.append((perf_counter() - at) * 1000)
-        free.put_nowait(connection)
 
-    async with asyncio.TaskGroup() as group:
-        for moment in due:
-            if (left := began + moment - perf_counter()) > 0:
-                await asyncio.sleep(left)
-            group.create_task(ask_for(began + moment))
-    return took
+class _Pace:
+    """What was asked at its time, without a task for each: the client must cost little beside the servers."""
+
+    def __init__(self, connections: list[BenchConnection], requests: Iterator[bytes]) -> None:
+        self._free, self._requests = list(connections), requests
+        self._late: deque[float] = deque()
+        self._took: list[float] = []
+        self._failed: BaseException | None = None
+        self._news = asyncio.Event()
+
+    def ask_for(self, at: float) -> None:
+        if self._free:
+            self._begin(self._free.pop(), at)
+        else:
+            self._late.append(at)
+
+    async def await_answers(self, count: int) -> list[float]:
+        """The milliseconds of so many answers; raises what a request failed with."""
+        while len(self._took) < count:
+            if self._failed is not None:
+                raise self._failed
+            self._news.clear()
+            await self._news.wait()
+        return self._took
+
+    def _begin(self, connection: BenchConnection, at: float) -> None:
+        connection.begin(next(self._requests)).add_done_callback(partial(self._end, connection, at))
+
+    def _end(self, connection: BenchConnection, at: float, answer: "asyncio.Future[bytes]") -> None:
+        self._news.set()
+        if failure := answer.exception():
+            self._failed = self._failed or failure
+            return
+        self._took.append((perf_counter() - at) * 1000)
+        if self._late:
+            self._begin(connection, self._late.popleft())
+        else:
+            self._free.append(connection)
 
 
 class _ExactSelector(selectors.EpollSelector):
