@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cli.demo.books import BookChange
 from cli.gateway.messages import Speaker
 
-CLERK = Speaker("casey")
+CLAIMANT = Speaker("casey")
 MANAGER = Speaker("dana", ("approver",), ("manager",))
 
 
@@ -15,7 +15,7 @@ class DemoTurn:
 
     text: str
     then: str
-    by: Speaker = CLERK
+    by: Speaker = CLAIMANT
 
 
 @dataclass(frozen=True)

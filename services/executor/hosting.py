@@ -112,8 +112,8 @@ async def _serve(
         memory_seconds=settings.memory_wait_seconds,
     )
     mended = Mended()
-    seats = _slots(settings, state, wakes, tenants)
-    runner = Runner(sessions, wakes, TellingWorker(worker, news, plan), limits, mended, seats, beats)
+    slots = _slots(settings, state, wakes, tenants)
+    runner = Runner(sessions, wakes, TellingWorker(worker, news, plan), limits, mended, slots, beats)
     reaper = Reaper(mending, NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
     page = MetricsPage(metrics or Metrics("executor"), (Installation(state), ExecutorGauges(runner, mended, servers)))

@@ -1,15 +1,17 @@
 """Where ports and adapters meet."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from secrets import token_hex
 from time import monotonic
 from typing import NamedTuple
 from uuid import uuid4
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from redis.asyncio import Redis
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import ExtendedCard, TenantBook, agent_card, card_routes
 from services.gateway.a2a.faults import speak_plainly
@@ -24,7 +26,7 @@ from services.gateway.a2a.tenant_path import TenantPath
 from services.gateway.edge.drain import Drain
 from services.gateway.edge.leaving import Leaving
 from services.gateway.edge.own_pages import OwnPages
-from services.gateway.edge.threshold import RequestLimiter
+from services.gateway.edge.request_limits import RequestLimiter
 from services.gateway.features.approvals.routes import ApprovalEndpoints
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import RedisApprovals
@@ -39,7 +41,6 @@ from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.dead_letters.store import RedisDeadLetters
 from services.gateway.features.identity.api_keys import KeyService
 from services.gateway.features.identity.middleware import CallerMiddleware
-from services.gateway.features.identity.model import Identity
 from services.gateway.features.identity.own_paths import OwnPaths
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
@@ -48,7 +49,7 @@ from services.gateway.features.learning.service import LearningFileService
 from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
 from services.gateway.features.made_tools.routes import MadeToolEndpoints
 from services.gateway.features.made_tools.service import MadeToolService
-from services.gateway.features.made_tools.store import RedisWorkshop
+from services.gateway.features.made_tools.store import RedisMadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
 from services.gateway.features.memory.service import MemoryService
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
@@ -60,7 +61,6 @@ from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, CountedTasks, SheddingTasks, traced_tasks
 from services.gateway.features.tasks.listing import TaskListService
-from services.gateway.features.tasks.model import Readiness
 from services.gateway.features.tasks.readiness import LeavingReadiness, RedisReadiness
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import Rules, TaskService
@@ -77,7 +77,7 @@ from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.first_key import fresh
 from services.gateway.openapi.document import DescribedApp
-from services.gateway.optional_parts import BuildPart, PartHost
+from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     IdentityWiring,
@@ -100,38 +100,30 @@ from shared.infra.wakes import ArqWakes
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
-class _Backing(NamedTuple):
-    """What the paths of the protocols stand on."""
+class _Connections(NamedTuple):
+    """What is opened when the application starts, and closed when it stops."""
 
-    desk: TaskService
-    lists: TaskListService
-    identity: Identity
-    readiness: Readiness
-    book: TenantBook
+    state: Redis
+    queue: Redis
+    live: Live
+    reads: Reads
+    identity: IdentityWiring
+    metrics: MetricsWiring
+    webhooks: WebhookWiring
+
+
+class _OwnServices(NamedTuple):
+    """Services that only paths of our own need, beside those that several ways in share."""
+
+    keys: KeyService
+    made_tools: MadeToolService
+    learning_files: LearningFileService
+    records: RecordService
 
 
 class _A2aBindings(NamedTuple):
     rpc: JsonRpcEndpoint
     methods: A2aMethods
-
-
-def _add_a2a_routes(app: FastAPI, backing: _Backing, face: GatewayProfile) -> _A2aBindings:
-    """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
-    desk, identity = backing.desk, backing.identity
-    abilities = face.abilities._replace(
-        push=face.abilities.push and desk.webhooks is not None, files=desk.files.offered
-    )
-    push = WebhookService(desk, desk.webhooks if abilities.push else None)
-    card = agent_card(face._replace(abilities=abilities))
-    extended = ExtendedCard(card, backing.book, face.keys)
-    parts = A2aParts(desk, backing.lists, identity, push, extended, face.notice, abilities)
-    methods = A2aMethods(parts)
-    rest, rpc = A2aRest(methods, face), JsonRpcEndpoint(methods, LegacyMethods(parts), face)
-    own = RestEndpoints(desk, identity, backing.readiness, face.notice, rest.task)
-    app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for routes in (card_routes(card, _now(), face.card.usual, face.keys), rest.routes(), own.routes()):
-        app.include_router(routes)
-    return _A2aBindings(rpc, methods)
 
 
 def leaving_of(settings: GatewaySettings) -> Leaving:
@@ -144,106 +136,175 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     ``leaving`` is told when that comes.
     """
     leaving = leaving or leaving_of(settings)
+    opened = _connect(settings)
+    services = _build_services(settings, opened, _build_tasks(settings, opened, leaving, tracer))
+    host = PartHost(settings, opened.state, opened.identity.identity, services, _now)
+    parts = [PartGroup[BuildPart]("gateway").load(name)(host) for name in settings.parts]
+    lifespan = _lifespan(settings, opened, parts)
+    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    speak_plainly(app)
+    bindings = _add_a2a_routes(app, settings, opened, services, leaving)
+    for router in _own_routers(settings, opened, services):
+        app.include_router(router)
+    for part in parts:
+        app.router.routes.extend(part.routes)
+    app.entry = _add_middleware(app, settings, opened, leaving, bindings)
+    return app
+
+
+def _connect(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
     live, reads = Live(state), Reads(state, settings.redis_url)
+    metrics = MetricsWiring(settings, state)
+    embedded = settings.profile == "embedded"
+    webhooks = WebhookWiring(settings, state, live, _now, embedded=embedded, meter=metrics.metrics)
+    return _Connections(state, queue, live, reads, IdentityWiring(settings, RedisMeter(state), _now), metrics, webhooks)
+
+
+def _lifespan(
+    settings: GatewaySettings, opened: _Connections, parts: Sequence[GatewayPart]
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    state, live, webhooks = opened.state, opened.live, opened.webhooks
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        noticed = noticing(webhooks, state, live, settings.card_url, _now)
+        delivering = webhooks.open(settings.model_notice)
+        async with live, opened.identity.open(), delivering, noticed, opened.metrics.open(), AsyncExitStack() as stack:
+            for part in parts:
+                await stack.enter_async_context(part.open())
+            yield
+        opened.reads.close()
+        await state.aclose()
+        await opened.queue.aclose()
+
+    return lifespan
+
+
+def _build_tasks(settings: GatewaySettings, opened: _Connections, leaving: Leaving, tracer: Tracer) -> TaskService:
+    state = opened.state
     resend_window = settings.message_id_window or DEDUPE_SECONDS
-    store = traced_tasks(TaskStore(state, live, resend_window, settings.max_waiting_sessions), tracer)
-    keyring = RedisKeyring(state)
-    doorway = IdentityWiring(settings, RedisMeter(state), _now)
-    identity = doorway.identity
-    counting = MetricsWiring(settings, state)
-    meter = counting.metrics
-    push = WebhookWiring(settings, state, live, _now, embedded=settings.profile == "embedded", meter=meter)
-    tasks = CountedTasks(SheddingTasks(store, monotonic), meter)
-    wakes = BestEffortWakes(ArqWakes(queue))
-    desk = TaskService(
+    store = traced_tasks(TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions), tracer)
+    tasks = CountedTasks(SheddingTasks(store, monotonic), opened.metrics.metrics)
+    wakes = BestEffortWakes(ArqWakes(opened.queue))
+    return TaskService(
         tasks=tasks,
         wakes=wakes,
-        threads=RedisThreads(state, reads),
+        threads=RedisThreads(state, opened.reads),
         clock=_now,
         new_id=lambda: str(uuid4()),
         rules=_rules(settings)._replace(own_endpoints=StoredEndpoints(RedisTenantRecords(state))),
-        webhooks=push.book,
+        webhooks=opened.webhooks.book,
         leaving=leaving,
         participating=participation(settings, state, tasks, wakes, _now),
         files=message_files(settings),
     )
 
-    lists = TaskListService(RedisTaskLists(state))
-    inbox = ApprovalService(RedisApprovals(state), desk, _now)
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        telling = noticing(push, state, live, settings.card_url, _now)
-        delivering = push.open(settings.model_notice)
-        async with live, doorway.open(), delivering, telling, counting.open(), AsyncExitStack() as opened:
-            for part in optional:
-                await opened.enter_async_context(part.open())
-            yield
-        reads.close()
-        await state.aclose()
-        await queue.aclose()
-
-    readiness = LeavingReadiness(RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis), leaving)
-    face = GatewayProfile(
-        settings.card_url, settings.model_notice, settings.max_body_bytes, abilities=settings.abilities
-    )
-    face = face._replace(card=settings.card_facts, keys=settings.card_keys, max_message=settings.message_bytes)
-    tenants = TenantService(RedisTenants(state), _now)
-    statistics = RedisStatistics(state)
-    book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
-    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
-    speak_plainly(app)
-    rpc, methods = _add_a2a_routes(app, _Backing(desk, lists, identity, readiness, book), face)
-    own = OwnPaths(identity, face.max_body)
-    app.include_router(resolve_routes(desk, face.notice, own))
-    app.include_router(TenantEndpoints(tenants).routes(own))
-    app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
-    callers = CallerMiddleware(TenantPath(RpcFirst(app.serve_routes, rpc)), identity, doorway.watch)
-    own_pages = None if settings.ways else OwnPages(callers, settings.card_url)
-    limiter = RequestLimiter(own_pages or callers, settings.request_limits)
-    common = CountedApp(Drain(limiter, leaving), meter)
-    app.entry = HotReads(common, ReadChecks(limiter, own_pages, callers, identity, meter), methods)
-    clerk = DeadLetterService(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
-    app.include_router(DeadLetterEndpoints(clerk).routes(own))
-    app.include_router(KeyEndpoints(KeyService(keyring, fresh)).routes(own))
-    workshop = MadeToolService(RedisWorkshop(state), _now)
-    app.include_router(MadeToolEndpoints(workshop).routes(own))
-    memory = MemoryService(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16))
-    app.include_router(MemoryEndpoints(memory).routes(own))
-    app.include_router(LearningEndpoints(LearningFileService(RedisLearningFiles(state)), statistics).routes(own))
-    policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
-    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), push.urls)
-    records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
-    app.include_router(RecordEndpoints(records).routes(own))
-    app.include_router(WebhookEndpoints(WebhookService(desk, push.book)).routes(own))
-    app.include_router(ApprovalEndpoints(inbox).routes(own))
-    kept = settings.archive()
-    live_tasks = RedisAudit(state, TaskStore(state, live), RedisTaskLists(state))
-    audit = AuditService(live_tasks, ArchivedAudit(kept) if kept else None)
-    app.include_router(AuditEndpoints(audit, identity).routes())
-    measured = AssessmentService(RedisAssessments(state))
-    app.include_router(AssessmentEndpoints(measured).routes(own))
-    services = FeatureServices(
-        tasks=desk,
-        lists=lists,
-        approvals=inbox,
-        tenants=tenants,
-        statistics=statistics,
+def _build_services(settings: GatewaySettings, opened: _Connections, tasks: TaskService) -> FeatureServices:
+    """The services that more than one way in works with."""
+    state, kept = opened.state, settings.archive()
+    stored = TaskStore(state, opened.live)
+    return FeatureServices(
+        tasks=tasks,
+        lists=TaskListService(RedisTaskLists(state)),
+        approvals=ApprovalService(RedisApprovals(state), tasks, _now),
+        tenants=TenantService(RedisTenants(state), _now),
+        statistics=RedisStatistics(state),
         spending=RedisSpending(state),
         stories=RedisStories(state),
-        webhooks=WebhookService(desk, push.book),
-        dead_letters=clerk,
-        memory=memory,
-        audit=audit,
-        assessments=measured,
+        webhooks=WebhookService(tasks, opened.webhooks.book),
+        dead_letters=DeadLetterService(RedisDeadLetters(state), stored, BestEffortWakes(ArqWakes(opened.queue)), _now),
+        memory=MemoryService(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16)),
+        audit=AuditService(RedisAudit(state, stored, RedisTaskLists(state)), ArchivedAudit(kept) if kept else None),
+        assessments=AssessmentService(RedisAssessments(state)),
     )
-    host = PartHost(settings, state, identity, services, _now)
-    group = PartGroup[BuildPart]("gateway")
-    optional = [group.load(name)(host) for name in settings.parts]
-    for part in optional:
-        app.router.routes.extend(part.routes)
-    return app
+
+
+def _build_own_services(settings: GatewaySettings, opened: _Connections) -> _OwnServices:
+    state = opened.state
+    policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
+    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.urls)
+    return _OwnServices(
+        keys=KeyService(RedisKeyring(state), fresh),
+        made_tools=MadeToolService(RedisMadeToolRepository(state), _now),
+        learning_files=LearningFileService(RedisLearningFiles(state)),
+        records=RecordService(RedisTenantRecords(state), policies, addresses, _now),
+    )
+
+
+def _profile(settings: GatewaySettings) -> GatewayProfile:
+    return GatewayProfile(
+        settings.card_url,
+        settings.model_notice,
+        settings.max_body_bytes,
+        abilities=settings.abilities,
+        card=settings.card_facts,
+        keys=settings.card_keys,
+        max_message=settings.message_bytes,
+    )
+
+
+def _add_a2a_routes(
+    app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, leaving: Leaving
+) -> _A2aBindings:
+    """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
+    profile, state, tasks, identity = _profile(settings), opened.state, services.tasks, opened.identity.identity
+    abilities = profile.abilities._replace(
+        push=profile.abilities.push and tasks.webhooks is not None, files=tasks.files.offered
+    )
+    push = WebhookService(tasks, tasks.webhooks if abilities.push else None)
+    book = TenantBook(RedisTenantRecords(state), RedisMadeToolRepository(state), services.statistics)
+    card = agent_card(profile._replace(abilities=abilities))
+    extended = ExtendedCard(card, book, profile.keys)
+    parts = A2aParts(tasks, services.lists, identity, push, extended, profile.notice, abilities)
+    methods = A2aMethods(parts)
+    rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, LegacyMethods(parts), profile)
+    readiness = LeavingReadiness(
+        RedisReadiness(state, opened.queue, allow_volatile=settings.allow_volatile_redis), leaving
+    )
+    own = RestEndpoints(tasks, identity, readiness, profile.notice, rest.task)
+    # Described like any path; a request takes the short way of ``RpcFirst``.
+    app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
+    for routes in (card_routes(card, _now(), profile.card.usual, profile.keys), rest.routes(), own.routes()):
+        app.include_router(routes)
+    return _A2aBindings(rpc, methods)
+
+
+def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
+    identity, others = opened.identity.identity, _build_own_services(settings, opened)
+    own = OwnPaths(identity, settings.max_body_bytes)
+    return [
+        resolve_routes(services.tasks, settings.model_notice, own),
+        TenantEndpoints(services.tenants).routes(own),
+        SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
+        DeadLetterEndpoints(services.dead_letters).routes(own),
+        KeyEndpoints(others.keys).routes(own),
+        MadeToolEndpoints(others.made_tools).routes(own),
+        MemoryEndpoints(services.memory).routes(own),
+        LearningEndpoints(others.learning_files, services.statistics).routes(own),
+        RecordEndpoints(others.records).routes(own),
+        WebhookEndpoints(services.webhooks).routes(own),
+        ApprovalEndpoints(services.approvals).routes(own),
+        AuditEndpoints(services.audit, identity).routes(),
+        AssessmentEndpoints(services.assessments).routes(own),
+    ]
+
+
+def _add_middleware(
+    app: DescribedApp, settings: GatewaySettings, opened: _Connections, leaving: Leaving, bindings: _A2aBindings
+) -> ASGIApp:
+    """What each request passes, from the inside to the outside: it meets the last line first."""
+    identity, meter = opened.identity.identity, opened.metrics.metrics
+    rpc_first = RpcFirst(app.serve_routes, bindings.rpc)  # a call of JSON-RPC needs no look at the routes
+    tenant_path = TenantPath(rpc_first)  # the tenant that a path begins with
+    callers = CallerMiddleware(tenant_path, identity, opened.identity.watch)  # who calls
+    own_pages = None if settings.ways else OwnPages(callers, settings.card_url)  # no page of another site
+    limiter = RequestLimiter(own_pages or callers, settings.request_limits)  # not too large, slow or many
+    drain = Drain(limiter, leaving)  # nothing new while the process leaves
+    counted = CountedApp(drain, meter)  # counts and times
+    checks = ReadChecks(limiter, own_pages, callers, identity, meter)  # the same for what the next line answers
+    return HotReads(counted, checks, bindings.methods)  # a usual read, in one step
 
 
 def _now() -> datetime:

@@ -127,8 +127,8 @@ class WebhookWiring:
         async with aclosing(WebhookHttp(Guard(self._reach), rules.timeout, rules.slots)) as post:
             edge = Edge(self._now, random.random)
             lines, counted = CountedLines(self.posts, self._meter), CountedPost(post, self._meter)
-            courier = DeliveryService(lines, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
-            loop = DeliveryLoop(courier, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
+            service = DeliveryService(lines, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
+            loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
             async with loop.running():
                 yield
 

@@ -27,8 +27,8 @@ def build(settings: SimulatorSettings) -> FastAPI:
     reach = webhook_reach(settings.webhook_allowed_hosts, loopback=settings.on_loopback)
 
     @asynccontextmanager
-    async def background(rooms: WorldRegistry) -> AsyncIterator[None]:
-        async with http_sender(reach) as sender, delivering(rooms, sender), ticking(rooms):
+    async def background(registry: WorldRegistry) -> AsyncIterator[None]:
+        async with http_sender(reach) as sender, delivering(registry, sender), ticking(registry):
             yield
 
     return application(

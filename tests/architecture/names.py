@@ -1,12 +1,14 @@
 """What names may not be: ``python -m tests.architecture.names --check``.
 
 A function is not named by a bare participle, preposition or adverb (``told``, ``besides``, ``held_to``), a class has
-its name for itself, and nothing is named after the house. What breaks a rule is said as ``kind:name``.
+its name for itself, and nothing is named after the house: no function, class, file, parameter, variable, attribute or
+import contract. What breaks a rule is said as ``kind:name``.
 """
 
 import ast
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,9 +43,15 @@ ADVERBS = frozenset(
 NOT_PARTICIPLES = frozenset("bed embed exceed feed heed need proceed red seed shed speed succeed".split())
 NOT_ADVERBS = frozenset("ally apply assembly comply family fly imply multiply rely reply supply tally".split())
 HOUSE = frozenset(
-    "room rooms door doors desk desks clerk clerks courier couriers shelf shelves errand errands lore face faces brake"
-    " brakes seat seats muster musters decree decrees".split()
+    "room rooms door doors doorway doorways desk desks clerk clerks courier couriers shelf shelves errand errands lore"
+    " face faces brake brakes seat seats muster musters decree decrees workshop workshops entrance entrances".split()
 )
+# Where such a word is what its thing is called in the world outside.
+MEANT = {
+    "examples/company/tools/customers.py": frozenset({"seats"}),  # of a subscription
+    "services/executor/core/finance/valuation.py": frozenset({"face"}),  # the value that a bond is issued with
+    "tools/bench/worth/worlds/": frozenset("room rooms seats shelf clerk".split()),  # hotels, schools, warehouses
+}
 DERIVED = {"property", "cached_property", "override", "setter"}  # an override has its name from what it overrides
 
 
@@ -58,7 +66,10 @@ def offenders(root: Path) -> Counter[str]:
             if HOUSE & set(words(path.name.partition(".")[0])):
                 found[f"{'folder' if path.is_dir() else 'file'}:{path.name}"] += 1
             if path.suffix == ".py":
-                _look(ast.parse(path.read_text(encoding="utf-8")), found, classes)
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                _look(tree, found, classes)
+                found.update(_house_variables(tree, _meant(path.relative_to(root).as_posix())))
+    found.update(_house_contracts(root / "pyproject.toml"))
     return found + Counter(
         {f"twice:{name}": count for name, count in classes.items() if count > 1 and name not in ALLOWED}
     )
@@ -87,6 +98,28 @@ def _look(tree: ast.Module, found: Counter[str], classes: Counter[str]) -> None:
             found[f"bare:{name}"] += 1
         if HOUSE & set(words(node.name)):
             found[f"{'class' if isinstance(node, ast.ClassDef) else 'function'}:{name}"] += 1
+
+
+def _meant(path: str) -> frozenset[str]:
+    return frozenset[str]().union(*(meant for place, meant in MEANT.items() if path.startswith(place)))
+
+
+def _house_variables(tree: ast.Module, meant: frozenset[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                if HOUSE & set(words(name)) - meant:
+                    yield f"variable:{name}"
+            case ast.alias(asname=str() as name) if HOUSE & set(words(name)):
+                yield f"import:{name}"
+
+
+def _house_contracts(project: Path) -> Iterator[str]:
+    if project.exists():
+        contracts = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+        for contract in contracts:
+            said = " ".join([contract["name"], *(str(layer) for layer in contract.get("layers", ()))])
+            yield from (f"contract:{word}" for word in words(said) if word in HOUSE)
 
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

@@ -47,6 +47,24 @@ def test_a_class_twice_and_names_of_the_house_are_found(tmp_path: Path) -> None:
     assert found == Counter({"class:Desk": 1, "twice:Call": 2, "function:open_door": 1, "file:errands.py": 1})
 
 
+def test_so_are_parameters_variables_attributes_and_contracts(tmp_path: Path) -> None:
+    text = "import a as desk\ndef take(clerk): self._seats = [face for face in clerk.rooms]\n"
+    (tmp_path / "pyproject.toml").write_text('[[tool.importlinter.contracts]]\nname = "core > rooms"\nlayers = []\n')
+
+    found = offenders(_project(tmp_path, one=text))
+
+    named = ["import:desk", "variable:clerk", "variable:_seats", "variable:face", "contract:rooms"]
+    assert found == Counter(named)
+
+
+def test_a_word_that_its_thing_has_in_the_world_outside_is_none(tmp_path: Path) -> None:
+    folder = tmp_path / "examples" / "company" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "customers.py").write_text("seats = 3\nrooms = 4\n")
+
+    assert offenders(tmp_path) == Counter({"variable:rooms": 1})
+
+
 def test_moving_a_file_changes_nothing(tmp_path: Path) -> None:
     text = "def told(): ...\n"
 

@@ -74,8 +74,8 @@ async def _fleet(redis: Redis, url: str, worker: Held, cap: int | None, size: in
     async with asyncio.timeout(100), asyncio.TaskGroup() as group:
         for number in range(size):
             wakes = ArqWakes(redis)
-            seats = Shares(RedisSlots(redis), Capped(cap), wakes, seat_seconds=60.0)
-            runner = Runner(sessions_of(redis, f"r{number}"), wakes, worker, LIMITS, seats=seats)
+            slots = Shares(RedisSlots(redis), Capped(cap), wakes, slot_seconds=60.0)
+            runner = Runner(sessions_of(redis, f"r{number}"), wakes, worker, LIMITS, slots=slots)
             runners.append(runner)
             group.create_task(runner.serve())
             group.create_task(_look_until_stopped(WakeWorker(queue_pool(url), runner, wakes), runner))
@@ -190,15 +190,15 @@ async def test_a_session_over_the_cap_holds_no_lease_and_is_left_alone_by_the_re
     assert due - now > 20_000
 
 
-async def test_the_seats_of_a_dead_executor_are_free_after_their_time(redis: Redis) -> None:
+async def test_the_slots_of_a_dead_executor_are_free_after_their_time(redis: Redis) -> None:
     """Nobody has to clean up after it."""
     store = RedisSlots(redis)
     assert await store.take("acme", "a", 1, 0.001)
     await redis.wait(0, 5)
-    assert await _until_seated(store)
+    assert await _until_taken(store)
 
 
-async def _until_seated(store: RedisSlots) -> bool:
+async def _until_taken(store: RedisSlots) -> bool:
     async with asyncio.timeout(5):
         while not await store.take("acme", "b", 1, 5.0):
             continue

@@ -24,8 +24,8 @@ class Slots(OffersSessions):
 
     def __init__(self, slots: int, of: dict[str, int] | None = None) -> None:
         self.offered: list[Session] = []
-        self.room, self.changed = asyncio.Event(), asyncio.Event()
-        self.room.set()
+        self.has_free_slot, self.changed = asyncio.Event(), asyncio.Event()
+        self.has_free_slot.set()
         self._slots, self._of = slots, of or {}
         self.meanwhile: list[Session] = []  # woken while the first one is being claimed
         self.wakes: ArqWakes | None = None
@@ -46,7 +46,7 @@ class Slots(OffersSessions):
         while self.meanwhile and self.wakes:
             await self.wakes.wake(*self.meanwhile.pop())
         if not self.free:
-            self.room.clear()
+            self.has_free_slot.clear()
         return True
 
 

@@ -16,8 +16,8 @@ from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.world import SimulatorWorld
 from services.simulator.entrypoints.app import build_routes
-from services.simulator.entrypoints.entrance import Entrance
 from services.simulator.entrypoints.strict_bodies import StrictBodies
+from services.simulator.entrypoints.world_routing import WorldRouting
 from tests.doubles.simulated_surroundings import WALL as WALL
 from tests.doubles.simulated_surroundings import StillSurroundings as StillSurroundings
 from tests.simulator.notes import Notes
@@ -79,7 +79,7 @@ async def open_stage(
     admin = AccessKey("ues_admin", "admin", (EVERYTHING,), hash_secret(ADMIN), WALL, None)
     rooms = WorldRegistry(modalities or {"notes": Notes}, surroundings, admin, most=20)
     routes = build_routes(routers, refuses_unknown) if refuses_unknown else _routed(routers)
-    app = Entrance(StrictBodies(routes, limit=2**20), rooms, authentication)
+    app = WorldRouting(StrictBodies(routes, limit=2**20), rooms, authentication)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://simulator") as client:
         yield Stage(app, client, rooms, surroundings, routes)

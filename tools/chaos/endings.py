@@ -37,7 +37,7 @@ class Otherwise(NamedTuple):
 
 def expected_end(sent: SentTask) -> str:
     """The state that the errand asks for, where nothing goes wrong."""
-    kind = sent.planned.errand.kind
+    kind = sent.planned.task.kind
     if kind is ChaosTaskKind.LEFT_WAITING:
         return TaskState.INPUT_REQUIRED.value
     if kind is ChaosTaskKind.CANCELED_CLAIM:
@@ -49,7 +49,7 @@ def is_expected_end(sent: SentTask, state: str) -> bool:
     """A task that its client canceled may end so; one whose record or plan was changed under it may come to nothing."""
     if state == TaskState.CANCELED and sent.planned.canceled_after is not None:
         return True
-    if state in (TaskState.FAILED, TaskState.REJECTED) and sent.planned.errand.meanwhile is not None:
+    if state in (TaskState.FAILED, TaskState.REJECTED) and sent.planned.task.meanwhile is not None:
         return True
     return state == expected_end(sent)
 
@@ -59,4 +59,4 @@ def find_unexpected_ends(ended: Iterable[tuple[SentTask, TaskView]]) -> Iterator
     for sent, view in ended:
         if not is_expected_end(sent, view.state):
             expected = expected_end(sent)
-            yield Otherwise(view.id, sent.planned.errand.text, expected, view.state, view.answer[:_LONGEST])
+            yield Otherwise(view.id, sent.planned.task.text, expected, view.state, view.answer[:_LONGEST])

@@ -29,7 +29,7 @@ def untold_writes(evidence: RunEvidence) -> tuple[str, ...]:
     found = []
     for sent, view in evidence.endings():
         reported = [write for write in reported_writes(view) if write.get("status") in told]
-        for intended in sent.planned.errand.writes:
+        for intended in sent.planned.task.writes:
             shown = any(intended.is_made_by(str(write.get("tool")), arguments_of(write)) for write in reported)
             if evidence.books[sent.planned.protocol].times(intended) and not shown:
                 found.append(f"{view.id}: {intended.tool} {dict(intended.telling)} ({view.state}: {view.answer[:200]})")
@@ -45,8 +45,8 @@ def _find_lost(evidence: RunEvidence) -> Iterator[Finding]:
             continue
         view = evidence.view_of(sent)
         state = view.state if view else "unknown to the gateway"
-        if not is_settled(sent.planned.errand.kind, state):
-            told = f"{sent.planned.errand.kind.value}: {sent.planned.errand.text} is {state} at the end"
+        if not is_settled(sent.planned.task.kind, state):
+            told = f"{sent.planned.task.kind.value}: {sent.planned.task.text} is {state} at the end"
             yield Finding(Harm.LOST, sent.accepted.task_id, told)
 
 

@@ -16,8 +16,8 @@ _SECONDS = 15.0
 class Intruder:
     """``let_in``: what was shown or done. An operator's key is shown, which opens every task of its own tenant."""
 
-    def __init__(self, doors: GatewayCaller, load: Load, tenants: Sequence[str]) -> None:
-        self._doors, self._load, self._tenants = doors, load, tuple(tenants)
+    def __init__(self, gateways: GatewayCaller, load: Load, tenants: Sequence[str]) -> None:
+        self._gateways, self._load, self._tenants = gateways, load, tuple(tenants)
         self.let_in: list[Crossing] = []
 
     async def try_all(self) -> int:
@@ -36,7 +36,7 @@ class Intruder:
     async def _is_answered(self, task: AcceptedTask, other: str, method: str) -> bool:
         speaker: Speaker = OPERATOR
         try:
-            await self._doors.ask_of(task.task_id, method, speaker, other)
+            await self._gateways.ask_of(task.task_id, method, speaker, other)
         except RpcRefused:
             return True
         told = f"{method} with a key of tenant {other} was answered, and the task is of tenant {task.tenant}"

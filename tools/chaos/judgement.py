@@ -88,7 +88,7 @@ def count_as_asked(evidence: RunEvidence) -> int:
 def tasks_not_as_asked(evidence: RunEvidence) -> tuple[str, ...]:
     """Each task of the stated rate that did not end as its errand asks, with what it says of why."""
     reasons = ((sent, _why_not_as_asked(sent, evidence)) for sent in _of_stated_rate(evidence))
-    return tuple(f"{sent.planned.errand.kind.value}: {sent.planned.errand.text}: {why}" for sent, why in reasons if why)
+    return tuple(f"{sent.planned.task.kind.value}: {sent.planned.task.text}: {why}" for sent, why in reasons if why)
 
 
 def _of_stated_rate(evidence: RunEvidence) -> Iterator[SentTask]:
@@ -105,7 +105,7 @@ def _why_not_as_asked(sent: SentTask, evidence: RunEvidence) -> str:
     if view.state != TaskState.COMPLETED:
         return ""
     books = evidence.books[sent.planned.protocol]
-    missing = [one.tool for one in sent.planned.errand.writes if not books.times(one)]
+    missing = [one.tool for one in sent.planned.task.writes if not books.times(one)]
     return f"{view.state} without {', '.join(missing)}: {told}" if missing else ""
 
 

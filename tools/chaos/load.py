@@ -13,7 +13,7 @@ from tools.chaos.followers import Followers
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, NoAnswer, RpcRefused, TooManyForNow
 from tools.chaos.schedule import Planned
 
-CLERK = Speaker("casey")
+CLAIMANT = Speaker("casey")
 _FOLLOWED = 3  # every third task is watched by a stream, where streams are
 ENDED = frozenset(state.value for state in TaskState if state.is_terminal)
 
@@ -56,8 +56,8 @@ class SentTask:
 class Load:
     """Runs the clients of a schedule. ``endpoint``: the tool server of the tasks over the bridge."""
 
-    def __init__(self, doors: GatewayCaller, seed: int, endpoint: str, followers: Followers | None = None) -> None:
-        self._doors = doors
+    def __init__(self, gateways: GatewayCaller, seed: int, endpoint: str, followers: Followers | None = None) -> None:
+        self._gateways = gateways
         self._followers = followers
         self._seed = seed
         self._endpoint = endpoint
@@ -112,7 +112,7 @@ class Load:
         utterance, message_id = self._utterance(planned), self._message_id(planned)
         sent = SentTask(planned)
         try:
-            sent.accepted = await self._doors.send_once(gateway, utterance, message_id, planned.tenant)
+            sent.accepted = await self._gateways.send_once(gateway, utterance, message_id, planned.tenant)
             sent.accepted_at = time.monotonic()
             self.sent.append(sent)
         except TooManyForNow:
@@ -126,7 +126,9 @@ class Load:
         planned = sent.planned
         utterance = self._utterance(planned)
         try:
-            sent.accepted = await self._doors.send(utterance, self._message_id(planned), planned.number, planned.tenant)
+            sent.accepted = await self._gateways.send(
+                utterance, self._message_id(planned), planned.number, planned.tenant
+            )
             sent.accepted_at = time.monotonic()
         except RpcRefused as refusal:
             sent.refused = str(refusal)
@@ -147,7 +149,7 @@ class Load:
         sent.accepted, sent.decided_at, sent.cancel_taken_at = None, {}, None
         try:
             utterance, tenant = self._utterance(sent.planned), sent.planned.tenant
-            sent.accepted = await self._doors.send(utterance, self._message_id(sent.planned), tenant=tenant)
+            sent.accepted = await self._gateways.send(utterance, self._message_id(sent.planned), tenant=tenant)
             sent.accepted_at = time.monotonic()
         except RpcRefused as refusal:
             sent.refused = str(refusal)
@@ -165,7 +167,7 @@ class Load:
         await asyncio.sleep(seconds)
         try:
             planned = sent.planned
-            again = await self._doors.send(utterance, self._message_id(planned), planned.number + 1, planned.tenant)
+            again = await self._gateways.send(utterance, self._message_id(planned), planned.number + 1, planned.tenant)
         except RpcRefused as refusal:
             sent.twice = f"the message sent again was refused: {refusal}"
             return
@@ -177,14 +179,14 @@ class Load:
         if accepted is None:  # it is being sent again, and its cancel with it
             return
         try:
-            sent.cancel_said = (await self._doors.cancel(accepted, CLERK)).state
+            sent.cancel_said = (await self._gateways.cancel(accepted, CLAIMANT)).state
             sent.cancel_taken_at = time.monotonic()
         except RpcRefused as refusal:  # it had ended
             sent.cancel_said = str(refusal)
 
     def _utterance(self, planned: Planned) -> Utterance:
         endpoint = self._endpoint if planned.protocol == "rest" else None
-        return Utterance(planned.errand.text, CLERK, session=planned.session, tools_endpoint=endpoint)
+        return Utterance(planned.task.text, CLAIMANT, session=planned.session, tools_endpoint=endpoint)
 
     def _message_id(self, planned: Planned) -> str:
         return f"chaos-{self._seed}-{planned.number}"

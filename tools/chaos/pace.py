@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from tools.chaos.gateway_caller import GatewayCaller
-from tools.chaos.load import CLERK, ENDED, Load
+from tools.chaos.load import CLAIMANT, ENDED, Load
 from tools.chaos.schedule import Planned
 
 LONE_TASKS = 6  # one after another; the first is for the connections, and not counted
@@ -23,23 +23,23 @@ class Pace(NamedTuple):
     carried: float | None = None
 
 
-async def measure_pace(load: Load, doors: GatewayCaller, tasks: Sequence[Planned]) -> Pace:
+async def measure_pace(load: Load, gateways: GatewayCaller, tasks: Sequence[Planned]) -> Pace:
     """The first tasks one after another, the others at once. A task that does not end counts for as long as awaited."""
-    alone = [await _seconds(load, doors, task) for task in tasks[:LONE_TASKS]]
+    alone = [await _seconds(load, gateways, task) for task in tasks[:LONE_TASKS]]
     undisturbed = median(alone[1:])
     burst = tasks[LONE_TASKS:]
     if not burst:
         return Pace(undisturbed)
     began = time.monotonic()
-    await asyncio.gather(*(_seconds(load, doors, task) for task in burst))
+    await asyncio.gather(*(_seconds(load, gateways, task) for task in burst))
     return Pace(undisturbed, len(burst) / (time.monotonic() - began))
 
 
-async def _seconds(load: Load, doors: GatewayCaller, task: Planned) -> float:
+async def _seconds(load: Load, gateways: GatewayCaller, task: Planned) -> float:
     began = time.monotonic()
     sent = await load.send(task)
     while sent.accepted and not sent.has_ended and time.monotonic() < began + _MOST_SECONDS:
-        sent.state = (await doors.view(sent.accepted, CLERK)).state
+        sent.state = (await gateways.view(sent.accepted, CLAIMANT)).state
         if sent.state not in ENDED:
             await asyncio.sleep(_LOOK_EVERY)
     return time.monotonic() - began

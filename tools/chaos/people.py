@@ -55,7 +55,7 @@ class People:
 
     def __init__(
         self,
-        doors: GatewayCaller,
+        gateways: GatewayCaller,
         load: Load,
         sight: Sight,
         books: Mapping[str, Path],
@@ -65,7 +65,7 @@ class People:
         """``late``: which company has a call in hand, as its operator says who is asked."""
         self._late = late or LateCalls()
         self._retried: Counter[str] = Counter()  # by call: how often the operator had it sent again
-        self._doors, self._load, self._sight = doors, load, sight
+        self._gateways, self._load, self._sight = gateways, load, sight
         self._books = books
         self._seed = seed
         self.resolved: dict[str, str] = {}  # doubt -> what was said of it
@@ -90,14 +90,14 @@ class People:
 
     def _is_due(self, sent: SentTask, now: float) -> bool:
         """Whether somebody looks at a waiting task now: not all the time, and never where nobody is there."""
-        if sent.planned.errand.decision == "" or now < sent.looked_at + _AGAIN or _is_too_soon(sent, now):
+        if sent.planned.task.decision == "" or now < sent.looked_at + _AGAIN or _is_too_soon(sent, now):
             return False
         sent.looked_at = now
         return True
 
     async def _answer(self, sent: SentTask, accepted: AcceptedTask) -> None:
         try:
-            view = await self._doors.view(accepted, OPERATOR)
+            view = await self._gateways.view(accepted, OPERATOR)
             doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
             if view.state != TaskState.INPUT_REQUIRED:
                 return
@@ -119,17 +119,17 @@ class People:
             await self._meddle(sent, accepted)
         if word == "approve":
             sent.approvals.append(Approved(time.monotonic(), _calls_shown(view)))
-        await self._doors.send(
+        await self._gateways.send(
             utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}", tenant=accepted.tenant
         )
         sent.decided_at[approval] = time.monotonic()
         if word is None:
-            told = f"{sent.planned.errand.text} needs an approval: {view.answer}"
+            told = f"{sent.planned.task.text} needs an approval: {view.answer}"
             self.unforeseen.append(Unforeseen(accepted.task_id, told))
 
     async def _meddle(self, sent: SentTask, accepted: AcceptedTask) -> None:
         """What somebody else does right before the approver answers what was shown."""
-        match sent.planned.errand.meanwhile:
+        match sent.planned.task.meanwhile:
             case RowChange() as change:
                 change_row(self._books[sent.planned.protocol], change)
             case Alteration(before, after):
@@ -152,7 +152,7 @@ class People:
             word = "done" if any(applied.times(one) for one in intended) else self._find_word(name, call, accepted)
             self.resolved[name] = word
             body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
-            await self._doors.post(f"/tasks/{accepted.task_id}/resolve", body, OPERATOR, accepted.tenant)
+            await self._gateways.post(f"/tasks/{accepted.task_id}/resolve", body, OPERATOR, accepted.tenant)
 
     def _find_word(self, doubt: str, call: str, task: AcceptedTask) -> str:
         """What is said of a write that did not take hold; the same for the same doubt."""
@@ -164,21 +164,21 @@ class People:
 def _intended_writes(sent: SentTask, doubt: JsonObject) -> list[Intended]:
     arguments = doubt.get("arguments")
     known = arguments if isinstance(arguments, dict) else {}
-    return [one for one in sent.planned.errand.writes if one.is_made_by(str(doubt.get("tool")), known)]
+    return [one for one in sent.planned.task.writes if one.is_made_by(str(doubt.get("tool")), known)]
 
 
 def _word(sent: SentTask, view: TaskView) -> str | None:
     """What the approver answers: no to calls of a plan that somebody altered."""
-    errand = sent.planned.errand
+    task = sent.planned.task
     asked = {(tool, dumps(arguments)) for tool, arguments in _calls_shown(view)}
     known = {(tool, dumps(arguments)) for one in sent.approvals for tool, arguments in one.calls}
     is_other = bool(known) and asked != known
-    return "reject" if is_other and isinstance(errand.meanwhile, Alteration) else errand.decision
+    return "reject" if is_other and isinstance(task.meanwhile, Alteration) else task.decision
 
 
 def _is_too_soon(sent: SentTask, now: float) -> bool:
     """Where a claim is canceled while it waits, the approver says yes only once the cancel was taken in."""
-    if sent.planned.errand.kind is not ChaosTaskKind.CANCELED_CLAIM:
+    if sent.planned.task.kind is not ChaosTaskKind.CANCELED_CLAIM:
         return False
     return sent.cancel_taken_at is None or now < sent.cancel_taken_at + IN_HAND_SECONDS
 

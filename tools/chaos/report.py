@@ -139,7 +139,7 @@ def rolling_json(run: ChaosRun, rolled: Rolled) -> JsonObject:
         "rounds": run.roller.rounds,
         "restarts": _counts(run.roller.counts),
         "slowest_end": {name: _number(seconds) for name, seconds in sorted(slowest.items())},
-        "requests": run.doors.attempts,
+        "requests": run.gateways.attempts,
         "streams": len(rolled.streams),
         "streams_moved": run.followers.moved,
     }

@@ -29,7 +29,7 @@ from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.intruder import Intruder
 from tools.chaos.judgement import RunCourse, count_as_asked
 from tools.chaos.ledgers import CompanyLedger, plant
-from tools.chaos.load import CLERK, Load
+from tools.chaos.load import CLAIMANT, Load
 from tools.chaos.pace import BURST_TASKS, LONE_TASKS, Pace, measure_pace
 from tools.chaos.people import LateCalls, People
 from tools.chaos.recovery import Recoveries
@@ -76,7 +76,7 @@ class ChaosRun:
     load: Load
     people: People
     sight: Sight
-    doors: GatewayCaller
+    gateways: GatewayCaller
     roller: Roller
     balancer: Balancer
     followers: Followers
@@ -99,7 +99,7 @@ class ChaosRun:
 
     def count_unsettled(self) -> int:
         """Accepted tasks that neither ended nor wait as they should, by the last look."""
-        return sum(not is_settled(sent.planned.errand.kind, sent.state) for sent, _ in self.load.accepted_tasks())
+        return sum(not is_settled(sent.planned.task.kind, sent.state) for sent, _ in self.load.accepted_tasks())
 
 
 @asynccontextmanager
@@ -202,22 +202,22 @@ def _run(
     in_bursts = _in_bursts(schedule)
     tasks = (*schedule.tasks, *_warm_up(schedule), *in_bursts)
     for protocol, database in books.items():
-        plant(database, (row for task in tasks if task.protocol == protocol for row in task.errand.rows))
+        plant(database, (row for task in tasks if task.protocol == protocol for row in task.task.rows))
     recoveries = Recoveries(sight)
-    gateways = [crew.url(name) for name in GATEWAYS]
-    balancer = Balancer(gateways, http)
+    addresses = [crew.url(name) for name in GATEWAYS]
+    balancer = Balancer(addresses, http)
     followers = Followers(balancer, http)
-    doors = GatewayCaller(gateways, http, balancer if schedule.rolling else None, keyring)
-    load = Load(doors, schedule.seed, f"http://{lines[REST].address}", followers if schedule.rolling else None)
+    gateways = GatewayCaller(addresses, http, balancer if schedule.rolling else None, keyring)
+    load = Load(gateways, schedule.seed, f"http://{lines[REST].address}", followers if schedule.rolling else None)
     late = LateCalls()
-    people = People(doors, load, sight, books, schedule.seed, late)
+    people = People(gateways, load, sight, books, schedule.seed, late)
     repair = TailRepair(load, sight, recoveries)
-    intruder = Intruder(doors, load, schedule.tenants)
+    intruder = Intruder(gateways, load, schedule.tenants)
     bursts = Bursts(load, sight, in_bursts)
     means = StrikeMeans(state, repair, intruder, late, clocks, bursts, disk)
     striker = Striker(crew, lines, tuple(taps.values()), recoveries, sight, http, means)
     roller = Roller(crew, {name: lines[name] for name in CALLED_BY_NAME})
-    parts = (crew, striker, recoveries, load, people, sight, doors, roller, balancer, followers, taps)
+    parts = (crew, striker, recoveries, load, people, sight, gateways, roller, balancer, followers, taps)
     return ChaosRun(schedule, wiring, *parts, repair, intruder, late, bursts, patience, time.monotonic())
 
 
@@ -235,7 +235,7 @@ async def at_own_pace(run: ChaosRun, rate: float | None) -> ChaosRun:
     """The run at the rate that was stated, else at half of what its stack carries while nothing is struck."""
     tasks = _warm_up(run.schedule)
     async with run.crew.supervise():
-        pace = await measure_pace(run.load, run.doors, tasks if rate is None else tasks[:LONE_TASKS])
+        pace = await measure_pace(run.load, run.gateways, tasks if rate is None else tasks[:LONE_TASKS])
     half = MOST_A_SECOND if pace.carried is None else min(MOST_A_SECOND, pace.carried / 2)
     schedule = run.schedule.at_rate(rate or half)
     if run.without:
@@ -298,7 +298,7 @@ async def _strike(run: ChaosRun) -> None:
 async def _restarts(run: ChaosRun) -> None:
     """The load lasts as long."""
     async with asyncio.TaskGroup() as group:
-        visiting = group.create_task(Visitors(run.doors, run.load).serve())
+        visiting = group.create_task(Visitors(run.gateways, run.load).serve())
         await run.roller.run(run.schedule.seconds)
         visiting.cancel()
     run.load.stop()
@@ -350,7 +350,7 @@ async def _evidence(run: ChaosRun) -> RunEvidence:
 async def _read_rolled(run: ChaosRun) -> Rolled:
     streams = {task_id: (told, await run.followers.story(task_id)) for task_id, told in run.followers.told.items()}
     by_themselves = tuple(run.crew.ended_by_themselves)
-    failed = (*run.doors.failed, *run.followers.broken)
+    failed = (*run.gateways.failed, *run.followers.broken)
     doubts, unforeseen = frozenset(run.people.resolved), tuple(run.people.unforeseen)
     return Rolled(failed, streams, tuple(run.roller.restarts), by_themselves, doubts, unforeseen)
 
@@ -361,7 +361,7 @@ async def _views(run: ChaosRun) -> dict[str, TaskView]:
 
     async def look(task: AcceptedTask) -> TaskView:
         async with gate, asyncio.timeout(_VIEW_SECONDS):
-            return await run.doors.view(task, CLERK)
+            return await run.gateways.view(task, CLAIMANT)
 
     tasks = [task for _, task in run.load.accepted_tasks()]
     found = await asyncio.gather(*(look(task) for task in tasks), return_exceptions=True)
@@ -373,8 +373,8 @@ _PAUSE = 0.04
 
 
 class Visitors:
-    def __init__(self, doors: GatewayCaller, load: Load) -> None:
-        self._doors, self._load = doors, load
+    def __init__(self, gateways: GatewayCaller, load: Load) -> None:
+        self._gateways, self._load = gateways, load
 
     async def serve(self) -> None:
         """Until cancelled."""
@@ -391,6 +391,6 @@ class Visitors:
 
     async def _look(self, task: AcceptedTask) -> None:
         try:
-            await self._doors.view(task, CLERK)
+            await self._gateways.view(task, CLAIMANT)
         except RpcRefused as refusal:  # a task that was accepted is shown
-            self._doors.failed.append(f"task {task.task_id} is not shown: {refusal}")
+            self._gateways.failed.append(f"task {task.task_id} is not shown: {refusal}")

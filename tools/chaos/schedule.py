@@ -51,7 +51,7 @@ class Planned:
 
     number: int
     at: float
-    errand: ChaosTask
+    task: ChaosTask
     protocol: str
     session: str | None = None
     tenant: str = FIRST
@@ -148,7 +148,7 @@ def _plan_task(random: Random, number: int, at: float, wanted: ChaosTask) -> Pla
     return Planned(
         number=number,
         at=round(at, 3),
-        errand=wanted,
+        task=wanted,
         protocol=random.choice(("mcp", "rest")),
         session=f"shared-{number // 12}" if random.random() < 0.15 else None,
         resent_after=round(random.uniform(0.0, 3.0), 3) if random.random() < 0.1 else None,
@@ -160,8 +160,8 @@ def _task(planned: Planned) -> JsonObject:
     return {
         "number": planned.number,
         "at": _as_decimal(planned.at),
-        "kind": planned.errand.kind.value,
-        "text": planned.errand.text,
+        "kind": planned.task.kind.value,
+        "text": planned.task.text,
         "protocol": planned.protocol,
         "session": planned.session,
         "tenant": planned.tenant,

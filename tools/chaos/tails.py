@@ -65,7 +65,7 @@ class TailRepair:
     async def _repeat(self, sent: SentTask, task: AcceptedTask, tail: Tail) -> None:
         """What its client or approver said since the tail began may be gone, and is said once more."""
         if not sent.state and sent.accepted_at >= tail.began:
-            self.lost.append(LostAccept(task.task_id, sent.planned.errand.text, tail.fault))
+            self.lost.append(LostAccept(task.task_id, sent.planned.task.text, tail.fault))
             await self._load.send_again(sent)
         elif sent.state and not sent.has_ended:
             if any(at >= tail.began for at in sent.decided_at.values()):

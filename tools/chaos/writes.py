@@ -31,14 +31,14 @@ def _of_tasks(
         yield from _before_approval(sent, own)
         yield from _after_cancel(sent, own)
         yield from _not_as_approved(sent, own)
-        for intended in sent.planned.errand.writes:
+        for intended in sent.planned.task.writes:
             made = [call for call in own if intended.is_made_by(call.tool, call.arguments)]
             yield from _wrong_arguments(sent, intended, made, books)
             yield from _double_writes(sent, intended, made, books, evidence)
 
 
 def _before_approval(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
-    if sent.planned.errand.decision != "approve":
+    if sent.planned.task.decision != "approve":
         return
     approved_at = min((one.at for one in sent.approvals), default=None)
     for call in calls:
@@ -60,7 +60,7 @@ def _after_cancel(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding
 
 def _not_as_approved(sent: SentTask, calls: Sequence[SentCall]) -> Iterator[Finding]:
     """A call that stands in none of the plans to which somebody said yes before it was sent."""
-    if sent.planned.errand.decision != "approve":
+    if sent.planned.task.decision != "approve":
         return
     for call in calls:
         seen = [one for one in sent.approvals if one.at <= call.at]
@@ -90,7 +90,7 @@ def _double_writes(
     times = books.times(intended)
     if times < 2:
         return
-    told = f"{intended.tool} {dict(intended.telling)} was applied {times} times: {sent.planned.errand.text}"
+    told = f"{intended.tool} {dict(intended.telling)} was applied {times} times: {sent.planned.task.text}"
     if len(made) != 1:
         yield Finding(Harm.DOUBLE_WRITE, name_of(sent), told)
     elif WriteStatus.VERIFIED in (statuses := _statuses(evidence, sent, intended)):
@@ -104,7 +104,7 @@ def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
     found = []
     for sent in evidence.sent:
         books, protocol = evidence.books[sent.planned.protocol], sent.planned.protocol
-        for intended in sent.planned.errand.writes:
+        for intended in sent.planned.task.writes:
             made = [call for call in evidence.calls if call.protocol == protocol and _makes(intended, call)]
             statuses = _statuses(evidence, sent, intended)
             if books.times(intended) > 1 and len(made) == 1 and statuses and WriteStatus.VERIFIED not in statuses:
@@ -127,7 +127,7 @@ def _of_nobody(
     protocol: str, tasks: Sequence[SentTask], calls: Sequence[SentCall], books: CompanyLedger
 ) -> Iterator[Finding]:
     """Writes of no errand of that company: what was rejected, blocked, left undecided, or never asked."""
-    wanted = [intended for sent in tasks for intended in sent.planned.errand.writes]
+    wanted = [intended for sent in tasks for intended in sent.planned.task.writes]
     strangers = [write for write in books.writes if not any(intended.is_made_by(*write) for intended in wanted)]
     for write in strangers:
         told = f"{protocol}: {write.tool} {dumps(write.arguments)}"
@@ -158,7 +158,7 @@ def _is_applied(books: CompanyLedger, write: JsonObject) -> bool:
 
 def _belongs(call: SentCall, sent: SentTask) -> bool:
     write = AppliedWrite(call.tool, call.arguments)
-    return any(one.is_made_by(*write) for one in sent.planned.errand.writes) or _touches(write, sent)
+    return any(one.is_made_by(*write) for one in sent.planned.task.writes) or _touches(write, sent)
 
 
 def _task_of(write: AppliedWrite, tasks: Sequence[SentTask]) -> str:
@@ -166,7 +166,7 @@ def _task_of(write: AppliedWrite, tasks: Sequence[SentTask]) -> str:
 
 
 def _touches(write: AppliedWrite, sent: SentTask) -> bool:
-    keys = {str(row.cells["id"]) for row in sent.planned.errand.rows}
+    keys = {str(row.cells["id"]) for row in sent.planned.task.rows}
     return any(isinstance(value, str) and value in keys for value in write.arguments.values())
 
 

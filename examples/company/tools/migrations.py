@@ -43,12 +43,12 @@ def get_subscription_preview(books: CompanyBooks, asked: Preview) -> Json:
     }
 
 
-def _pair(used: Json, room: Json) -> tuple[int, int]:
-    return int(str(used)), int(str(room))
+def _pair(used: Json, limit: Json) -> tuple[int, int]:
+    return int(str(used)), int(str(limit))
 
 
-def _words_of_loss(used: int, room: int, what: str) -> str:
-    return f"{used - room} {what}" if used > room else f"no {what}"
+def _words_of_loss(used: int, limit: int, what: str) -> str:
+    return f"{used - limit} {what}" if used > limit else f"no {what}"
 
 
 TOOLS = (

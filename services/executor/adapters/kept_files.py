@@ -50,7 +50,7 @@ class KeptFiles(TaskFiles):
 
     def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     @override
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
@@ -58,7 +58,7 @@ class KeptFiles(TaskFiles):
         try:
             content = await self._content(tenant, file)
             known = known.model_copy(update={"size": len(content), "file_id": content_id(content)})
-            async with self._room:
+            async with self._at_once:
                 parsed = await parse_apart(content)
             return await self._keep_picture(tenant, known, parsed)
         except FileFailed as failure:

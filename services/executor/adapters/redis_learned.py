@@ -79,9 +79,9 @@ class RedisLearned(Learned):
         if not new:
             return
         key = keys.learned_keys(tenant).tools
-        room = _TOOLS_KEPT - cast(int, await self._scripts.command("SCARD", key))
-        if room > 0:
-            await self._scripts.command("SADD", key, *sorted(new)[:room])
+        free = _TOOLS_KEPT - cast(int, await self._scripts.command("SCARD", key))
+        if free > 0:
+            await self._scripts.command("SADD", key, *sorted(new)[:free])
         self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
 
     @override

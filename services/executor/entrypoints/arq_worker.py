@@ -33,7 +33,7 @@ log = structlog.get_logger()
 class OffersSessions(Protocol):
     """What the queue needs of the runner."""
 
-    room: asyncio.Event
+    has_free_slot: asyncio.Event
     changed: asyncio.Event
 
     @property
@@ -82,7 +82,7 @@ class WakeWorker(Worker):
                 await self._look()
 
     async def _look(self) -> None:
-        await self._runner.room.wait()
+        await self._runner.has_free_slot.wait()
         self._runner.changed.clear()
         self._claims = []
         try:
@@ -140,7 +140,7 @@ class WakeWorker(Worker):
     async def _listen(self) -> None:
         """Wait for the doorbell, but leave it to others while there is no room here."""
         while True:
-            await self._runner.room.wait()
+            await self._runner.has_free_slot.wait()
             try:
                 async with answering(_BELL_SECONDS + 5.0):
                     if await self._ring():

@@ -19,7 +19,7 @@ from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skil
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning.model import LearningStatistics
-from services.gateway.features.made_tools.model import Workshop
+from services.gateway.features.made_tools.model import MadeToolRepository
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.tenant import Connection, TenantRecord
@@ -43,16 +43,16 @@ _FILES = (
 )
 
 
-def agent_card(face: GatewayProfile) -> new.AgentCard:
-    abilities, facts = face.abilities, face.card
+def agent_card(profile: GatewayProfile) -> new.AgentCard:
+    abilities, facts = profile.abilities, profile.card
     schemes = _schemes(abilities)
     card = new.AgentCard(
         name="Purple Agent",
-        description=f"{_DESCRIPTION} Model: {face.notice}." if face.notice else _DESCRIPTION,
+        description=f"{_DESCRIPTION} Model: {profile.notice}." if profile.notice else _DESCRIPTION,
         version=VERSION,
         provider=new.AgentProvider(organization=facts.provider, url=facts.provider_url) if facts.provider else None,
         documentation_url=facts.documentation_url or None,
-        supported_interfaces=_interfaces(face.url),
+        supported_interfaces=_interfaces(profile.url),
         capabilities=new.AgentCapabilities(
             streaming=abilities.streaming,
             push_notifications=abilities.push,
@@ -64,7 +64,7 @@ def agent_card(face: GatewayProfile) -> new.AgentCard:
         default_output_modes=list(OUTPUT_MODES),
         skills=[_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
     )
-    return face.keys.sign(card) if face.keys else card
+    return profile.keys.sign(card) if profile.keys else card
 
 
 def card_routes(card: new.AgentCard, since: datetime, usual: str = "merged", keys: CardKeys | None = None) -> APIRouter:
@@ -162,13 +162,13 @@ class TenantFacts(NamedTuple):
 
 
 class TenantBook:
-    def __init__(self, records: TenantRecords, workshop: Workshop, statistics: LearningStatistics) -> None:
-        self._records, self._workshop, self._statistics = records, workshop, statistics
+    def __init__(self, records: TenantRecords, made_tools: MadeToolRepository, statistics: LearningStatistics) -> None:
+        self._records, self._made_tools, self._statistics = records, made_tools, statistics
 
     async def facts(self, tenant: str) -> TenantFacts:
         """As they stand; may raise ``StoreUnavailable``. Without a record of its own a tenant has no limits to tell."""
         record = await self._record(tenant)
-        newest = {tool.name: tool for tool in await self._workshop.tools_of(tenant) if tool.removed_at is None}
+        newest = {tool.name: tool for tool in await self._made_tools.tools_of(tenant) if tool.removed_at is None}
         learned = await self._statistics.learning(tenant)
         connections = record.connections if record else ()
         limits = record.model_dump(mode="json", include=set(_LIMITS), exclude_none=True) if record else {}

@@ -23,7 +23,7 @@ from services.gateway.edge.body import BadCall, decode_json
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.own_pages import OwnPages
 from services.gateway.edge.replies import HEADER, PRIVATE, Fault, fault_reply, media_type_of, rpc_result
-from services.gateway.edge.threshold import Arriving, RequestLimiter, receive_again, receive_at_once
+from services.gateway.edge.request_limits import Arriving, RequestLimiter, receive_again, receive_at_once
 from services.gateway.features.identity.middleware import AdmittedRequest, CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import Identity
 from shared.domain import metric_names as names

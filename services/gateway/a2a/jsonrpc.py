@@ -102,8 +102,8 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
 
 
 class JsonRpcEndpoint:
-    def __init__(self, methods: A2aMethods, legacy: LegacyMethods, face: GatewayProfile) -> None:
-        self._methods, self._legacy, self._face = rpc_methods(methods), legacy, face
+    def __init__(self, methods: A2aMethods, legacy: LegacyMethods, profile: GatewayProfile) -> None:
+        self._methods, self._legacy, self._profile = rpc_methods(methods), legacy, profile
 
     @property
     def method_names(self) -> frozenset[str]:
@@ -114,15 +114,15 @@ class JsonRpcEndpoint:
         call = RpcCall(None, "", {})
         try:
             check_content_type(request)
-            body = await read_body(request, self._face.max_message)
+            body = await read_body(request, self._profile.max_message)
             call = parse_call(body)
             if call.method not in MESSAGE_METHODS:
-                check_body_size(len(body), self._face.max_body, call)
+                check_body_size(len(body), self._profile.max_body, call)
             return await self._route(call, request)
         except BadCall as bad:
             status = _BAD_REQUEST if bad.method in self._legacy.methods else 200
             return fault_reply(bad.call_id, bad, detailed=says_1(request), bad_input_status=status)
-        except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
+        except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, Fault):

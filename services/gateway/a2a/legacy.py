@@ -26,10 +26,10 @@ class LegacyMethods:
     """All raise ``GatewayRefusal`` and ``StoreUnavailable``. ``methods``: those whose names no later protocol has."""
 
     def __init__(self, parts: A2aParts) -> None:
-        self._desk: TaskService = parts.desk
+        self._tasks: TaskService = parts.tasks
         self._push: WebhookService = parts.push
         self._identity, self._notice, self._streaming = parts.identity, parts.notice, parts.abilities.streaming
-        self._streams = Streams(parts.desk)
+        self._streams = Streams(parts.tasks)
         self.methods: dict[str, LegacyAct] = {
             "tasks/send": self.send,
             "tasks/sendSubscribe": self.stream,
@@ -45,22 +45,22 @@ class LegacyMethods:
         act = self._shared.get(name)
         if act is None:
             return None
-        record = await self._desk.read(_task_id(call), self._caller(call))
+        record = await self._tasks.read(_task_id(call), self._caller(call))
         return act if record.dialect is Dialect.LEGACY else None
 
     async def send(self, call: MethodCall) -> Answer:
         """Accept the message, then answer in the same response when its turn is over."""
         length, caller = _history_length(call), self._caller(call)
-        ticket = await self._desk.submit(read_legacy(call.params), caller)
+        ticket = await self._tasks.submit(read_legacy(call.params), caller)
         handed_over: list[TaskRecord] = []
 
         async def answer() -> Shown:
-            handed_over.append(await self._desk.wait(ticket))
+            handed_over.append(await self._tasks.wait(ticket))
             return legacy_view(handed_over[0], ticket.client_id, length, self._notice)
 
         async def note() -> None:
             for record in handed_over:
-                await self._desk.note_answer(ticket, record)
+                await self._tasks.note_answer(ticket, record)
 
         accepted = partial(legacy_view, ticket.record, ticket.client_id, length, self._notice)
         return PendingAnswer(answer, accepted, partial(note_delivery, note, ticket.record.task_id))
@@ -78,11 +78,11 @@ class LegacyMethods:
 
     async def get(self, call: MethodCall) -> Answer:
         length, task_id = _history_length(call), _task_id(call)
-        return legacy_view(await self._desk.read(task_id, self._caller(call)), task_id, length, self._notice)
+        return legacy_view(await self._tasks.read(task_id, self._caller(call)), task_id, length, self._notice)
 
     async def cancel(self, call: MethodCall) -> Answer:
         task_id = _task_id(call)
-        return legacy_view(await self._desk.cancel(task_id, self._caller(call)), task_id, None, self._notice)
+        return legacy_view(await self._tasks.cancel(task_id, self._caller(call)), task_id, None, self._notice)
 
     async def set_webhook(self, call: MethodCall) -> Answer:
         task_id, caller = self._of_webhook(call)

@@ -29,14 +29,14 @@ NO_EXTENDED_CARD = "there is no extended card"
 
 class A2aMethods:
     def __init__(self, parts: A2aParts) -> None:
-        self._parts, self._notice, self._streams = parts, parts.notice, Streams(parts.desk)
+        self._parts, self._notice, self._streams = parts, parts.notice, Streams(parts.tasks)
         self._written = WrittenTasks(parts.notice)
 
     async def send(self, call: MethodCall, wording: Wording) -> Answer:
         """SendMessage: one message; its answer is the task once its turn is over, or at once if nobody waits."""
         params, caller = call.params, self.caller(call)
         options = send_options(params, wording.dialect)
-        ticket = await self._parts.desk.submit(read_message(params, wording.dialect), caller)
+        ticket = await self._parts.tasks.submit(read_message(params, wording.dialect), caller)
         if ticket.is_reply or not options.wait:
             return cast(JsonValue, await self._answer(ticket, options, wording))
         accepted = partial(self._view, ticket.record, options, wording)
@@ -65,7 +65,7 @@ class A2aMethods:
 
     async def write_task(self, task_id: str, caller: Caller, wording: Wording, length: int | None) -> bytes:
         """A task as JSON."""
-        record = await self._parts.desk.read(task_id, caller)
+        record = await self._parts.tasks.read(task_id, caller)
         known = self._written.find(record, wording, length)
         return known or self._written.write(await self._whole(record), wording, length)
 
@@ -85,7 +85,7 @@ class A2aMethods:
     async def cancel(self, call: MethodCall, wording: Wording) -> Answer:
         """CancelTask: the task, once it has ended."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
-        record = await self._whole(await self._parts.desk.cancel(task_id, caller))
+        record = await self._whole(await self._parts.tasks.cancel(task_id, caller))
         return wording.task(task_view(record, self._notice))
 
     async def set_webhook(self, call: MethodCall, wording: Wording) -> Answer:
@@ -149,13 +149,13 @@ class A2aMethods:
         """The task once its turn is over, or at once if nobody waits; a reply without a task where it is one."""
         if ticket.is_reply:
             return self._view(ticket.record, options, wording, is_reply=True)
-        record = await self._whole(await self._parts.desk.wait(ticket) if options.wait else ticket.record)
+        record = await self._whole(await self._parts.tasks.wait(ticket) if options.wait else ticket.record)
         is_reply = options.wait and record.answers_as == "message" and record.state is TaskState.COMPLETED
         return self._view(record, options, wording, is_reply=is_reply)
 
     async def _whole(self, record: TaskRecord) -> TaskRecord:
         """With its messages' files as they were sent. Streams, lists and webhooks say where those are found."""
-        return await self._parts.desk.files.with_contents(record)
+        return await self._parts.tasks.files.with_contents(record)
 
     def _view(self, record: TaskRecord, options: SendOptions, wording: Wording, *, is_reply: bool = False) -> Shown:
         if is_reply:

@@ -13,7 +13,7 @@ NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/e
 
 
 class A2aParts(NamedTuple):
-    desk: TaskService
+    tasks: TaskService
     lists: TaskListService
     identity: Identity
     push: WebhookService

@@ -73,8 +73,8 @@ def paths_of(methods: A2aMethods) -> tuple[Path, ...]:
 
 
 class A2aRest:
-    def __init__(self, methods: A2aMethods, face: GatewayProfile) -> None:
-        self._methods, self._face = methods, face
+    def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
+        self._methods, self._profile = methods, profile
         self._task = Path("GET", _TASK, new.GetTaskRequest, methods.task)
 
     def routes(self) -> APIRouter:
@@ -103,7 +103,7 @@ class A2aRest:
             wording = _wording(path, body)
             call = MethodCall(lambda: _params(path, request, body), request)
             return _response(await path.act(call, wording), request, wording)
-        except ClientDisconnect:  # nobody is there to be answered; the threshold counts it
+        except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request
             if not isinstance(fault, Fault):
@@ -112,7 +112,7 @@ class A2aRest:
 
     async def _body(self, path: Path, request: Request) -> JsonObject:
         check_content_type(request)
-        limit = self._face.max_message if "/message:" in path.path else self._face.max_body
+        limit = self._profile.max_message if "/message:" in path.path else self._profile.max_body
         return await read_object(request, limit, may_be_empty=True)
 
 

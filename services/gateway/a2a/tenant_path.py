@@ -18,7 +18,7 @@ _TAKEN = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the 
 
 
 class TenantPath:
-    """Middleware behind the door."""
+    """Middleware behind the check of who calls."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

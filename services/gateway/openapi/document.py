@@ -39,7 +39,7 @@ _REASONS = {
     503: "Something that is needed is away for now; `Retry-After` says when to come again.",
     504: "It takes longer than anybody is kept waiting; the same request again waits on.",
 }
-_OF_THE_DOOR = (401, 403, 429, 503)
+_OF_IDENTITY = (401, 403, 429, 503)
 _ALWAYS = (400, 404, 414, 431, 500)
 _WITH_BODY = (408, 413, 415)
 _WORDS: Mapping[Errors, str] = {
@@ -122,7 +122,7 @@ def _header(place: ParameterPlace) -> JsonValue:
 
 def _responses(said: PathShape, *, takes_body: bool) -> Schema:
     """What is refused before a path is reached is worded as everywhere; what the path refuses, as its protocol does."""
-    refused = (*_ALWAYS, *_OF_THE_DOOR, *said.refusals, *(_WITH_BODY if takes_body else ()))
+    refused = (*_ALWAYS, *_OF_IDENTITY, *said.refusals, *(_WITH_BODY if takes_body else ()))
     names = tuple(dict.fromkeys((_WORDS[said.errors], "Refusal")))
     answers: Schema = {str(status): _refusal(status, names) for status in refused}
     answers |= {str(answer.status): _answer(answer) for answer in said.answers}

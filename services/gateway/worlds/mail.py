@@ -210,7 +210,7 @@ class _OneEmail(WorldEdit):
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
     @abstractmethod
-    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
+    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
 
 
 class _MarkedEmail(_OneEmail):
@@ -219,8 +219,8 @@ class _MarkedEmail(_OneEmail):
     marks: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
 
     @override
-    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return type(self).marks(room, mails)
+    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return type(self).marks(endpoints, mails)
 
 
 class MarkEmailRead(_MarkedEmail):
@@ -273,8 +273,8 @@ class MoveEmail(_OneEmail):
     folder: str
 
     @override
-    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return room.move(mails, self.folder)
+    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return endpoints.move(mails, self.folder)
 
 
 class LabelEmail(_OneEmail):
@@ -285,8 +285,8 @@ class LabelEmail(_OneEmail):
     label: str
 
     @override
-    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return room.label(mails, [self.label])
+    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return endpoints.label(mails, [self.label])
 
 
 class UnlabelEmail(_OneEmail):
@@ -297,8 +297,8 @@ class UnlabelEmail(_OneEmail):
     label: str
 
     @override
-    def change(self, room: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
-        return room.unlabel(mails, [self.label])
+    def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
+        return endpoints.unlabel(mails, [self.label])
 
 
 def _mail(mail: Email) -> JsonObject:

@@ -112,9 +112,9 @@ def _cut_to(blocks: list[JsonObject], limit: int, truncated: bool) -> tuple[list
         limit = min(limit, max(1, sum(_size(block) for block in blocks) // 2))
     kept: list[JsonObject] = []
     for block in blocks:
-        room = limit - sum(_size(one) for one in kept)
-        if _size(block) > room:
-            text = str(block.get("text", ""))[: room * CHARACTERS_A_TOKEN]
+        left = limit - sum(_size(one) for one in kept)
+        if _size(block) > left:
+            text = str(block.get("text", ""))[: left * CHARACTERS_A_TOKEN]
             return ([*kept, {"type": "text", "text": text}] if text else kept), True
         kept.append(block)
     return kept, False

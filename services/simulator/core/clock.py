@@ -37,8 +37,8 @@ class WorldClock:
         if not self.auto or self.paused or held:
             return replace(self, wall=max(wall, self.wall))
         passed = max(0.0, (wall - self.wall).total_seconds()) * self.scale
-        room = (LATEST - self.current).total_seconds()
-        return replace(self, current=self.current + timedelta(seconds=min(passed, room)), wall=max(wall, self.wall))
+        left = (LATEST - self.current).total_seconds()
+        return replace(self, current=self.current + timedelta(seconds=min(passed, left)), wall=max(wall, self.wall))
 
     def set_time(self, time: datetime) -> "WorldClock":
         """The clock set to another time."""

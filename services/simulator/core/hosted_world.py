@@ -26,7 +26,7 @@ Announce = Callable[["HostedWorld", WebhookNotice], None]
 
 
 class HostedWorld:
-    """``announce`` is called with each notice that a webhook of this room wants; it must not wait."""
+    """``announce`` is called with each notice that a webhook of this world wants; it must not wait."""
 
     def __init__(self, world_id: str, world: SimulatorWorld, keys: KeyRing, announce: Announce) -> None:
         self.world_id = world_id
@@ -61,22 +61,22 @@ class WorldRegistry:
         self._modalities = modalities
         self._admin = admin
         self._most = most
-        self._rooms: dict[str, HostedWorld] = {}
+        self._worlds: dict[str, HostedWorld] = {}
         self.surroundings = surroundings
         self.announce: Announce = _unheard
         self.open(DEFAULT)
 
     def __iter__(self) -> Iterator[HostedWorld]:
-        return iter(self._rooms.values())
+        return iter(self._worlds.values())
 
     def __len__(self) -> int:
-        return len(self._rooms)
+        return len(self._worlds)
 
     def get(self, world_id: str) -> HostedWorld:
         """Raises ``Missing``."""
-        if world_id not in self._rooms:
+        if world_id not in self._worlds:
             raise Missing(f"World '{world_id}' not found")
-        return self._rooms[world_id]
+        return self._worlds[world_id]
 
     @property
     def admin(self) -> KeyCaller:
@@ -84,24 +84,24 @@ class WorldRegistry:
 
     def caller(self, world_id: str, secret: str) -> KeyCaller | None:
         """Who has that secret in that world; the admin's opens every world, and those that do not exist."""
-        ring = self._rooms[world_id].keys if world_id in self._rooms else KeyRing(self._admin)
+        ring = self._worlds[world_id].keys if world_id in self._worlds else KeyRing(self._admin)
         return ring.caller(secret, self.surroundings.now())
 
     def open(self, world_id: str) -> HostedWorld:
         """A new world that begins now; raises ``Conflict`` if there is one, or there are too many."""
-        if world_id in self._rooms:
+        if world_id in self._worlds:
             raise Conflict(f"World '{world_id}' exists already")
-        if len(self._rooms) >= self._most:
+        if len(self._worlds) >= self._most:
             raise Conflict(f"There are {self._most} worlds already: MAX_WORLDS")
-        self._rooms[world_id] = room = self._make_world(world_id)
-        return room
+        self._worlds[world_id] = hosted = self._make_world(world_id)
+        return hosted
 
     def close(self, world_id: str) -> None:
         """Raises ``Missing``, and ``MeaninglessRequest`` for the default world."""
         self.get(world_id)
         if world_id == DEFAULT:
             raise MeaninglessRequest("The default world stays")
-        del self._rooms[world_id]
+        del self._worlds[world_id]
 
     def _make_world(self, world_id: str) -> HostedWorld:
         now = self.surroundings.now()
@@ -110,8 +110,8 @@ class WorldRegistry:
             world_id, SimulatorWorld(modalities, now, self.surroundings), KeyRing(self._admin), self._announce_notice
         )
 
-    def _announce_notice(self, room: HostedWorld, notice: WebhookNotice) -> None:
-        self.announce(room, notice)
+    def _announce_notice(self, hosted: HostedWorld, notice: WebhookNotice) -> None:
+        self.announce(hosted, notice)
 
 
 def _unheard(_: HostedWorld, __: WebhookNotice) -> None:

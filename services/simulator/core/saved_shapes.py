@@ -1,4 +1,4 @@
-"""A whole room as JSON: what a saved world holds, down to what can be undone."""
+"""A whole hosted world as JSON: what a saved world holds, down to what can be undone."""
 
 from datetime import datetime
 

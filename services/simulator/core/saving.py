@@ -25,8 +25,8 @@ from services.simulator.core.undo import UndoEntry, UndoHistory
 from services.simulator.core.world import SimulatorWorld
 
 
-def save_world(room: HostedWorld) -> JsonObject:
-    world = room.world
+def save_world(hosted: HostedWorld) -> JsonObject:
+    world = hosted.world
     return {
         "v": VERSION,
         "clock": {
@@ -46,13 +46,13 @@ def save_world(room: HostedWorld) -> JsonObject:
         "holds": [
             SavedHold(**asdict(hold)).model_dump(mode="json") for hold in world.holds.active(world.surroundings.now())
         ],
-        "keys": [SavedKey(**asdict(key)).model_dump(mode="json") for key in room.keys.made],
+        "keys": [SavedKey(**asdict(key)).model_dump(mode="json") for key in hosted.keys.made],
     }
 
 
-def restore(room: HostedWorld, given: SavedWorld) -> None:
+def restore(hosted: HostedWorld, given: SavedWorld) -> None:
     """Make the world what it was when it was saved; raises ``MeaninglessRequest``, and then nothing has changed."""
-    world = room.world
+    world = hosted.world
     strange = {*given.states, *given.base} - world.modalities.keys()
     if strange:
         raise MeaninglessRequest(f"Unknown modalities: {', '.join(sorted(strange))}")
@@ -68,14 +68,14 @@ def restore(room: HostedWorld, given: SavedWorld) -> None:
     world.clock, world.history, world.queue = clock, history, _queue(given)
     world.simulation_id, world.numbers = given.simulation_id or world.simulation_id, given.numbers
     world.running = given.simulation_id is not None if given.running is None else given.running
-    _restore_people(room, given)
+    _restore_people(hosted, given)
 
 
-def _restore_people(room: HostedWorld, given: SavedWorld) -> None:
-    room.world.holds.clear()
+def _restore_people(hosted: HostedWorld, given: SavedWorld) -> None:
+    hosted.world.holds.clear()
     for hold in given.holds:
-        room.world.holds.acquire(SimulationHold(**dict(hold)))
-    room.keys.fill(AccessKey(**dict(key)) for key in given.keys)
+        hosted.world.holds.acquire(SimulationHold(**dict(hold)))
+    hosted.keys.fill(AccessKey(**dict(key)) for key in given.keys)
 
 
 def _rows(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel
 
 from services.simulator.core.access_log import LoggedAccess, LoggedAccessFilter
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/access-logs", tags=["access logs"])
 _SHOWN_PATHS = 20
@@ -75,14 +75,14 @@ async def show(
     wanted = LoggedAccessFilter(
         key_id, key_name, path_prefix, method, status_code_min, status_code_max, errors_only, since, until
     )
-    found = list(place.room.log.find(wanted))
+    found = list(place.hosted.log.find(wanted))
     shown = [AccessInfo.from_access(access) for access in islice(found, offset, offset + limit)]
     return AccessList(logs=shown, total=len(found), limit=limit, offset=offset)
 
 
 @router.get("/stats")
 async def stats(place: Annotated[RequestContext, require_permission("logs:read")]) -> Stats:
-    log = place.room.log
+    log = place.hosted.log
     by_status = log.by_status()
     return Stats(
         total_requests=len(log),
@@ -95,5 +95,5 @@ async def stats(place: Annotated[RequestContext, require_permission("logs:read")
 
 @router.post("/clear")
 async def clear(place: Annotated[RequestContext, require_permission("logs:clear")]) -> ClearedLogs:
-    count = place.room.log.clear()
+    count = place.hosted.log.clear()
     return ClearedLogs(cleared=count, message=f"{count} entries cleared")

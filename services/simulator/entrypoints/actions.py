@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from services.simulator.core.records import JsonObject
-from services.simulator.entrypoints.doorway import RequestContext
+from services.simulator.entrypoints.request_context import RequestContext
 
 
 class ActionResponse(BaseModel):

@@ -21,11 +21,11 @@ from services.simulator.entrypoints import (
     webhooks,
     worlds,
 )
-from services.simulator.entrypoints.entrance import Entrance
 from services.simulator.entrypoints.errors import REFUSED, answer_refusals
 from services.simulator.entrypoints.strict_bodies import StrictBodies
 from services.simulator.entrypoints.unknown_fields import refuse_unknown_fields
 from services.simulator.entrypoints.version import UES_VERSION
+from services.simulator.entrypoints.world_routing import WorldRouting
 
 _OWN = (
     health,
@@ -46,7 +46,7 @@ Background = Callable[[WorldRegistry], AbstractAsyncContextManager[None]]
 
 
 def application(
-    rooms: WorldRegistry,
+    registry: WorldRegistry,
     modalities: Sequence[APIRouter],
     background: Background,
     authentication: bool,
@@ -60,13 +60,13 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with background(rooms):
+        async with background(registry):
             yield
 
     app = build_routes(modalities, refuses_unknown)
     app.router.lifespan_context = lifespan
     app.add_middleware(StrictBodies, limit=max_body_bytes)
-    app.add_middleware(Entrance, rooms=rooms, authentication=authentication)
+    app.add_middleware(WorldRouting, registry=registry, authentication=authentication)
     return app
 
 

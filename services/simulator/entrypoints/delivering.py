@@ -19,17 +19,19 @@ _log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def delivering(rooms: WorldRegistry, sender: Sender, pauses: tuple[float, ...] = _PAUSES) -> AsyncIterator[None]:
+async def delivering(
+    registry: WorldRegistry, sender: Sender, pauses: tuple[float, ...] = _PAUSES
+) -> AsyncIterator[None]:
     """Deliver every notice from here to the end of the context; what waits then is dropped."""
     waiting: asyncio.Queue[tuple[HostedWorld, WebhookNotice]] = asyncio.Queue(_MOST_WAITING)
 
-    def announce(room: HostedWorld, notice: WebhookNotice) -> None:
+    def announce(hosted: HostedWorld, notice: WebhookNotice) -> None:
         try:
-            waiting.put_nowait((room, notice))
+            waiting.put_nowait((hosted, notice))
         except asyncio.QueueFull:
-            _note(room, notice, 0, SendResult(None, "too many notices wait"))
+            _note(hosted, notice, 0, SendResult(None, "too many notices wait"))
 
-    rooms.announce = announce
+    registry.announce = announce
     async with asyncio.TaskGroup() as group:
         carriers = [group.create_task(_carry(waiting, sender, pauses)) for _ in range(_CARRIERS)]
         try:
@@ -43,16 +45,16 @@ async def _carry(
     waiting: asyncio.Queue[tuple[HostedWorld, WebhookNotice]], sender: Sender, pauses: tuple[float, ...]
 ) -> None:
     while True:
-        room, notice = await waiting.get()
-        await _deliver(room, notice, sender, pauses)
+        hosted, notice = await waiting.get()
+        await _deliver(hosted, notice, sender, pauses)
 
 
-async def _deliver(room: HostedWorld, notice: WebhookNotice, sender: Sender, pauses: tuple[float, ...]) -> None:
+async def _deliver(hosted: HostedWorld, notice: WebhookNotice, sender: Sender, pauses: tuple[float, ...]) -> None:
     body = json.dumps(notice.body, ensure_ascii=False)
     for attempt, pause in enumerate((*pauses, None), 1):
         sent = await sender.send(notice.webhook.url, notice.webhook.secret, notice.notice_id, body)
         if pause is None or not _may_be_tried_again(sent):
-            return _note(room, notice, attempt, sent)
+            return _note(hosted, notice, attempt, sent)
         await asyncio.sleep(pause)
     return None
 
@@ -61,11 +63,11 @@ def _may_be_tried_again(sent: SendResult) -> bool:
     return not sent.is_final and (sent.status_code is None or sent.status_code in _TO_BE_TRIED_AGAIN)
 
 
-def _note(room: HostedWorld, notice: WebhookNotice, attempts: int, sent: SendResult) -> None:
-    now = room.world.surroundings.now()
+def _note(hosted: HostedWorld, notice: WebhookNotice, attempts: int, sent: SendResult) -> None:
+    now = hosted.world.surroundings.now()
     delivery = WebhookDelivery(
         notice.notice_id, notice.webhook.webhook_id, notice.kind, now, attempts, sent.status_code, sent.error
     )
-    room.webhooks.note(delivery)
+    hosted.webhooks.note(delivery)
     if not delivery.succeeded:
         _log.warning("webhook not delivered", webhook=notice.webhook.webhook_id, status=sent.status_code)

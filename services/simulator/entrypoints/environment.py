@@ -11,7 +11,7 @@ from services.simulator.core import environment, lifecycle
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import SimulatorRefusal
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/environment", tags=["environment"])
 

@@ -12,8 +12,8 @@ from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import MeaninglessRequest
 from services.simulator.core.scenario_shapes import read_as
 from services.simulator.core.world import EventDraft
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.events import NewEvent
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/events", tags=["events"])

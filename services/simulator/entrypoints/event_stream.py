@@ -10,7 +10,7 @@ from services.simulator.core.keys import Forbidden
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import SimulatorRefusal
 from services.simulator.core.written_events import event_as_json
-from services.simulator.entrypoints.doorway import RequestContext, entry_of, place_of
+from services.simulator.entrypoints.request_context import RequestContext, entry_of, place_of
 
 router = APIRouter(prefix="/events", tags=["events"])
 _PERMISSION = "events:list"

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from services.simulator.core.holds import SimulationHold
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/simulation", tags=["simulation"])

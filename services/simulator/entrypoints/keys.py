@@ -7,7 +7,7 @@ from fastapi import APIRouter, status
 from pydantic import AwareDatetime, BaseModel, Field
 
 from services.simulator.core.keys import AccessKey, hash_secret
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/keys", tags=["keys"])
@@ -88,7 +88,7 @@ async def make(body: NewKey, place: Annotated[RequestContext, require_permission
         expires_at=body.expires_at,
         requests_per_minute=body.requests_per_minute,
     )
-    place.room.keys.grant(key, place.caller)
+    place.hosted.keys.grant(key, place.caller)
     return KeyCreated(
         key_id=key.key_id,
         secret=secret,
@@ -105,7 +105,7 @@ async def make(body: NewKey, place: Annotated[RequestContext, require_permission
 async def show_all(
     place: Annotated[RequestContext, require_permission("keys:list")], include_revoked: bool = True
 ) -> KeyList:
-    keys = list(place.room.keys)
+    keys = list(place.hosted.keys)
     active = sum(key.is_active for key in keys)
     shown = [KeyInfoResponse.from_key(key) for key in keys if include_revoked or key.is_active]
     return KeyList(keys=shown, total=len(shown), active=active, revoked=len(keys) - active)
@@ -113,11 +113,11 @@ async def show_all(
 
 @router.get("/{key_id}")
 async def show(key_id: str, place: Annotated[RequestContext, require_permission("keys:read")]) -> KeyInfoResponse:
-    return KeyInfoResponse.from_key(place.room.keys.get(key_id))
+    return KeyInfoResponse.from_key(place.hosted.keys.get(key_id))
 
 
 @router.delete("/{key_id}")
 async def revoke(key_id: str, place: Annotated[RequestContext, require_permission("keys:revoke")]) -> KeyRevoked:
-    key = place.room.keys.revoke(key_id, place.world.surroundings.now())
+    key = place.hosted.keys.revoke(key_id, place.world.surroundings.now())
     said = f"API key '{key.name}' has been revoked"
     return KeyRevoked(key_id=key.key_id, name=key.name, revoked_at=key.revoked_at, message=said)

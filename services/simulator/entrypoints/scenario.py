@@ -16,7 +16,7 @@ from services.simulator.core.scenario_shapes import (
     WrittenEvents,
     read_as,
 )
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from services.simulator.entrypoints.version import UES_VERSION
 from shared.contracts.nullable import NullableModel
 

@@ -11,7 +11,7 @@ from services.simulator.core.events import Status
 from services.simulator.core.refusals import MeaninglessRequest, bad_input
 from services.simulator.core.undo import UndoEntry
 from services.simulator.core.world import SimulatorWorld
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from services.simulator.entrypoints.time import Scale
 from shared.contracts.nullable import NullableModel
 

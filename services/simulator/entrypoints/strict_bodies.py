@@ -1,4 +1,4 @@
-"""Bodies that could not be answered again are refused at the door: too large, NaN, half characters, too deep."""
+"""Bodies that could not be answered again are refused at once: too large, NaN, half characters, too deep."""
 
 import json
 import math

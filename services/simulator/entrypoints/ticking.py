@@ -11,19 +11,19 @@ _IDLE_SECONDS = 0.25  # while no world is automatic
 
 
 @asynccontextmanager
-async def ticking(rooms: WorldRegistry) -> AsyncIterator[None]:
+async def ticking(registry: WorldRegistry) -> AsyncIterator[None]:
     """Let every automatic world's time flow from here to the end of the context."""
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(_tick(rooms))
+        task = group.create_task(_tick(registry))
         try:
             yield
         finally:
             task.cancel()
 
 
-async def _tick(rooms: WorldRegistry) -> None:
+async def _tick(registry: WorldRegistry) -> None:
     while True:
-        automatic = [room.world for room in rooms if room.world.clock.auto]
+        automatic = [hosted.world for hosted in registry if hosted.world.clock.auto]
         for world in automatic:
             world.catch_up()
         await asyncio.sleep(TICK_SECONDS if automatic else _IDLE_SECONDS)

@@ -10,7 +10,7 @@ from services.simulator.core import time_control
 from services.simulator.core.events import Status, WorldEvent
 from services.simulator.core.time_control import Moved
 from services.simulator.core.world import SimulatorWorld
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/simulator/time", tags=["time"])
 Scale = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, status
 from pydantic import BaseModel, Field
 
 from services.simulator.core.webhooks import WebhookDelivery, WebhookEventType, WebhookSubscription
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
@@ -125,19 +125,19 @@ async def make(
         kinds=tuple(body.events),
         modalities=tuple(body.modalities),
     )
-    place.room.webhooks.add(webhook)
+    place.hosted.webhooks.add(webhook)
     return WebhookMade(**dict(WebhookInfo.from_webhook(webhook)), secret=webhook.secret)
 
 
 @router.get("")
 async def show_all(place: Annotated[RequestContext, require_permission("webhooks:list")]) -> WebhookList:
-    shown = [WebhookInfo.from_webhook(webhook) for webhook in place.room.webhooks]
+    shown = [WebhookInfo.from_webhook(webhook) for webhook in place.hosted.webhooks]
     return WebhookList(webhooks=shown, total=len(shown))
 
 
 @router.get("/{webhook_id}")
 async def show(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:read")]) -> WebhookInfo:
-    return WebhookInfo.from_webhook(place.room.webhooks.get(webhook_id))
+    return WebhookInfo.from_webhook(place.hosted.webhooks.get(webhook_id))
 
 
 @router.put("/{webhook_id}")
@@ -145,7 +145,7 @@ async def show(webhook_id: str, place: Annotated[RequestContext, require_permiss
 async def change(
     webhook_id: str, body: ChangeWebhook, place: Annotated[RequestContext, require_permission("webhooks:update")]
 ) -> WebhookInfo:
-    before = place.room.webhooks.get(webhook_id)
+    before = place.hosted.webhooks.get(webhook_id)
     changed = replace(
         before,
         url=body.url or before.url,
@@ -153,7 +153,7 @@ async def change(
         kinds=before.kinds if body.events is None else tuple(body.events),
         modalities=before.modalities if body.modalities is None else tuple(body.modalities),
     )
-    place.room.webhooks.put(changed)
+    place.hosted.webhooks.put(changed)
     return WebhookInfo.from_webhook(changed)
 
 
@@ -161,15 +161,15 @@ async def change(
 async def remove(
     webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:delete")]
 ) -> WebhookRemoved:
-    return WebhookRemoved(webhook_id=place.room.webhooks.remove(webhook_id).webhook_id, deleted=True)
+    return WebhookRemoved(webhook_id=place.hosted.webhooks.remove(webhook_id).webhook_id, deleted=True)
 
 
 @router.post("/{webhook_id}/test")
 async def test(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:test")]) -> WebhookTested:
     """A notice of its own kind goes out; how it went stands among the deliveries."""
-    webhook = place.room.webhooks.get(webhook_id)
-    sent = place.room.tell(
-        webhook, WebhookEventType.TEST, {"type": WebhookEventType.TEST.value, "world_id": place.room.world_id}
+    webhook = place.hosted.webhooks.get(webhook_id)
+    sent = place.hosted.tell(
+        webhook, WebhookEventType.TEST, {"type": WebhookEventType.TEST.value, "world_id": place.hosted.world_id}
     )
     return WebhookTested(webhook_id=webhook_id, delivery_id=sent, message="A test is on its way")
 
@@ -180,21 +180,21 @@ async def deliveries(
     place: Annotated[RequestContext, require_permission("webhooks:deliveries")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> DeliveryList:
-    found = place.room.webhooks.deliveries(webhook_id)
+    found = place.hosted.webhooks.deliveries(webhook_id)
     shown = [DeliveryInfo.from_delivery(delivery) for delivery in found[:limit]]
     return DeliveryList(webhook_id=webhook_id, deliveries=shown, total=len(found))
 
 
 @router.post("/{webhook_id}/pause")
 async def pause(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:pause")]) -> WebhookInfo:
-    return WebhookInfo.from_webhook(place.room.webhooks.set_paused(webhook_id, True))
+    return WebhookInfo.from_webhook(place.hosted.webhooks.set_paused(webhook_id, True))
 
 
 @router.post("/{webhook_id}/resume")
 async def resume(
     webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:resume")]
 ) -> WebhookInfo:
-    return WebhookInfo.from_webhook(place.room.webhooks.set_paused(webhook_id, False))
+    return WebhookInfo.from_webhook(place.hosted.webhooks.set_paused(webhook_id, False))
 
 
 def _secret(hexadecimal: str) -> str:

@@ -10,7 +10,7 @@ from services.simulator.core import saving
 from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.scenario_shapes import read_as
-from services.simulator.entrypoints.doorway import AdminPlace
+from services.simulator.entrypoints.request_context import AdminPlace
 from shared.contracts.nullable import NullableModel
 
 router = APIRouter(tags=["worlds"])
@@ -49,44 +49,44 @@ class WorldRestored(BaseModel):
 
 @router.post("/worlds", status_code=status.HTTP_201_CREATED)
 async def open_world(place: AdminPlace, body: NewWorld | None = None) -> WorldInfo:
-    world_id = (body and body.world_id) or place.rooms.surroundings.new_id()
-    return _info(place.rooms.open(world_id))
+    world_id = (body and body.world_id) or place.registry.surroundings.new_id()
+    return _info(place.registry.open(world_id))
 
 
 @router.get("/worlds")
 async def show_worlds(place: AdminPlace) -> WorldList:
-    worlds = [_info(room) for room in place.rooms]
+    worlds = [_info(hosted) for hosted in place.registry]
     return WorldList(worlds=worlds, total=len(worlds))
 
 
 @router.get("/worlds/{world_id}")
 async def show_world(world_id: str, place: AdminPlace) -> WorldInfo:
-    return _info(place.rooms.get(world_id))
+    return _info(place.registry.get(world_id))
 
 
 @router.delete("/worlds/{world_id}")
 async def close_world(world_id: str, place: AdminPlace) -> WorldClosed:
-    place.rooms.close(world_id)
+    place.registry.close(world_id)
     return WorldClosed(world_id=world_id, closed=True)
 
 
 @router.get("/world")
 async def save(place: AdminPlace) -> dict[str, JsonValue]:
     """Everything, to be given to ``PUT /world`` of any world, here or elsewhere."""
-    return saving.save_world(place.room)
+    return saving.save_world(place.hosted)
 
 
 @router.put("/world")
 async def restore(body: dict[str, JsonValue], place: AdminPlace) -> WorldRestored:
-    saving.restore(place.room, read_as(SavedWorld, body, "body"))
-    return WorldRestored(world_id=place.room.world_id, restored=True)
+    saving.restore(place.hosted, read_as(SavedWorld, body, "body"))
+    return WorldRestored(world_id=place.hosted.world_id, restored=True)
 
 
-def _info(room: HostedWorld) -> WorldInfo:
+def _info(hosted: HostedWorld) -> WorldInfo:
     return WorldInfo(
-        world_id=room.world_id,
-        base_path=f"/worlds/{room.world_id}",
-        current_time=room.world.now.isoformat(),
-        is_running=room.world.running,
-        events=len(room.world.queue),
+        world_id=hosted.world_id,
+        base_path=f"/worlds/{hosted.world_id}",
+        current_time=hosted.world.now.isoformat(),
+        is_running=hosted.world.running,
+        events=len(hosted.world.queue),
     )

@@ -81,10 +81,10 @@ def test_only_tasks_of_the_stated_rate_that_ended_as_asked_count() -> None:
 
 def test_a_task_may_fail_whose_record_was_changed_while_it_waited() -> None:
     sent = sent_refund()
-    changed = replace(sent.planned.errand, meanwhile=RowChange("orders", "ORD-1", {"refunded_cents": 1}))
+    changed = replace(sent.planned.task, meanwhile=RowChange("orders", "ORD-1", {"refunded_cents": 1}))
     evidence = replace(
         intact_evidence(),
-        sent=(replace(sent, planned=replace(sent.planned, errand=changed)),),
+        sent=(replace(sent, planned=replace(sent.planned, task=changed)),),
         views={"t1": replace(intact_evidence().views["t1"], state="failed")},
     )
 

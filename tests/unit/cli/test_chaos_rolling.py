@@ -81,10 +81,10 @@ def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
         (ChaosTaskKind.LEFT_WAITING, None, "input-required"),
     ],
 )
-def test_errands_end_as_they_ask(kind: ChaosTaskKind, canceled: float | None, ends: str) -> None:
+def test_tasks_end_as_they_ask(kind: ChaosTaskKind, canceled: float | None, ends: str) -> None:
     """A cancel may come too late; nobody else's task is canceled."""
     (sent,) = intact_evidence().sent
-    planned = replace(sent.planned, errand=replace(sent.planned.errand, kind=kind), canceled_after=canceled)
+    planned = replace(sent.planned, task=replace(sent.planned.task, kind=kind), canceled_after=canceled)
 
     assert [*find_unexpected_ends([(replace(sent, planned=planned), _view(ends))])] == []
     assert len([*find_unexpected_ends([(replace(sent, planned=planned), _view("failed"))])]) == 1
@@ -96,9 +96,7 @@ def test_nothing_is_struck_where_everything_is_restarted() -> None:
 
     assert planned.strikes == ()
     assert planned.tasks[-1].at > 300
-    assert [task.errand.text for task in planned.tasks[:50]] == [
-        task.errand.text for task in schedule(1, 30).tasks[:50]
-    ]
+    assert [task.task.text for task in planned.tasks[:50]] == [task.task.text for task in schedule(1, 30).tasks[:50]]
 
 
 class _Gateways(httpx.AsyncBaseTransport):

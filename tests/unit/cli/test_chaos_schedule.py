@@ -29,7 +29,7 @@ def test_a_run_of_the_usual_length_holds_enough_tasks_and_kills(seed: int) -> No
     planned = schedule(seed, USUAL_SECONDS)
     kills = Counter(strike.victim for strike in planned.strikes if strike.blow is Blow.KILL)
     assert len(planned.tasks) >= 500
-    assert {task.errand.kind for task in planned.tasks} == set(ChaosTaskKind)
+    assert {task.task.kind for task in planned.tasks} == set(ChaosTaskKind)
     assert {task.protocol for task in planned.tasks} == {"mcp", "rest"}
     assert kills.total() >= 60
     assert sum(count for name, count in kills.items() if name.startswith("executor")) >= 15
@@ -38,7 +38,7 @@ def test_a_run_of_the_usual_length_holds_enough_tasks_and_kills(seed: int) -> No
 
 def test_no_two_tasks_touch_the_same_row() -> None:
     """So every write can be told to one task by its content."""
-    rows = [row.cells["id"] for task in schedule(1, THREE_MINUTES).tasks for row in task.errand.rows]
+    rows = [row.cells["id"] for task in schedule(1, THREE_MINUTES).tasks for row in task.task.rows]
     assert len(rows) == len(set(rows))
 
 
@@ -53,7 +53,7 @@ def test_what_a_person_or_a_rule_forbids_is_no_intended_write() -> None:
     }
     refused |= {ChaosTaskKind.CANCELED_CLAIM, ChaosTaskKind.SIBLINGS}
     for task in schedule(1, THREE_MINUTES).tasks:
-        assert bool(task.errand.writes) is (task.errand.kind not in refused)
+        assert bool(task.task.writes) is (task.task.kind not in refused)
 
 
 @pytest.mark.promise("chaos.judges_itself")
@@ -72,7 +72,7 @@ def test_a_run_lists_the_faults_that_were_chosen_and_no_others() -> None:
     planned = schedule(1, 20.0, faults=(BY_NAME["lying-tool"],), kinds=(ChaosTaskKind.REFUND,))
 
     assert {strike.fault.name for strike in planned.strikes} == {"lying-tool"} == set(planned.faults)
-    assert {task.errand.kind for task in planned.tasks} == {ChaosTaskKind.REFUND}
+    assert {task.task.kind for task in planned.tasks} == {ChaosTaskKind.REFUND}
 
 
 def test_a_slower_rate_sends_the_same_tasks_at_other_times() -> None:
@@ -81,14 +81,14 @@ def test_a_slower_rate_sends_the_same_tasks_at_other_times() -> None:
     half = full.at_rate(full.rate / 2)
 
     assert 50 <= len(half.tasks) <= 55
-    assert [task.errand for task in half.tasks] == [task.errand for task in full.tasks[: len(half.tasks)]]
+    assert [task.task for task in half.tasks] == [task.task for task in full.tasks[: len(half.tasks)]]
     assert all(task.at < 60.0 for task in half.tasks)
     assert half.strikes == full.strikes
 
 
 def test_tasks_before_the_load_touch_no_row_of_the_load() -> None:
-    rows = [row.cells["id"] for task in schedule(1, THREE_MINUTES).tasks for row in task.errand.rows]
-    before = [row.cells["id"] for task in warm_up(1, 40) for row in task.errand.rows]
+    rows = [row.cells["id"] for task in schedule(1, THREE_MINUTES).tasks for row in task.task.rows]
+    before = [row.cells["id"] for task in warm_up(1, 40) for row in task.task.rows]
 
     assert not set(rows) & set(before)
 

@@ -32,7 +32,7 @@ def _evidence(sent: SentTask, *calls: SentCall, applied: tuple[JsonObject, ...] 
 def _approved(*amounts: str, at: float = 5.0) -> SentTask:
     """A refund that needs an approval, and what its approver saw."""
     sent = sent_refund()
-    sent.planned = replace(sent.planned, errand=replace(sent.planned.errand, decision="approve"))
+    sent.planned = replace(sent.planned, task=replace(sent.planned.task, decision="approve"))
     sent.approvals = [Approved(at, (("create_refund", {**_ASKED, "amount": amount}),)) for amount in amounts]
     return sent
 

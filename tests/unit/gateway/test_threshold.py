@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message
 
 from services.gateway.edge.body import BadCall
 from services.gateway.edge.limits import RequestLimits
-from services.gateway.edge.threshold import RequestLimiter
+from services.gateway.edge.request_limits import RequestLimiter
 from tests.serving import serving
 
 LIMITS = RequestLimits(body_bytes=1000, body_seconds=30, header_bytes=2000, url_bytes=300, open_requests=2)

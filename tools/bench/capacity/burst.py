@@ -145,24 +145,24 @@ class _Burst:
     async def measure(self) -> BurstFigures:
         record: dict[str, Json] = {"id": _QUIET, "version": "0", "time_zone": "UTC", "unruled_writes": "allow"}
         await self._quiet.put_tenant_record(_QUIET, {"record": record})
-        errands = self._make_tasks(_WARM + self._plan.tasks)
-        for one in [errands.pop() for _ in range(_WARM)]:  # what only the first tasks cost
+        tasks = self._make_tasks(_WARM + self._plan.tasks)
+        for one in [tasks.pop() for _ in range(_WARM)]:  # what only the first tasks cost
             await _carry_out(self._flood, one.text)
         clock, wakes = asyncio.get_running_loop().time, await self._count_wakes()
         began = clock()
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(self._ask_beside())
-            with err.status(f"{len(errands)} tasks at once ..."):
-                taken = sum(await asyncio.gather(*(self._send(one) for one in errands)))
+            with err.status(f"{len(tasks)} tasks at once ..."):
+                taken = sum(await asyncio.gather(*(self._send(one) for one in tasks)))
                 sent = clock() - began
                 await self._await_drain()
             self._drained.set()
         drained, quiet = clock() - began, asking.result()
         wakes = await self._count_wakes() - wakes
         return BurstFigures(
-            sent=len(errands),
+            sent=len(tasks),
             accepted=taken,
-            refused=len(errands) - taken,
+            refused=len(tasks) - taken,
             seconds_to_send=sent,
             seconds_to_drain=drained,
             wakes_a_task=wakes / (taken + len(quiet)),
@@ -176,9 +176,9 @@ class _Burst:
         )
 
     def _make_tasks(self, count: int) -> list[ChaosTask]:
-        errands = [make_task(ChaosTaskKind.QUESTION, number, Random(number)) for number in range(count)]  # noqa: S311  amounts
-        plant(self._stack.options.company_database, [row for one in errands for row in one.rows])
-        return errands
+        tasks = [make_task(ChaosTaskKind.QUESTION, number, Random(number)) for number in range(count)]  # noqa: S311  amounts
+        plant(self._stack.options.company_database, [row for one in tasks for row in one.rows])
+        return tasks
 
     async def _send(self, one: ChaosTask) -> bool:
         """Whether the task was accepted."""

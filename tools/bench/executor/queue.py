@@ -28,7 +28,7 @@ from tools.bench.executor.no_work import STARTED, WAIT
 TENANT = "bench"
 IDLE_ROUNDS, BUSY_ROUNDS, WARM_ROUNDS, SESSIONS = 300, 100, 20, 200
 AT_ONCE = 50  # tasks sent side by side while the sessions are filled
-ROOM = 100  # sessions beyond those that run
+SPARE = 100  # sessions beyond those that run
 CPU_SECONDS = 5.0
 PATIENCE_SECONDS = 60.0
 P50_TARGET_MS = 5.0
@@ -149,7 +149,7 @@ def _servers(*, one: bool) -> Iterator[Urls]:
 
 
 async def _with_executor(urls: Urls, sessions: int) -> QueueFigures:
-    with _executor(urls, sessions + ROOM) as pid:
+    with _executor(urls, sessions + SPARE) as pid:
         async with _client(urls) as client:
             return await _figures(client, pid, urls.state, sessions)
 

@@ -101,7 +101,7 @@ def _plant_tasks(database: Path, each: int) -> Mapping[ChaosTaskKind, list[Chaos
         kind: [make_task(kind, number, Random(number)) for number in islice(numbers, each)]  # noqa: S311  amounts
         for kind in KINDS.values()
     }
-    plant(database, [row for errands in made.values() for one in errands for row in one.rows])
+    plant(database, [row for tasks in made.values() for one in tasks for row in one.rows])
     return made
 
 

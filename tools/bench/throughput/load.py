@@ -22,7 +22,7 @@ from tools.chaos.ledgers import plant
 _WARM = 8
 _SLOTS = 16  # of an executor, where slots are what bounds it
 _LOOK_SECONDS, _QUIET_SECONDS = 0.5, 3.0
-_ROOM = 100_000  # sessions of an executor, where slots are not what bounds it
+_SLOTS = 100_000  # sessions of an executor, where slots are not what bounds it
 
 
 class LoadCell(NamedTuple):
@@ -77,7 +77,7 @@ async def measure(plan: ThroughputPlan, cores: int) -> list[CellFigures]:
         cell = LoadCell(1.0, _SLOTS * 2 * executors, plan.bound * executors)
         found.append(await _measure_ours(cell, Latency(cell.latency, _SLOTS), executors, cores))
     if plan.held:
-        found.append(await _measure_ours(LoadCell(30.0, plan.held, plan.held), Latency(30.0, _ROOM), 1, cores))
+        found.append(await _measure_ours(LoadCell(30.0, plan.held, plan.held), Latency(30.0, _SLOTS), 1, cores))
     return found
 
 
@@ -85,7 +85,7 @@ async def _measure_speeds(plan: ThroughputPlan, cores: int) -> list[CellFigures]
     """All subjects run beside each other and take turns."""
     found: list[CellFigures] = []
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with our_stack(Path(folder), Latency(0.0, _ROOM), 1) as (ours, stack):
+        async with our_stack(Path(folder), Latency(0.0, _SLOTS), 1) as (ours, stack):
             company = next(child.spec.url for child in stack.children if child.spec.name == "company")
             async with other_agents(f"{company}/mcp", 0.0, langgraph=plan.langgraph) as others:
                 subjects = (ours, *others)

@@ -33,7 +33,7 @@ from tools.bench.worth.worlds.task import WorthTask
 from tools.bench.worth.worlds.world import ForeignWorld
 
 _LEVELS = ("manager", "hr", "finance", "committee", "legal", "cfo", "ciso")
-_CLERK = Principal(id="clerk")
+_CLAIMANT = Principal(id="clerk")
 _MANAGER = Principal(id="manager", roles=(Role.APPROVER,), levels=_LEVELS)
 _CLASSES = {"read": ToolClass.READ, "notice": ToolClass.NOTIFY, "change": ToolClass.CHANGE}
 _ENDS = {
@@ -106,7 +106,7 @@ async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy
     servers = WorldServers(world)
     ports = Ports(model, servers, LocalPolicy(), OneRecord(_tenant(world)), MemoryLearned(), Unmetered())
     worker = Worker(ports, Limits(settle_margin_seconds=0.0, strategies=(strategy,)), prompts, walk)
-    turn, asked = _turn(turns, TurnKind.MESSAGE, _CLERK, 1), 0
+    turn, asked = _turn(turns, TurnKind.MESSAGE, _CLAIMANT, 1), 0
     for number in range(2, _MOST_TURNS):
         await worker.run(turns.work(turn), turns)
         if turns.record.state is not TaskState.INPUT_REQUIRED or not turns.approvals:
@@ -156,7 +156,7 @@ def _turns(task: WorthTask) -> MemoryTurns:
         task_id=task.id,
         session_id="session",
         dialect=Dialect.A2A_1_0,
-        requester=_CLERK,
+        requester=_CLAIMANT,
         request=TaskRequest(text=task.text),
         accepted_at=now,
         updated_at=now,

@@ -21,7 +21,7 @@ class Archiver:
     def __init__(self, ended: EndedTasks, archive: Archive | None) -> None:
         self._ended = ended
         self._archive = archive
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def tick(self, partitions: Collection[int]) -> int:
         """Archive what these partitions hold; how many tasks. Dying at any point repeats harmlessly."""
@@ -44,7 +44,7 @@ class Archiver:
 
     async def _is_safe(self, archive: Archive, found: EndedContent) -> bool:
         """Whether the task need not be kept here any longer; one that could not be archived is taken again later."""
-        async with self._room:
+        async with self._at_once:
             try:
                 if found.envelope is not None:
                     await archive.put(found.task.tenant, found.task.task_id, found.envelope)

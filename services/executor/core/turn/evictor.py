@@ -23,7 +23,7 @@ class Evictor:
         self._idle = idle
         self._archive = archive
         self._seconds = idle_seconds
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def tick(self, partitions: Collection[int]) -> int:
         """Evict what these partitions hold; how many sessions. Dying at any point repeats harmlessly."""
@@ -40,7 +40,7 @@ class Evictor:
 
     async def _evict_session(self, archive: Archive, session: IdleSession) -> bool:
         """Whether the session has left: stored in the archive first, and still as it was when it was read."""
-        async with self._room:
+        async with self._at_once:
             try:
                 found = await self._idle.read(session)
                 if found is None:

@@ -28,11 +28,11 @@ log = structlog.get_logger()
 class Shares(SessionSlots):
     """One process's side. A tenant without a cap costs no round trip."""
 
-    def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, seat_seconds: float) -> None:
+    def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
-        self._seat_seconds = seat_seconds
+        self._slot_seconds = slot_seconds
         self._here: Counter[str] = Counter()
-        self._seated: set[tuple[str, str]] = set()  # sessions of tenants with a cap
+        self._with_slots: set[tuple[str, str]] = set()  # sessions of tenants with a cap
         self._caps: dict[str, tuple[int | None, float]] = {}  # by tenant, and until when that is believed
         self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
 
@@ -57,8 +57,8 @@ class Shares(SessionSlots):
     @override
     async def leave(self, tenant: str, session_id: str) -> None:
         self._count_off(tenant)
-        if (tenant, session_id) in self._seated:
-            self._seated.discard((tenant, session_id))
+        if (tenant, session_id) in self._with_slots:
+            self._with_slots.discard((tenant, session_id))
             self._full.pop(tenant, None)
             following = await self._store.leave(tenant, session_id)
             if following is not None:
@@ -67,9 +67,9 @@ class Shares(SessionSlots):
     @override
     async def keep(self) -> None:
         while True:
-            await asyncio.sleep(self._seat_seconds / 3)
+            await asyncio.sleep(self._slot_seconds / 3)
             try:
-                await self._store.extend(sorted(self._seated), self._seat_seconds)
+                await self._store.extend(sorted(self._with_slots), self._slot_seconds)
             except StoreUnavailable as error:
                 log.warning("seats_not_kept", error=str(error))
 
@@ -77,9 +77,9 @@ class Shares(SessionSlots):
         cap = await self._cap(tenant)
         if cap is None:
             return True
-        if not await self._store.take(tenant, session_id, cap, self._seat_seconds):
+        if not await self._store.take(tenant, session_id, cap, self._slot_seconds):
             return False
-        self._seated.add((tenant, session_id))
+        self._with_slots.add((tenant, session_id))
         return True
 
     def _count_off(self, tenant: str) -> None:

@@ -78,12 +78,12 @@ class NearFirst(SessionWakes):
     ) -> Sequence[tuple[str, str]]:
         """Those that were taken here or put into the queue: who is to be taken by others is told first."""
         every = list(sessions)
-        room = max(0, FEW - self._runner.running)
-        near, left = (every[:room], every[room:]) if begun else ([], every)
+        free = max(0, FEW - self._runner.running)
+        near, left = (every[:free], every[free:]) if begun else ([], every)
         try:
             queued = [*await self._wakes.wake_unattended(left, begun=begun)]
         except StoreUnavailable:
-            taken = await self._take(every[:room])
+            taken = await self._take(every[:free])
             if len(taken) < len(every):
                 raise
             return taken

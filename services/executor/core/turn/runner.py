@@ -57,7 +57,7 @@ class Runner:
         worker: RunsTurns,
         limits: RunnerLimits,
         mended: Mended | None = None,
-        seats: SessionSlots | None = None,
+        slots: SessionSlots | None = None,
         beats: Beats | None = None,
     ) -> None:
         """``beats``: what keeps the leases; without, the sessions' own event loop does."""
@@ -66,7 +66,7 @@ class Runner:
         self._limits = limits
         self._mended = mended or Mended()
         self._attempt = TurnAttempt(sessions, worker, limits.attempts, self._mended)
-        self._seats = seats or FreeSlots()
+        self._slots = slots or FreeSlots()
         self._heart = Heart(limits.lease_seconds)
         self._beats = beats or self._beat_here
         self._group = asyncio.TaskGroup()
@@ -74,8 +74,8 @@ class Runner:
         self._leaving: set[asyncio.Task[None]] = set()  # those that give their session back
         self._here: dict[tuple[str, str], bool] = {}  # sessions claimed or being claimed; was one woken meanwhile?
         self._stopping = asyncio.Event()
-        self.room = asyncio.Event()
-        self.room.set()
+        self.has_free_slot = asyncio.Event()
+        self.has_free_slot.set()
         self.changed = asyncio.Event()  # a session ended here since whoever waits for that cleared it
         self.idle = asyncio.Event()
         self.idle.set()
@@ -88,7 +88,7 @@ class Runner:
     @property
     def openings(self) -> Openings:
         """Whose sessions may be taken, and how many."""
-        return self._seats.openings(self.free)
+        return self._slots.openings(self.free)
 
     @property
     def running(self) -> int:
@@ -115,13 +115,13 @@ class Runner:
     def take_no_more(self) -> None:
         """Begin to stop: no session is taken from now on."""
         self._stopping.set()
-        self.room.clear()
+        self.has_free_slot.clear()
 
     async def serve(self) -> None:
         """Run what is offered until ``stop``; returns when the last session is given back."""
         async with self._group:
             beating = self._group.create_task(self._beats(self._heart))
-            keeping = self._group.create_task(self._seats.keep())
+            keeping = self._group.create_task(self._slots.keep())
             await self._stopping.wait()
             await self.idle.wait()
             beating.cancel()
@@ -174,7 +174,7 @@ class Runner:
 
     async def _take_lease(self, name: tuple[str, str]) -> Lease | None:
         """The session's lease, if its tenant has a slot for it."""
-        if not await self._seats.take(*name):
+        if not await self._slots.take(*name):
             return None
         lease = None
         try:
@@ -186,7 +186,7 @@ class Runner:
 
     async def _leave(self, name: tuple[str, str]) -> None:
         try:
-            await self._seats.leave(*name)
+            await self._slots.leave(*name)
         except StoreUnavailable as error:  # a seat ends by itself, and the reaper wakes whoever waited for it
             log.warning("seat_not_left", session=name[1], error=str(error))
 
@@ -219,9 +219,9 @@ class Runner:
 
     def _mark_capacity(self) -> None:
         if self.free > 0:
-            self.room.set()
+            self.has_free_slot.set()
         else:
-            self.room.clear()
+            self.has_free_slot.clear()
 
     async def _sitting(self, name: tuple[str, str], lease: Lease) -> None:
         try:

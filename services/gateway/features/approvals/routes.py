@@ -9,8 +9,8 @@ from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPa
 
 
 class ApprovalEndpoints:
-    def __init__(self, desk: ApprovalService) -> None:
-        self._desk = desk
+    def __init__(self, service: ApprovalService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -21,12 +21,12 @@ class ApprovalEndpoints:
 
     async def list_all(self, call: OwnCall) -> JsonValue:
         """The approvals that wait, the nearest deadline first."""
-        questions = await self._desk.waiting(call.caller)
-        return {"approvals": [self._desk.view(question, call.caller) for question in questions]}
+        questions = await self._service.waiting(call.caller)
+        return {"approvals": [self._service.view(question, call.caller) for question in questions]}
 
     async def show_one(self, call: OwnCall) -> JsonValue:
         """One approval: the calls, the reasons, the deadline, and what was decided so far."""
-        return self._desk.view(await self._desk.show(call.path_word("approval_id"), call.caller), call.caller)
+        return self._service.view(await self._service.show(call.path_word("approval_id"), call.caller), call.caller)
 
     async def answer(self, call: OwnCall) -> Response:
         """``{"decision", "comment", "metadata"}``; 200 once it is heeded, 202 if it will be, 409 if it does not count.
@@ -34,5 +34,5 @@ class ApprovalEndpoints:
         With the answer comes how the task stands.
         """
         approval_id, word = call.path_word("approval_id"), read_answer(call.body)
-        question, heeded = await self._desk.answer(approval_id, word, call.caller)
-        return JSONResponse(self._desk.view(question, call.caller), status_code=200 if heeded else 202)
+        question, heeded = await self._service.answer(approval_id, word, call.caller)
+        return JSONResponse(self._service.view(question, call.caller), status_code=200 if heeded else 202)

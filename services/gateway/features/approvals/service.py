@@ -187,8 +187,8 @@ def read_answer(body: JsonObject) -> ApproverAnswer:
 class ApprovalService:
     """What people do with the approvals of their tenant. All methods raise ``StoreUnavailable``."""
 
-    def __init__(self, approvals: Approvals, desk: TaskService, clock: Callable[[], datetime]) -> None:
-        self._approvals, self._desk, self._clock = approvals, desk, clock
+    def __init__(self, approvals: Approvals, tasks: TaskService, clock: Callable[[], datetime]) -> None:
+        self._approvals, self._tasks, self._clock = approvals, tasks, clock
 
     async def waiting(self, caller: Caller) -> list[Question]:
         """Those that the caller may see, the nearest deadline first."""
@@ -219,7 +219,7 @@ class ApprovalService:
             return question, True
         _check_open(question)
         turn = _turn(question, answer, caller, self._clock())
-        record = await self._desk.hand_over(question.record, turn)
+        record = await self._tasks.hand_over(question.record, turn)
         after = await self._approvals.find(caller.tenant, approval_id) or question
         if _has_said(after.approval, answer, caller.principal):
             return after._replace(record=record), True

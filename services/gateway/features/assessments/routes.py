@@ -11,8 +11,8 @@ PAGE = "/console/learning/assessments/"
 
 
 class AssessmentEndpoints:
-    def __init__(self, desk: AssessmentService) -> None:
-        self._desk = desk
+    def __init__(self, service: AssessmentService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -23,15 +23,15 @@ class AssessmentEndpoints:
 
     async def keep(self, call: OwnCall) -> Response:
         """``{"assessment"}``, and ``metadata`` where the principal stands in it; answers with its id and its page."""
-        card = await self._desk.keep(call.caller, call.body)
+        card = await self._service.keep(call.caller, call.body)
         return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
 
     async def list_all(self, call: OwnCall) -> JsonValue:
         """``{"assessments"}``: of each what a list tells, the newest first."""
-        cards = await self._desk.cards(call.caller)
+        cards = await self._service.cards(call.caller)
         return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
 
     async def show_one(self, call: OwnCall) -> JsonValue:
         """``{"assessment"}``, as it was kept."""
-        kept = await self._desk.show(call.path_word("assessment_id"), call.caller)
+        kept = await self._service.show(call.path_word("assessment_id"), call.caller)
         return {"assessment": kept.assessment.model_dump(mode="json")}

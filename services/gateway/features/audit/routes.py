@@ -27,8 +27,8 @@ _LONGEST = 512
 
 
 class AuditEndpoints:
-    def __init__(self, desk: AuditService, identity: Identity) -> None:
-        self._desk, self._identity = desk, identity
+    def __init__(self, service: AuditService, identity: Identity) -> None:
+        self._service, self._identity = service, identity
 
     def routes(self) -> APIRouter:
         router = APIRouter()
@@ -44,8 +44,8 @@ class AuditEndpoints:
             caller = self._identity.caller_of(let_in(request), {})
             query = read_query(request.query_params)
             if not _wants_lines(request):
-                return _json(await self._desk.page(query, caller))
-            pages = self._desk.all(query, caller)
+                return _json(await self._service.page(query, caller))
+            pages = self._service.all(query, caller)
             first = await anext(pages)
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)

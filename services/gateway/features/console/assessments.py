@@ -21,19 +21,19 @@ _PLACE = "/console/learning/assessments"
 
 
 class AssessmentPages:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
-        cards = await self._room.services.assessments.cards(visitor.caller)
+        cards = await self._context.services.assessments.cards(visitor.caller)
         rows, tabs = [card_row(card) for card in cards], tabs_of(LEARNING, visitor)
-        return await self._room.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
+        return await self._context.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._one(request.path_params["assessment_id"], visitor)
-        cards = await self._room.services.assessments.cards(visitor.caller)
+        cards = await self._context.services.assessments.cards(visitor.caller)
         alike = [card_row(card) for card in cards if card.scenario == kept.card.scenario]
-        return await self._room.page(
+        return await self._context.page(
             request,
             "assessment.html",
             visitor,
@@ -52,7 +52,7 @@ class AssessmentPages:
         run = kept.assessment.runs[which - 1]
         stops = stops_of(run)
         turn = turn_of(run, stops, _number(request.query_params.get("turn", "")))
-        return await self._room.page(
+        return await self._context.page(
             request,
             "replay.html",
             visitor,
@@ -74,14 +74,14 @@ class AssessmentPages:
         same = before.card.scenario == after.card.scenario
         rows = comparison_rows(before.assessment, after.assessment) if same else ()
         both = tuple((card_row(one.card), run) for one, run in zip((before, after), runs, strict=True))
-        return await self._room.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
+        return await self._context.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
-        await self._room.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
+        await self._context.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
         return go_to(_PLACE)
 
     async def _one(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
-        return await self._room.services.assessments.show(assessment_id, visitor.caller)
+        return await self._context.services.assessments.show(assessment_id, visitor.caller)
 
 
 def _number(text: str) -> int:

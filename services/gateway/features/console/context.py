@@ -42,12 +42,12 @@ class _Look:
 class Glance:
     def __init__(
         self,
-        desk: ApprovalService,
+        approvals: ApprovalService,
         lists: TaskListService,
         statistics: LearningStatistics,
         clock: Callable[[], datetime],
     ) -> None:
-        self._desk, self._lists, self._statistics, self.clock = desk, lists, statistics, clock
+        self._approvals, self._lists, self._statistics, self.clock = approvals, lists, statistics, clock
         self._looks: OrderedDict[_Sight, _Look] = OrderedDict()
 
     async def waiting(self, caller: Caller) -> Sequence[Question]:
@@ -69,7 +69,7 @@ class Glance:
         async with look.lock:
             now = self.clock()
             if look.at is None or now - look.at > _FRESH:
-                look.questions, newest = await self._desk.waiting(caller), await self._newest(caller)
+                look.questions, newest = await self._approvals.waiting(caller), await self._newest(caller)
                 look.version, look.at = _version(look.questions, newest), now
         return look
 

@@ -13,19 +13,19 @@ from shared.domain.words import Role
 
 
 class InboxPages:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         """What the reader can answer first, then what waits for others."""
-        now, reader = self._room.glance.clock(), visitor.caller.principal
-        questions = await self._room.glance.waiting(visitor.caller)
+        now, reader = self._context.glance.clock(), visitor.caller.principal
+        questions = await self._context.glance.waiting(visitor.caller)
         pages = [approval_page(one, reader, now) for one in questions]
         cards = [(page, summary_of(page.calls)) for page in pages]
         mine = [card for card in cards if not card[0].barred]
         others = [card for card in cards if card[0].barred]
         decides = visitor.has(Role.APPROVER)
-        return await self._room.page(request, "inbox.html", visitor, mine=mine, others=others, decides=decides)
+        return await self._context.page(request, "inbox.html", visitor, mine=mine, others=others, decides=decides)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         return await self._one(request, visitor)
@@ -35,22 +35,22 @@ class InboxPages:
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
-            _, heeded = await self._room.services.approvals.answer(approval_id, answer, visitor.caller)
+            _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
         except DecisionNotCounted as fault:
             return await self._one(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
         except (InvalidField, NotAnApprover) as fault:
             return await self._one(request, visitor, str(fault), comment, 400)
         finally:
-            self._room.glance.forget(visitor.caller)
+            self._context.glance.forget(visitor.caller)
         said = "heard" if heeded else "handed"
         return go_to(f"/console/approvals/{approval_id}?said={said}")
 
     async def _one(
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
-        approval_id, now = request.path_params["approval_id"], self._room.glance.clock()
-        question = await self._room.services.approvals.show(approval_id, visitor.caller)
+        approval_id, now = request.path_params["approval_id"], self._context.glance.clock()
+        question = await self._context.services.approvals.show(approval_id, visitor.caller)
         page = approval_page(question, visitor.caller.principal, now)
         values = {"one": page, "record": question.record, "problem": problem, "comment": comment}
         said = request.query_params.get("said", "")
-        return await self._room.page(request, "approval.html", visitor, status, **values, said=said)
+        return await self._context.page(request, "approval.html", visitor, status, **values, said=said)

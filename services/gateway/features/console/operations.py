@@ -40,13 +40,13 @@ from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
 
 class WebhookPage:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        failing = await self._room.services.webhooks.failing(visitor.caller)
+        failing = await self._context.services.webhooks.failing(visitor.caller)
         tabs = tabs_of((*OPERATIONS, WEBHOOKS), visitor)
-        return await self._room.page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
+        return await self._context.page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
 
 _LONGEST = 200
@@ -54,16 +54,16 @@ _CARDS = 24  # processes that are drawn, the most used ones
 
 
 class LearningPages:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def progress(self, request: Request, visitor: Visitor) -> Response:
         """Numbers alone, so every caller of the tenant may see them."""
-        services, tenant = self._room.services, visitor.caller.tenant
+        services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.statistics.learning(tenant), await services.statistics.history(tenant)
         cards = process_cards(learning.arms, history.arms)
         found = quality(history.quality)
-        return await self._room.page(
+        return await self._context.page(
             request,
             "learning.html",
             visitor,
@@ -79,24 +79,24 @@ class LearningPages:
         )
 
     async def cases(self, request: Request, visitor: Visitor) -> Response:
-        found = cases(await self._room.services.memory.cases(visitor.caller), _read_asked(request))
-        return await self._room.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
+        found = cases(await self._context.services.memory.cases(visitor.caller), _read_asked(request))
+        return await self._context.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def facts(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._room.services.memory.read_memory(visitor.caller)
+        remembered = await self._context.services.memory.read_memory(visitor.caller)
         found, took = facts(remembered.facts, _read_asked(request)), finding_words(remembered.finding)
         tabs = tabs_of(LEARNING, visitor)
-        return await self._room.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
+        return await self._context.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
 
     async def entities(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._room.services.memory.read_memory(visitor.caller)
+        remembered = await self._context.services.memory.read_memory(visitor.caller)
         found = entities(remembered.things, _read_asked(request))
-        return await self._room.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
+        return await self._context.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def _accuracy(self, visitor: Visitor) -> object:
         if not visitor.has(Role.OPERATOR):
             return ()
-        return accuracy_rows((await self._room.services.memory.read_memory(visitor.caller)).accuracy)
+        return accuracy_rows((await self._context.services.memory.read_memory(visitor.caller)).accuracy)
 
 
 def _read_asked(request: Request) -> MemoryQuery:
@@ -116,29 +116,29 @@ _MADE_WRITES = (
 
 
 class OperationsPages:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def load(self, request: Request, visitor: Visitor) -> Response:
         check_operator(visitor.caller)
-        now, services, caller = self._room.glance.clock(), self._room.services, visitor.caller
+        now, services, caller = self._context.glance.clock(), self._context.services, visitor.caller
         state, history = (
             await services.tenants.show(caller.tenant, caller),
             await services.statistics.history(caller.tenant),
         )
         ended = await services.lists.tasks(TaskQuery(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
         spent = begun_days(await services.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS)))
-        totals = await self._room.totals(caller, now - _DAY)
+        totals = await self._context.totals(caller, now - _DAY)
         first = (now.date() - _DAY * _DAYS).isoformat()
         days = [day for day in day_counts(history.days) if day.date >= first]
-        return await self._room.page(
+        return await self._context.page(
             request,
             "operations.html",
             visitor,
             tabs=self._tabs(visitor),
             stopped=state.stopped,
             figures=[
-                *load(state, still=await self._room.stands_still(caller, state)),
+                *load(state, still=await self._context.stands_still(caller, state)),
                 error_rate(totals),
                 *latencies(ended.records),
             ],
@@ -159,7 +159,7 @@ class OperationsPages:
         """Put back to work; a turn that wrote only where the operator says that it may write again."""
         letter_id = request.path_params["letter_id"]
         try:
-            done = await self._room.services.dead_letters.requeue(
+            done = await self._context.services.dead_letters.requeue(
                 visitor.caller, letter_id, again=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
@@ -170,17 +170,17 @@ class OperationsPages:
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
-            await self._room.services.dead_letters.drop(visitor.caller, request.path_params["letter_id"])
+            await self._context.services.dead_letters.drop(visitor.caller, request.path_params["letter_id"])
         except NoSuchLetter as fault:
             return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"{_PLACE}?done=dropped")
 
     async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        found = await self._room.services.dead_letters.list_newest(visitor.caller, _LETTERS)
+        found = await self._context.services.dead_letters.list_newest(visitor.caller, _LETTERS)
         values = {"tabs": self._tabs(visitor), "letters": letter_rows(found), "problem": problem}
         done = request.query_params.get("done", "")
-        return await self._room.page(request, "letters.html", visitor, status, **values, done=done)
+        return await self._context.page(request, "letters.html", visitor, status, **values, done=done)
 
     def _tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
-        hooks = (WEBHOOKS,) if self._room.services.webhooks.offered else ()
+        hooks = (WEBHOOKS,) if self._context.services.webhooks.offered else ()
         return tabs_of((*OPERATIONS, *hooks), visitor)

@@ -57,14 +57,14 @@ class _Seen(NamedTuple):
 
 
 class OverviewPage:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        now, caller = self._room.glance.clock(), visitor.caller
+        now, caller = self._context.glance.clock(), visitor.caller
         seen = await self._read_all(visitor)
         asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_ASKED]]
-        return await self._room.page(
+        return await self._context.page(
             request,
             "overview.html",
             visitor,
@@ -80,10 +80,10 @@ class OverviewPage:
         )
 
     async def _tiles(self, visitor: Visitor, seen: _Seen) -> list[Tile]:
-        now, caller = self._room.glance.clock(), visitor.caller
-        totals = await self._room.totals(caller, now - _DAY)
-        running = (await self._room.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
-        still = await self._room.stands_still(caller, seen.state) if seen.state else False
+        now, caller = self._context.glance.clock(), visitor.caller
+        totals = await self._context.totals(caller, now - _DAY)
+        running = (await self._context.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
+        still = await self._context.stands_still(caller, seen.state) if seen.state else False
         tiles = [
             working_tile(totals, running, seen.state, still=still),
             better_tile(direction(seen.history.quality)),
@@ -92,8 +92,8 @@ class OverviewPage:
         return [*tiles, cost_tile(seen.spent, day_counts(seen.history.days), now.date())] if seen.state else tiles
 
     async def _read_all(self, visitor: Visitor) -> _Seen:
-        services, caller, now = self._room.services, visitor.caller, self._room.glance.clock()
-        waiting = await self._room.glance.waiting(caller)
+        services, caller, now = self._context.services, visitor.caller, self._context.glance.clock()
+        waiting = await self._context.glance.waiting(caller)
         seen = _Seen(await services.statistics.history(caller.tenant), waiting, needs(waiting, caller.principal, now))
         if not visitor.has(Role.OPERATOR):
             return seen
@@ -112,4 +112,4 @@ class OverviewPage:
         return [one for one in waiting if doubts_of(one)]
 
     async def _tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
-        return (await self._room.services.lists.tasks(query, visitor.caller)).records
+        return (await self._context.services.lists.tasks(query, visitor.caller)).records

@@ -106,79 +106,79 @@ class FaultPages:
         return self._pages.page(request, "fault.html", visitor, status, **values)
 
 
-def console(room: ConsoleContext, assets: ConsoleAssets) -> Starlette:
+def console(context: ConsoleContext, assets: ConsoleAssets) -> Starlette:
     routes = [
-        *_sign_in_routes(room),
-        *_approvals(room),
-        *_tasks(room),
-        *_learning(room),
-        *_assessments(room),
-        *_operations(room),
-        Route("/", room.shows(OverviewPage(room).show_page)),
-        Route("/webhooks", room.shows(WebhookPage(room).show_page)),
+        *_sign_in_routes(context),
+        *_approvals(context),
+        *_tasks(context),
+        *_learning(context),
+        *_assessments(context),
+        *_operations(context),
+        Route("/", context.shows(OverviewPage(context).show_page)),
+        Route("/webhooks", context.shows(WebhookPage(context).show_page)),
         Route("/static/{version}/{name}", assets.serve),
     ]
-    return Starlette(routes=routes, exception_handlers=FaultPages(room.pages).handlers())
+    return Starlette(routes=routes, exception_handlers=FaultPages(context.pages).handlers())
 
 
-def _sign_in_routes(room: ConsoleContext) -> list[Route]:
-    door = SignInPages(room)
+def _sign_in_routes(context: ConsoleContext) -> list[Route]:
+    pages = SignInPages(context)
     return [
-        Route("/sign-in", door.ask),
-        Route("/sign-in", door.take, methods=["POST"]),
-        Route("/sign-out", room.acts(door.leave), methods=["POST"]),
-        Route("/theme", door.theme, methods=["POST"]),
+        Route("/sign-in", pages.ask),
+        Route("/sign-in", pages.take, methods=["POST"]),
+        Route("/sign-out", context.acts(pages.leave), methods=["POST"]),
+        Route("/theme", pages.theme, methods=["POST"]),
     ]
 
 
-def _approvals(room: ConsoleContext) -> list[Route]:
-    inbox, live = InboxPages(room), LiveStreams(room)
+def _approvals(context: ConsoleContext) -> list[Route]:
+    inbox, live = InboxPages(context), LiveStreams(context)
     return [
-        Route("/approvals", room.shows(inbox.list_page)),
-        Route("/approvals/{approval_id}", room.shows(inbox.show_page)),
-        Route("/approvals/{approval_id}", room.acts(inbox.answer), methods=["POST"]),
-        Route("/live", room.shows(live.inbox)),
+        Route("/approvals", context.shows(inbox.list_page)),
+        Route("/approvals/{approval_id}", context.shows(inbox.show_page)),
+        Route("/approvals/{approval_id}", context.acts(inbox.answer), methods=["POST"]),
+        Route("/live", context.shows(live.inbox)),
     ]
 
 
-def _tasks(room: ConsoleContext) -> list[Route]:
-    tasks, live = TaskPages(room), LiveStreams(room)
+def _tasks(context: ConsoleContext) -> list[Route]:
+    tasks, live = TaskPages(context), LiveStreams(context)
     return [
-        Route("/tasks", room.shows(tasks.list_page)),
-        Route("/tasks/{task_id:path}/live", room.shows(live.task)),
-        Route("/tasks/{task_id:path}/files/{file_id}", room.shows(tasks.file)),
-        Route("/tasks/{task_id:path}/cancel", room.acts(tasks.cancel), methods=["POST"]),
-        Route("/tasks/{task_id:path}/resolve", room.acts(tasks.resolve), methods=["POST"]),
-        Route("/tasks/{task_id:path}", room.shows(tasks.show_page)),  # last: a client's own id may hold a slash
+        Route("/tasks", context.shows(tasks.list_page)),
+        Route("/tasks/{task_id:path}/live", context.shows(live.task)),
+        Route("/tasks/{task_id:path}/files/{file_id}", context.shows(tasks.file)),
+        Route("/tasks/{task_id:path}/cancel", context.acts(tasks.cancel), methods=["POST"]),
+        Route("/tasks/{task_id:path}/resolve", context.acts(tasks.resolve), methods=["POST"]),
+        Route("/tasks/{task_id:path}", context.shows(tasks.show_page)),  # last: a client's own id may hold a slash
     ]
 
 
-def _learning(room: ConsoleContext) -> list[Route]:
-    pages = LearningPages(room)
+def _learning(context: ConsoleContext) -> list[Route]:
+    pages = LearningPages(context)
     return [
-        Route("/learning", room.shows(pages.progress)),
-        Route("/learning/cases", room.shows(pages.cases)),
-        Route("/learning/facts", room.shows(pages.facts)),
-        Route("/learning/entities", room.shows(pages.entities)),
+        Route("/learning", context.shows(pages.progress)),
+        Route("/learning/cases", context.shows(pages.cases)),
+        Route("/learning/facts", context.shows(pages.facts)),
+        Route("/learning/entities", context.shows(pages.entities)),
     ]
 
 
-def _assessments(room: ConsoleContext) -> list[Route]:
-    pages, place = AssessmentPages(room), "/learning/assessments"
+def _assessments(context: ConsoleContext) -> list[Route]:
+    pages, place = AssessmentPages(context), "/learning/assessments"
     return [
-        Route(place, room.shows(pages.list_page)),
-        Route(f"{place}/compare", room.shows(pages.compare_page)),
-        Route(f"{place}/{{assessment_id}}", room.shows(pages.show_page)),
-        Route(f"{place}/{{assessment_id}}/runs/{{number}}", room.shows(pages.replay_page)),
-        Route(f"{place}/{{assessment_id}}/remove", room.acts(pages.drop), methods=["POST"]),
+        Route(place, context.shows(pages.list_page)),
+        Route(f"{place}/compare", context.shows(pages.compare_page)),
+        Route(f"{place}/{{assessment_id}}", context.shows(pages.show_page)),
+        Route(f"{place}/{{assessment_id}}/runs/{{number}}", context.shows(pages.replay_page)),
+        Route(f"{place}/{{assessment_id}}/remove", context.acts(pages.drop), methods=["POST"]),
     ]
 
 
-def _operations(room: ConsoleContext) -> list[Route]:
-    pages, letters = OperationsPages(room), "/operations/dead-letters"
+def _operations(context: ConsoleContext) -> list[Route]:
+    pages, letters = OperationsPages(context), "/operations/dead-letters"
     return [
-        Route("/operations", room.shows(pages.load)),
-        Route(letters, room.shows(pages.letters)),
-        Route(f"{letters}/{{letter_id}}/requeue", room.acts(pages.requeue), methods=["POST"]),
-        Route(f"{letters}/{{letter_id}}/drop", room.acts(pages.drop), methods=["POST"]),
+        Route("/operations", context.shows(pages.load)),
+        Route(letters, context.shows(pages.letters)),
+        Route(f"{letters}/{{letter_id}}/requeue", context.acts(pages.requeue), methods=["POST"]),
+        Route(f"{letters}/{{letter_id}}/drop", context.acts(pages.drop), methods=["POST"]),
     ]

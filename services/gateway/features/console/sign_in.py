@@ -20,27 +20,27 @@ _LONGEST_KEY = 16 * 1024
 
 
 class SignInPages:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def ask(self, request: Request) -> Response:
         """The form; somebody who is signed in goes on."""
         place = place_after(request.query_params.get("next", ""))
-        if await self._room.gate.visitor(request) is not None:
+        if await self._context.gate.visitor(request) is not None:
             return go_to(place)
         return await self._form(request, place, "")
 
     async def take(self, request: Request) -> Response:
         fields = await read_form(request, request.cookies.get(_FORM_COOKIE, ""))
-        place, address = place_after(fields.get("next", "")), self._room.source(request)
-        if await self._room.gate.is_braked(address):
+        place, address = place_after(fields.get("next", "")), self._context.source(request)
+        if await self._context.gate.is_braked(address):
             minutes = REFUSED_SECONDS // 60
             why = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
             return await self._form(request, place, why, 429)
         try:
-            secret = await self._room.gate.sign_in(await self._credential(fields))
+            secret = await self._context.gate.sign_in(await self._credential(fields))
         except (Unauthenticated, NotEntitled) as fault:
-            await self._room.gate.count_refusal(address)
+            await self._context.gate.count_refusal(address)
             return await self._form(request, place, _sentence(str(fault)), 401)
         except InvalidField as fault:
             return await self._form(request, place, _sentence(str(fault)), 400)
@@ -51,7 +51,7 @@ class SignInPages:
 
     async def leave(self, _request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """Signed out: the cookie opens nothing any more, wherever it was copied to."""
-        await self._room.gate.sign_out(visitor.secret)
+        await self._context.gate.sign_out(visitor.secret)
         reply = go_to("/console/sign-in")
         reply.delete_cookie(COOKIE, _FOLDER)
         return reply
@@ -63,11 +63,11 @@ class SignInPages:
         chosen = fields.get("theme", "")
         reply = go_to(place_after(fields.get("next", "")))
         if chosen in THEMES:
-            reply.set_cookie(THEME, chosen, _YEAR, path=_FOLDER, samesite="lax", secure=self._room.secure)
+            reply.set_cookie(THEME, chosen, _YEAR, path=_FOLDER, samesite="lax", secure=self._context.secure)
         return reply
 
     async def _credential(self, fields: dict[str, str]) -> SignInCredential:
-        if await self._room.gate.checks_keys():
+        if await self._context.gate.checks_keys():
             token = "".join(fields.get("key", "").split())
             if not token or len(token) > _LONGEST_KEY or not token.isascii():
                 raise InvalidField("Key", "paste the whole of your API key or token")
@@ -79,16 +79,18 @@ class SignInPages:
 
     async def _form(self, request: Request, place: str, problem: str, status: int = 200) -> Response:
         seed = request.cookies.get(_FORM_COOKIE) or token_urlsafe(24)
-        checks = await self._room.gate.checks_keys()
+        checks = await self._context.gate.checks_keys()
         values = {"form": form_token(seed), "next": place, "problem": problem, "checks_keys": checks}
-        reply = self._room.pages.page(request, "sign_in.html", None, status, **values)
+        reply = self._context.pages.page(request, "sign_in.html", None, status, **values)
         self._set(reply, _FORM_COOKIE, seed, 3600)
         if status == 429:
             reply.headers["Retry-After"] = str(REFUSED_SECONDS)
         return reply
 
     def _set(self, reply: Response, name: str, value: str, seconds: int) -> None:
-        reply.set_cookie(name, value, seconds, path=_FOLDER, secure=self._room.secure, httponly=True, samesite="strict")
+        reply.set_cookie(
+            name, value, seconds, path=_FOLDER, secure=self._context.secure, httponly=True, samesite="strict"
+        )
 
 
 def _sentence(text: str) -> str:

@@ -49,14 +49,14 @@ _STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
 class LiveStreams:
     """News of a task end with it; those of the inbox go on until the reader leaves or may no longer look."""
 
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def inbox(self, request: Request, visitor: Visitor) -> Response:
         return KeptAlive(self._inbox(request, visitor), "text/event-stream", SSE_BEAT)
 
     async def task(self, request: Request, visitor: Visitor) -> Response:
-        record = await self._room.services.tasks.read(request.path_params["task_id"], visitor.caller)
+        record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         after = after if _STREAM_ID.fullmatch(after) else "0"
         return KeptAlive(self._task(record, after), "text/event-stream", SSE_BEAT)
@@ -65,10 +65,10 @@ class LiveStreams:
         seen = request.query_params.get("seen", "")
         while True:
             try:
-                if await self._room.gate.visitor(request) is None:
+                if await self._context.gate.visitor(request) is None:
                     yield _frame("out", {})
                     return
-                now = await self._room.glance.version(visitor.caller)
+                now = await self._context.glance.version(visitor.caller)
                 if now != seen:
                     yield _frame("changed", {"version": now})
                 seen = now
@@ -91,7 +91,7 @@ class LiveStreams:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
 
     async def _changes(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._room.services.tasks.watch(record, after)) as events:
+        async with aclosing(self._context.services.tasks.watch(record, after)) as events:
             async for stream_id, event in events:
                 yield _frame("changed", {"kind": event.kind}, stream_id)
                 if ends_task(event):
@@ -109,15 +109,15 @@ _LONGEST_ID = 200
 
 
 class TaskPages:
-    def __init__(self, room: ConsoleContext) -> None:
-        self._room = room
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         """The last changed first; ``q`` leads to the task of that id."""
         wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
         if wanted:
             try:
-                record = await self._room.services.tasks.read(wanted, visitor.caller)
+                record = await self._context.services.tasks.read(wanted, visitor.caller)
             except NoVisibleTask:
                 return await self._list(request, visitor, wanted)
             return go_to(f"/console/tasks/{quote(record.task_id, safe='')}")
@@ -128,7 +128,7 @@ class TaskPages:
 
     async def file(self, request: Request, visitor: Visitor) -> Response:
         """A file of the task's messages, to be saved."""
-        tasks = self._room.services.tasks
+        tasks = self._context.services.tasks
         record = await tasks.read(request.path_params["task_id"], visitor.caller)
         return download(await tasks.files.one(record, request.path_params["file_id"]))
 
@@ -136,11 +136,11 @@ class TaskPages:
         """Asked for, and waited for a little: what was sent is settled before the task ends."""
         task_id = request.path_params["task_id"]
         try:
-            await self._room.services.tasks.cancel(task_id, visitor.caller)
+            await self._context.services.tasks.cancel(task_id, visitor.caller)
         except NotCancelable:
             return await self._one(request, visitor, "It had ended before your cancel came.", 409)
         finally:
-            self._room.glance.forget(visitor.caller)
+            self._context.glance.forget(visitor.caller)
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
 
     async def resolve(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
@@ -148,7 +148,7 @@ class TaskPages:
         task_id = request.path_params["task_id"]
         try:
             word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
-            await self._room.services.tasks.resolve(task_id, word, visitor.caller)
+            await self._context.services.tasks.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
             return await self._one(request, visitor, f"Nothing was changed. {fault}", 409)
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
@@ -156,24 +156,24 @@ class TaskPages:
     async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
-        found = await self._room.services.lists.tasks(query, visitor.caller)
+        found = await self._context.services.lists.tasks(query, visitor.caller)
         values = {"rows": [task_row(one) for one in found.records], "total": found.total, "more": found.next_token}
         status = 404 if missed else 200
-        return await self._room.page(
+        return await self._context.page(
             request, "tasks.html", visitor, status, **values, filters=FILTERS, shown=shown, missed=missed, token=token
         )
 
     async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        record = await self._room.services.tasks.read(request.path_params["task_id"], visitor.caller)
+        record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         told, kept = await self._story_of(record)
         asked = kept.approvals if kept else ()
         grounds = asked[-1].grounds if asked else None
-        return await self._room.page(
+        return await self._context.page(
             request,
             "task.html",
             visitor,
             status,
-            one=task_page(record, self._room.glance.clock()),
+            one=task_page(record, self._context.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
             writes=evidence.writes(audit_rows(kept, "") if kept else rows_of_record(record), grounds),
@@ -193,9 +193,9 @@ class TaskPages:
 
     async def _story_of(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
         """The task's events and details; from the archive once they have left the store, where it answers."""
-        told = await self._room.services.stories.events_of(record)
+        told = await self._context.services.stories.events_of(record)
         try:
-            kept = await self._room.services.audit.read_kept(record, whole=not told)
+            kept = await self._context.services.audit.read_kept(record, whole=not told)
         except ArchiveUnavailable as fault:
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
             return told, None
@@ -204,6 +204,6 @@ class TaskPages:
         return told, kept
 
     async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[DeliveryLine]:
-        webhooks = self._room.services.webhooks
+        webhooks = self._context.services.webhooks
         registered = await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()
         return [delivery(one) for one in registered]

@@ -18,8 +18,8 @@ _STATUSES: Statuses = {**STATUSES, TaskEnded: 409, SessionBelongsToOther: 409, T
 
 
 class DeadLetterEndpoints:
-    def __init__(self, clerk: DeadLetterService) -> None:
-        self._clerk = clerk
+    def __init__(self, service: DeadLetterService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -33,23 +33,23 @@ class DeadLetterEndpoints:
 
     async def list_all(self, call: OwnCall) -> JsonValue:
         """The newest dead letters; ``limit`` in the body says how many."""
-        return {"letters": [_row(one) for one in await self._clerk.list_newest(call.caller, _limit(call.body))]}
+        return {"letters": [_row(one) for one in await self._service.list_newest(call.caller, _limit(call.body))]}
 
     async def show_one(self, call: OwnCall) -> JsonValue:
         """One letter with its content."""
-        letter = await self._clerk.show(call.caller, call.path_word("letter_id"))
+        letter = await self._service.show(call.caller, call.path_word("letter_id"))
         return {**_row(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: OwnCall) -> JsonValue:
         """Also names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes."""
         letter_id = call.path_word("letter_id")
-        done = await self._clerk.requeue(call.caller, letter_id, again=call.body.get("again") is True)
+        done = await self._service.requeue(call.caller, letter_id, again=call.body.get("again") is True)
         if done.task_id is None:
             return {"requeued": letter_id, "outcome_of": done.letter.task_id}
         return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
     async def drop(self, call: OwnCall) -> JsonValue:
-        return {"dropped": _row(await self._clerk.drop(call.caller, call.path_word("letter_id")))}
+        return {"dropped": _row(await self._service.drop(call.caller, call.path_word("letter_id")))}
 
 
 def _row(letter: DeadLetter) -> dict[str, JsonValue]:

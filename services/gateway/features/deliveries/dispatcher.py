@@ -22,8 +22,8 @@ _GRACE_SECONDS = 2.0
 class DeliveryLoop:
     """``listen``: an event that is set whenever something is due. Nothing is lost when it is cancelled or killed."""
 
-    def __init__(self, courier: DeliveryService, lines: Lines, listen: Listen, rules: DeliveryRules) -> None:
-        self._courier, self._lines, self._listen, self._rules = courier, lines, listen, rules
+    def __init__(self, service: DeliveryService, lines: Lines, listen: Listen, rules: DeliveryRules) -> None:
+        self._service, self._lines, self._listen, self._rules = service, lines, listen, rules
         self._busy: Counter[str] = Counter()
         self._news = asyncio.Event()
         self._stopping = False
@@ -78,7 +78,7 @@ class DeliveryLoop:
 
     async def _deliver(self, claim: ClaimedLine) -> None:
         try:
-            await self._courier.carry(claim)
+            await self._service.carry(claim)
         except StoreUnavailable as error:
             log.warning("delivery_not_noted", tenant=claim.tenant, error=str(error))
         except Exception:  # the outermost edge of a delivery
@@ -90,6 +90,6 @@ class DeliveryLoop:
 
     async def _note_failure(self, claim: ClaimedLine) -> None:
         try:
-            await self._courier.count_own_failure(claim)
+            await self._service.count_own_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again
             log.exception("delivery_failure_not_noted", tenant=claim.tenant)

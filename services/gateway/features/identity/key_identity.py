@@ -39,7 +39,7 @@ class KeyIdentity(Identity):
         return (await self.admit(headers, RequestCost.LOOK)).caller
 
     @override
-    async def admit(self, headers: Mapping[str, str], errand: RequestCost) -> Admitted:
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> Admitted:
         token = _token(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
@@ -47,7 +47,7 @@ class KeyIdentity(Identity):
         if parts is None:
             raise _unknown_key()
         key_id, digest = parts[0], digest_of(parts[1])
-        key, standing = await self._meter.of_key(key_id, digest, errand, self._usual)
+        key, standing = await self._meter.of_key(key_id, digest, cost, self._usual)
         if key is None or not opens(key, parts[1], self._clock()):
             raise _unknown_key()
         return Admitted(holder(key), check(standing), partial(self._count_message, key_id, digest))
@@ -55,7 +55,7 @@ class KeyIdentity(Identity):
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         if let_in is None:
-            raise Unauthenticated("the request did not come through the door")
+            raise Unauthenticated("nobody checked who sends the request")
         check_claim(let_in.principal, metadata)
         return let_in
 
@@ -84,8 +84,8 @@ class EitherIdentity(Identity):
         return await self._identity_for(headers).identify(headers)
 
     @override
-    async def admit(self, headers: Mapping[str, str], errand: RequestCost) -> Admitted:
-        return await self._identity_for(headers).admit(headers, errand)
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> Admitted:
+        return await self._identity_for(headers).admit(headers, cost)
 
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:

@@ -108,7 +108,7 @@ class CallerMiddleware:
 
     def __init__(self, app: ASGIApp, identity: Identity, watch: Watch | None = None) -> None:
         self._app, self._identity, self._watch = app, identity, watch or Watch()
-        self._brake = FailureThrottle(monotonic, self._watch.strictness)
+        self._throttle = FailureThrottle(monotonic, self._watch.strictness)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or _is_open(str(scope["path"])):
@@ -134,15 +134,15 @@ class CallerMiddleware:
     async def _entry(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
         source = self._source(scope, forwarded)
-        if wait := self._brake.wait(source, credential):
+        if wait := self._throttle.wait(source, credential):
             raise TooManyRequests("too many were turned away who came from this address", wait)
         try:
             admitted = await self._identity.admit(headers, cost_of(str(scope["method"]), str(scope["path"])))
         except Unauthenticated:
-            if any(name in headers for name in _CREDENTIALS) and self._brake.count_failure(source, credential):
+            if any(name in headers for name in _CREDENTIALS) and self._throttle.count_failure(source, credential):
                 log.warning("guesses_braked", source=source)
             raise
-        self._brake.count_pass(credential)
+        self._throttle.count_pass(credential)
         return AdmittedRequest(admitted)
 
     def _source(self, scope: Scope, forwarded: str) -> str:
@@ -151,7 +151,7 @@ class CallerMiddleware:
 
 
 def let_in(request: Request) -> Caller | None:
-    """Whom the door let in with this request; None where nobody checks."""
+    """Who sends this request, as the middleware found out; None where nobody checks."""
     entry = cast("AdmittedRequest | None", request.scope.get(_ENTRY))
     return entry.caller if entry else None
 

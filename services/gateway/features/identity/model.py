@@ -28,7 +28,7 @@ class Identity(Protocol):
         """Who sends a request that was let in. ``metadata`` is what it says of itself; raises ``InvalidField``."""
         ...
 
-    async def admit(self, headers: Mapping[str, str], errand: "RequestCost") -> "Admitted":  # noqa: ARG002  not counted here
+    async def admit(self, headers: Mapping[str, str], cost: "RequestCost") -> "Admitted":  # noqa: ARG002  not counted here
         """Like ``at_the_door``, and what the request costs is counted, where anything is.
 
         Also raises ``TooManyRequests``.
@@ -56,7 +56,7 @@ class RateMeter(Protocol):
     """What callers have asked for lately, over all replicas. Both may raise ``StoreUnavailable``."""
 
     async def of_key(
-        self, key_id: str, digest: str, errand: RequestCost, usual: Allowance
+        self, key_id: str, digest: str, cost: RequestCost, usual: Allowance
     ) -> tuple[ApiKey | None, RateStanding]:
         """A key, and its standing once the errand is counted: by its own allowance, else by the usual one.
 
@@ -64,7 +64,7 @@ class RateMeter(Protocol):
         """
         ...
 
-    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateStanding: ...
+    async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateStanding: ...
 
 
 class Keyring(Protocol):

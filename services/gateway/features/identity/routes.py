@@ -12,8 +12,8 @@ _SECRET = {"Cache-Control": "no-store"}  # the one answer with a key's secret in
 
 
 class KeyEndpoints:
-    def __init__(self, desk: KeyService) -> None:
-        self._desk = desk
+    def __init__(self, service: KeyService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -27,14 +27,14 @@ class KeyEndpoints:
 
         The token is in this answer and nowhere else.
         """
-        made, now = await self._desk.create(read_wish(object_at(call.body, "key", "key")), call.caller)
+        made, now = await self._service.create(read_wish(object_at(call.body, "key", "key")), call.caller)
         return JSONResponse({**key_view(made.key, now), "token": made.token}, 201, _SECRET)
 
     async def list_all(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with the tenant's keys, the newest first, without their secrets."""
-        keys, now = await self._desk.list_keys(call.caller)
+        keys, now = await self._service.list_keys(call.caller)
         return {"keys": [key_view(key, now) for key in keys]}
 
     async def revoke(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with the key, which lets nobody in any more."""
-        return key_view(*await self._desk.revoke(call.path_word("key_id"), call.caller))
+        return key_view(*await self._service.revoke(call.path_word("key_id"), call.caller))

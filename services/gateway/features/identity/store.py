@@ -32,19 +32,19 @@ class RedisMeter(RateMeter):
 
     @override
     async def of_key(
-        self, key_id: str, digest: str, errand: RequestCost, usual: Allowance
+        self, key_id: str, digest: str, cost: RequestCost, usual: Allowance
     ) -> tuple[ApiKey | None, RateStanding]:
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
-        reply = await self._admit(names, errand, usual, digest)
+        reply = await self._admit(names, cost, usual, digest)
         return read_key(reply[0], reply[1], reply[2]), _standing(reply[3:])
 
     @override
-    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateStanding:
+    async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateStanding:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
-        return _standing((await self._admit(names, errand, usual, ""))[3:])
+        return _standing((await self._admit(names, cost, usual, ""))[3:])
 
-    async def _admit(self, names: Sequence[str], errand: RequestCost, usual: Allowance, digest: str) -> list[str]:
-        wants: list[Argument] = [int(errand in _REQUEST), int(errand in _MESSAGE)]
+    async def _admit(self, names: Sequence[str], cost: RequestCost, usual: Allowance, digest: str) -> list[str]:
+        wants: list[Argument] = [int(cost in _REQUEST), int(cost in _MESSAGE)]
         reply = await self._scripts.run("admit", names, [*wants, *usual, digest, _USED_SECONDS])
         return cast("list[str]", reply)
 

@@ -122,9 +122,9 @@ class JwtIdentity(Identity):
         self._meter, self._usual = meter, usual
 
     @override
-    async def admit(self, headers: Mapping[str, str], errand: RequestCost) -> Admitted:
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> Admitted:
         caller = await self.identify(headers)
-        standing = await self._meter.of_bearer(caller, errand, self._usual) if any(self._usual) else RateStanding()
+        standing = await self._meter.of_bearer(caller, cost, self._usual) if any(self._usual) else RateStanding()
         return Admitted(caller, check(standing), partial(self._count_message, caller))
 
     @override
@@ -146,7 +146,7 @@ class JwtIdentity(Identity):
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         if let_in is None:
-            raise Unauthenticated("the request did not come through the door")
+            raise Unauthenticated("nobody checked who sends the request")
         check_claim(let_in.principal, metadata)
         return let_in
 

@@ -9,8 +9,8 @@ from services.gateway.features.learning.service import LearningFileService, hist
 
 
 class LearningEndpoints:
-    def __init__(self, desk: LearningFileService, statistics: LearningStatistics) -> None:
-        self._desk, self._statistics = desk, statistics
+    def __init__(self, service: LearningFileService, statistics: LearningStatistics) -> None:
+        self._service, self._statistics = service, statistics
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -23,11 +23,11 @@ class LearningEndpoints:
 
     async def export(self, call: OwnCall) -> JsonValue:
         """``{"files": {name: content}}`` of the caller's tenant."""
-        return {"files": {file.value: content for file, content in (await self._desk.export(call.caller)).items()}}
+        return {"files": {file.value: content for file, content in (await self._service.export(call.caller)).items()}}
 
     async def bring(self, call: OwnCall) -> JsonValue:
         """``{"file", "content", "dry_run"}``; with ``problems`` in the answer nothing of the file was taken."""
-        return (await self._desk.bring(call.caller, call.body)).model_dump(mode="json", exclude={"v"})
+        return (await self._service.bring(call.caller, call.body)).model_dump(mode="json", exclude={"v"})
 
     async def rl_status(self, call: OwnCall) -> JsonValue:
         return learning_view(await self._statistics.learning(call.caller.tenant))

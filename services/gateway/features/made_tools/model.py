@@ -6,7 +6,7 @@ from typing import Protocol
 from shared.contracts.made_tool import MadeTool
 
 
-class Workshop(Protocol):
+class MadeToolRepository(Protocol):
     """The tools that were made at run time. All may raise ``StoreUnavailable`` and may be repeated."""
 
     async def tools_of(self, tenant: str) -> Sequence[MadeTool]:

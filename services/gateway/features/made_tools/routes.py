@@ -8,8 +8,8 @@ from services.gateway.features.made_tools.service import MadeToolService, full_v
 
 
 class MadeToolEndpoints:
-    def __init__(self, desk: MadeToolService) -> None:
-        self._desk = desk
+    def __init__(self, service: MadeToolService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -20,12 +20,14 @@ class MadeToolEndpoints:
 
     async def list_all(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with every version of every tool, without code."""
-        return {"tools": [short_view(tool) for tool in await self._desk.list_tools(call.caller)]}
+        return {"tools": [short_view(tool) for tool in await self._service.list_tools(call.caller)]}
 
     async def show(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with all versions of one tool, with code and cases."""
-        return {"versions": [full_view(tool) for tool in await self._desk.show(call.path_word("name"), call.caller)]}
+        return {"versions": [full_view(tool) for tool in await self._service.show(call.path_word("name"), call.caller)]}
 
     async def remove(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with all versions of the tool, none of which is used any more."""
-        return {"versions": [full_view(tool) for tool in await self._desk.remove(call.path_word("name"), call.caller)]}
+        return {
+            "versions": [full_view(tool) for tool in await self._service.remove(call.path_word("name"), call.caller)]
+        }

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import UnknownTool
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator
-from services.gateway.features.made_tools.model import Workshop
+from services.gateway.features.made_tools.model import MadeToolRepository
 from shared.contracts.made_tool import MadeTool
 
 _LONG = frozenset({"v", "code", "cases"})
@@ -17,17 +17,17 @@ _LONG = frozenset({"v", "code", "cases"})
 class MadeToolService:
     """Every method raises ``NotAnOperator``; an operator sees the tools of its own tenant and no others."""
 
-    def __init__(self, workshop: Workshop, clock: Callable[[], datetime]) -> None:
-        self._workshop, self._clock = workshop, clock
+    def __init__(self, made_tools: MadeToolRepository, clock: Callable[[], datetime]) -> None:
+        self._made_tools, self._clock = made_tools, clock
 
     async def list_tools(self, caller: Caller) -> Sequence[MadeTool]:
         check_operator(caller)
-        return await self._workshop.tools_of(caller.tenant)
+        return await self._made_tools.tools_of(caller.tenant)
 
     async def show(self, name: str, caller: Caller) -> Sequence[MadeTool]:
         """All versions of a tool; raises ``UnknownTool``."""
         check_operator(caller)
-        found = [tool for tool in await self._workshop.tools_of(caller.tenant) if tool.name == name]
+        found = [tool for tool in await self._made_tools.tools_of(caller.tenant) if tool.name == name]
         if not found:
             raise UnknownTool(name)
         return found
@@ -39,7 +39,7 @@ class MadeToolService:
         """
         for tool in await self.show(name, caller):
             if tool.removed_at is None:
-                await self._workshop.remove(caller.tenant, tool.copy_as_removed(self._clock(), caller.principal.id))
+                await self._made_tools.remove(caller.tenant, tool.copy_as_removed(self._clock(), caller.principal.id))
         return await self.show(name, caller)
 
 

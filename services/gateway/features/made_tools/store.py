@@ -6,13 +6,13 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.made_tools.model import Workshop
+from services.gateway.features.made_tools.model import MadeToolRepository
 from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
 from shared.infra.lua import Scripts
 
 
-class RedisWorkshop(Workshop):
+class RedisMadeToolRepository(MadeToolRepository):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 

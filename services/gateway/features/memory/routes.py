@@ -19,8 +19,8 @@ from shared.domain.exact_json import JsonObject
 
 
 class MemoryEndpoints:
-    def __init__(self, desk: MemoryService) -> None:
-        self._desk = desk
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -36,32 +36,32 @@ class MemoryEndpoints:
 
     async def cases(self, call: OwnCall) -> JsonValue:
         """The case log, the newest first."""
-        return cases_view(await self._desk.cases(call.caller))
+        return cases_view(await self._service.cases(call.caller))
 
     async def facts(self, call: OwnCall) -> JsonValue:
         """The facts, the newest first, also those that a newer one contradicts; and what finding them cost."""
-        return facts_view(await self._desk.read_memory(call.caller))
+        return facts_view(await self._service.read_memory(call.caller))
 
     async def entities(self, call: OwnCall) -> JsonValue:
         """What tasks named, the most often seen first, with what it was named together with."""
-        return entities_view(await self._desk.read_memory(call.caller))
+        return entities_view(await self._service.read_memory(call.caller))
 
     async def accuracy(self, call: OwnCall) -> JsonValue:
         """How often predicted limits and figures held, by process type and kind."""
-        return accuracy_view(await self._desk.read_memory(call.caller))
+        return accuracy_view(await self._service.read_memory(call.caller))
 
     async def forget(self, call: OwnCall) -> JsonValue:
         """Ask that something be forgotten: ``scope`` is entity, session or tenant, ``subject`` which one."""
         subject = text_at(call.body, "subject", "subject") or ""
-        return forget_view(await self._desk.forget(call.caller, _scope(call.body), subject))
+        return forget_view(await self._service.forget(call.caller, _scope(call.body), subject))
 
     async def requests(self, call: OwnCall) -> JsonValue:
         """The requests to forget, the newest first."""
-        return {"requests": [forget_view(one) for one in await self._desk.requests(call.caller)]}
+        return {"requests": [forget_view(one) for one in await self._service.requests(call.caller)]}
 
     async def progress(self, call: OwnCall) -> JsonValue:
         """How far a request to forget is."""
-        return forget_view(await self._desk.progress(call.caller, call.path_word("request_id")))
+        return forget_view(await self._service.progress(call.caller, call.path_word("request_id")))
 
 
 def _scope(body: JsonObject) -> ForgetScope:

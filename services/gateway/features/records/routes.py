@@ -29,8 +29,8 @@ _STATUSES: Statuses = {**STATUSES, NoRecord: 404, BaseNeeded: 428, PolicyUncheck
 
 
 class RecordEndpoints:
-    def __init__(self, desk: RecordService) -> None:
-        self._desk = desk
+    def __init__(self, service: RecordService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         path = "/tenants/{tenant}/record"
@@ -47,7 +47,7 @@ class RecordEndpoints:
     async def get(self, call: OwnCall) -> Response:
         """The record as it holds, with its version as ``ETag``; it holds references to secrets, and no secret."""
         tenant = call.path_word("tenant")
-        return _version(tenant, await self._desk.show(tenant, None, call.caller))
+        return _version(tenant, await self._service.show(tenant, None, call.caller))
 
     async def show(self, call: OwnCall) -> Response:
         """``{"version", "metadata"}``; the same, or an earlier version. A POST, since the body says who asks."""
@@ -55,30 +55,30 @@ class RecordEndpoints:
             call.path_word("tenant"),
             read_number(call.body) if call.body.get("version") is not None else None,
         )
-        return _version(tenant, await self._desk.show(tenant, number, call.caller))
+        return _version(tenant, await self._service.show(tenant, number, call.caller))
 
     async def put(self, call: OwnCall) -> Response:
         """``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
         turn on. 400 names each field that is wrong, 412 the version that somebody else has stored meanwhile.
         """
         tenant, change = call.path_word("tenant"), read_change(call.body, call.request.headers.get("if-match"))
-        return await _answer_change(tenant, self._desk.put(tenant, change, call.caller))
+        return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
     async def history(self, call: OwnCall) -> Response:
         """``{"metadata"}``; who changed what and when, the newest first."""
         tenant = call.path_word("tenant")
-        return _json(history_view(tenant, await self._desk.history(tenant, call.caller)))
+        return _json(history_view(tenant, await self._service.history(tenant, call.caller)))
 
     async def restore(self, call: OwnCall) -> Response:
         """``{"version", "comment", "metadata"}``; 200 with a new version that says what that one said."""
         tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
         number, comment = read_number(call.body), read_comment(call.body)
-        return await _answer_change(tenant, self._desk.restore(tenant, number, base, comment, call.caller))
+        return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     async def withdraw(self, call: OwnCall) -> Response:
         """``{"comment", "metadata"}``; 200 once the tenant has no stored record: that of TENANT_FILE holds again."""
         tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
-        return await _answer_change(tenant, self._desk.withdraw(tenant, base, read_comment(call.body), call.caller))
+        return await _answer_change(tenant, self._service.withdraw(tenant, base, read_comment(call.body), call.caller))
 
 
 async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:

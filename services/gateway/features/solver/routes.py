@@ -24,8 +24,8 @@ log = structlog.get_logger()
 
 
 class SolverEndpoint:
-    def __init__(self, desk: TaskService, identity: Identity, max_body: int) -> None:
-        self._desk, self._identity, self._max_body = desk, identity, max_body
+    def __init__(self, tasks: TaskService, identity: Identity, max_body: int) -> None:
+        self._tasks, self._identity, self._max_body = tasks, identity, max_body
 
     def routes(self) -> APIRouter:
         router = APIRouter()
@@ -58,9 +58,9 @@ class SolverEndpoint:
             return _error(500, FAILED)
 
     async def _solve(self, ask: Ask, caller: Caller) -> JSONResponse:
-        ticket = await self._desk.submit(ask.message, caller)
-        record = await self._desk.wait(ticket)
-        await self._desk.note_answer(ticket, record)
+        ticket = await self._tasks.submit(ask.message, caller)
+        record = await self._tasks.wait(ticket)
+        await self._tasks.note_answer(ticket, record)
         return _reply(ask, record)
 
 

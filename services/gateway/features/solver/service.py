@@ -163,7 +163,7 @@ _ROLES = ("user", "assistant")
 
 
 class Ask(NamedTuple):
-    """One request. ``message`` is what the desk takes in; its session is named after the request's content."""
+    """One request. ``message`` is what the task service takes in; its session is named after the request's content."""
 
     task_id: str
     wanted: Format

@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 async def story(
-    desk: TaskService, standing: Standing, seen: SeenEvents | None, notice: str, *, follow: bool
+    tasks: TaskService, standing: Standing, seen: SeenEvents | None, notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     """The events that a reader lacks; ends with the current turn, unless it is to follow the task for good.
 
@@ -49,26 +49,26 @@ async def story(
             if found.lost_after is not None:
                 yield _gap(standing, found.lost_after, notice)
             try:
-                async with aclosing(_frames(desk, standing, found, follow=follow)) as frames:
+                async with aclosing(_frames(tasks, standing, found, follow=follow)) as frames:
                     async for item in frames:
                         yield item
                 return
             except EventsLost as lost:
-                standing, found = await desk.standing(standing.record), Resumption(None, lost.after)
+                standing, found = await tasks.standing(standing.record), Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("story_broken", task_id=standing.record.task_id, error=str(fault))
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
 
 
 async def _frames(
-    desk: TaskService, standing: Standing, found: Resumption, *, follow: bool
+    tasks: TaskService, standing: Standing, found: Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     record, newest = standing.record, SeenEvents(EventPlace.parse(standing.newest or "0-0"))
     start = found.seen or (newest if found.lost_after else SeenEvents(EventPlace(0, 0)))
     if record.state.is_terminal and start.place >= newest.place and start.part is None:
         return
     past = _past_turns(record)
-    async with aclosing(desk.watch(record, start.after)) as events:
+    async with aclosing(tasks.watch(record, start.after)) as events:
         async for stream_id, event in events:
             yield frame(stream_id, event)
             if ends_task(event) or (not follow and _rests(event, past)):
@@ -106,10 +106,10 @@ TaskOf1_0 = Callable[[Request], Awaitable[Response]]
 
 class RestEndpoints:
     def __init__(
-        self, desk: TaskService, identity: Identity, readiness: Readiness, notice: str, task_of_1_0: TaskOf1_0
+        self, tasks: TaskService, identity: Identity, readiness: Readiness, notice: str, task_of_1_0: TaskOf1_0
     ) -> None:
         self._task_of_1_0 = task_of_1_0
-        self._desk, self._identity, self._readiness, self._notice = desk, identity, readiness, notice
+        self._tasks, self._identity, self._readiness, self._notice = tasks, identity, readiness, notice
 
     def routes(self) -> APIRouter:
         router = APIRouter()
@@ -125,7 +125,7 @@ class RestEndpoints:
         if asks_for_1_0(request):
             return await self._task_of_1_0(request)
         try:
-            record = await self._desk.read(task_id, self._caller(request))
+            record = await self._tasks.read(task_id, self._caller(request))
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)
         return JSONResponse(public_view(record, self._notice))
@@ -134,17 +134,17 @@ class RestEndpoints:
         """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
         try:
             seen = read_seen(request.headers.get(HEADER))
-            standing = await self._desk.standing(await self._desk.read(task_id, self._caller(request)))
+            standing = await self._tasks.standing(await self._tasks.read(task_id, self._caller(request)))
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)
-        frames = story(self._desk, standing, seen, self._notice, follow=follow)
+        frames = story(self._tasks, standing, seen, self._notice, follow=follow)
         return KeptAlive(frames, "text/event-stream", SSE_BEAT)
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
         """A file of the task's messages, to be saved and never shown as a page of ours."""
         try:
-            record = await self._desk.read(task_id, self._caller(request))
-            return download(await self._desk.files.one(record, file_id))
+            record = await self._tasks.read(task_id, self._caller(request))
+            return download(await self._tasks.files.one(record, file_id))
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)
 

@@ -74,7 +74,7 @@ class TaskStream:
 
     def __init__(
         self,
-        desk: TaskService,
+        tasks: TaskService,
         record: TaskRecord,
         shown_id: str,
         beginning: StreamStart,
@@ -82,7 +82,7 @@ class TaskStream:
         ticket: Ticket | None,
     ) -> None:
         self.record, self.shown_id = record, shown_id
-        self._desk, self._beginning, self._end, self._ticket = desk, beginning, end, ticket
+        self._tasks, self._beginning, self._end, self._ticket = tasks, beginning, end, ticket
         self._newest: TaskRecord | None = None  # as the end of a turn was told with it
 
     async def updates(self) -> AsyncGenerator[ToldUpdate, None]:
@@ -102,7 +102,7 @@ class TaskStream:
                 beginning = await self._anew(lost.after)
 
     async def _tail(self, beginning: StreamStart) -> AsyncGenerator[ToldUpdate, None]:
-        async with aclosing(self._desk.watch(self.record, beginning.seen.after)) as events:
+        async with aclosing(self._tasks.watch(self.record, beginning.seen.after)) as events:
             async for stream_id, event in events:
                 record = await self._record_by_then(event)
                 final = self._end.is_at(event, record)
@@ -112,46 +112,46 @@ class TaskStream:
                     return
 
     async def _anew(self, lost_after: str) -> StreamStart:
-        standing = await self._desk.standing(self.record)
+        standing = await self._tasks.standing(self.record)
         return _beginning(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
 
     async def note_delivery(self) -> None:
         """Note that the client has got all of it: the same message is a new one from now on."""
         if self._ticket is not None and not self._ticket.is_reply:
-            await self._desk.note_answer(self._ticket, self._newest or await self._desk.now(self.record))
+            await self._tasks.note_answer(self._ticket, self._newest or await self._tasks.now(self.record))
 
     async def _record_by_then(self, event: TaskEvent) -> TaskRecord | None:
         if event.kind != "turn_finished":
             return None
-        self._newest = await self._desk.now(self.record)
+        self._newest = await self._tasks.now(self.record)
         return self._newest
 
 
 class Streams:
     """Opens streams. What can be refused is refused here, before a stream has begun."""
 
-    def __init__(self, desk: TaskService) -> None:
-        self._desk = desk
+    def __init__(self, tasks: TaskService) -> None:
+        self._tasks = tasks
 
     async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
         """Accept a message; the stream is its turn's. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         seen = read_seen(last_event_id)
-        ticket = await self._desk.submit(message, caller)
+        ticket = await self._tasks.submit(message, caller)
         if ticket.is_reply:
             alone = StreamStart(ToldUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPlace(0, 0)))
-            return TaskStream(self._desk, ticket.record, ticket.client_id, alone, End(), ticket)
-        standing = await self._desk.standing(ticket.record)
+            return TaskStream(self._tasks, ticket.record, ticket.client_id, alone, End(), ticket)
+        standing = await self._tasks.standing(ticket.record)
         end, found = End(ticket.turn_id), resumption(seen, standing)
         beginning = _from_acceptance(ticket.record, standing, found)
         beginning = beginning or _beginning(found, standing, over=end.is_past(standing.record))
-        return TaskStream(self._desk, standing.record, ticket.client_id, beginning, end, ticket)
+        return TaskStream(self._tasks, standing.record, ticket.client_id, beginning, end, ticket)
 
     async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> TaskStream:
         """Follow a task. Raises ``NoVisibleTask``, and ``Unsupported`` for an ended one that has nothing new to tell:
         but the early protocol tells how it ended.
         """
         seen = read_seen(last_event_id)
-        standing = await self._desk.standing(await self._desk.read(task_id, caller))
+        standing = await self._tasks.standing(await self._tasks.read(task_id, caller))
         legacy, found = dialect is Dialect.LEGACY, resumption(seen, standing)
         end = End(at_rest=dialect is not Dialect.A2A_1_0)
         over = end.is_past(standing.record) or (legacy and _rests(standing.record))
@@ -159,7 +159,7 @@ class Streams:
         if over and not legacy and not found.lost_after and beginning.first is not None:
             state = standing.record.state.value
             raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
-        return TaskStream(self._desk, standing.record, task_id, beginning, end, None)
+        return TaskStream(self._tasks, standing.record, task_id, beginning, end, None)
 
 
 def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> StreamStart | None:

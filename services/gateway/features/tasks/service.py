@@ -1,4 +1,4 @@
-"""The task desk: take a message in, wait for its turn, read and cancel tasks. The same for every dialect."""
+"""Tasks: take a message in, wait for its turn, read and cancel tasks. The same for every dialect."""
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing

@@ -8,8 +8,8 @@ from services.gateway.features.tenants.service import TenantService, read_reason
 
 
 class TenantEndpoints:
-    def __init__(self, desk: TenantService) -> None:
-        self._desk = desk
+    def __init__(self, service: TenantService) -> None:
+        self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -22,19 +22,19 @@ class TenantEndpoints:
     async def stop(self, call: OwnCall) -> JsonValue:
         """``{"reason", "metadata"}``; 200 with the tenant as it stands then."""
         tenant = call.path_word("tenant")
-        return state_view(tenant, await self._desk.stop(tenant, read_reason(call.body), call.caller))
+        return state_view(tenant, await self._service.stop(tenant, read_reason(call.body), call.caller))
 
     async def resume(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with the tenant as it stands then."""
         tenant = call.path_word("tenant")
-        return state_view(tenant, await self._desk.resume(tenant, call.caller))
+        return state_view(tenant, await self._service.resume(tenant, call.caller))
 
     async def made_tools(self, call: OwnCall) -> JsonValue:
         """``{"on", "metadata"}``; 200 with the tenant as it stands then."""
         tenant = call.path_word("tenant")
-        return state_view(tenant, await self._desk.switch_made_tools(tenant, read_switch(call.body), call.caller))
+        return state_view(tenant, await self._service.switch_made_tools(tenant, read_switch(call.body), call.caller))
 
     async def show(self, call: OwnCall) -> JsonValue:
         """``{"metadata"}``; 200 with the tenant as it stands. A POST, since the body says who asks."""
         tenant = call.path_word("tenant")
-        return state_view(tenant, await self._desk.show(tenant, call.caller))
+        return state_view(tenant, await self._service.show(tenant, call.caller))

@@ -60,8 +60,8 @@ class WebhookService:
     All methods raise ``NoVisibleTask`` and may raise ``StoreUnavailable``.
     """
 
-    def __init__(self, desk: VisibleTasks, book: PushBook | None) -> None:
-        self._desk, self._book = desk, book
+    def __init__(self, tasks: VisibleTasks, book: PushBook | None) -> None:
+        self._tasks, self._book = tasks, book
 
     @property
     def offered(self) -> bool:
@@ -70,14 +70,14 @@ class WebhookService:
     async def enter(self, task_id: str, webhook: TaskHook, caller: Caller) -> TaskRecord:
         """Raises ``InvalidField``. One of the same id is replaced."""
         book = self._open()
-        record = await self._desk.read(task_id, caller)
+        record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
         await book.enter(record, webhook)
         return record
 
     async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[Registered]:
         book = self._open()
-        return await book.webhooks.webhooks_of(await self._desk.read(task_id, caller))
+        return await book.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
 
     async def one(self, task_id: str, config_id: str | None, caller: Caller) -> TaskHook:
         """That one, or the task's first if none is named; raises ``UnknownWebhook``."""
@@ -90,7 +90,7 @@ class WebhookService:
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
         """It may be repeated: one that is not there is removed."""
         book = self._open()
-        record = await self._desk.read(task_id, caller)
+        record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
         await book.webhooks.drop(record, config_id)
 

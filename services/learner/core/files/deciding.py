@@ -63,9 +63,9 @@ def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime
     better = [record for record in lasting if _sees_more(stored, record)]
     replaced = [record for record in better if record.field in stored.entities]
     fresh = sorted((record for record in better if record.field not in stored.entities), key=_last_seen, reverse=True)
-    room = max(0, ENTITIES_KEPT - len(stored.entities))
-    taken = [*replaced, *fresh[:room]]
-    return FileDecision(Brought(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[room:]))
+    free = max(0, ENTITIES_KEPT - len(stored.entities))
+    taken = [*replaced, *fresh[:free]]
+    return FileDecision(Brought(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
 
 
 def with_statistics(stored: StoredFile, new: Statistics) -> FileDecision:

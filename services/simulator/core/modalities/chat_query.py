@@ -22,16 +22,16 @@ class ChatQuery(PageQuery):
     sort_order: Order = "asc"
 
 
-def find(room: ChatTables, asked: ChatQuery) -> FoundPage:
-    keys = matching(room.messages, keys_by_index(room, asked), tests_of(asked))
+def find(tables: ChatTables, asked: ChatQuery) -> FoundPage:
+    keys = matching(tables.messages, keys_by_index(tables, asked), tests_of(asked))
     rank = None if asked.sort_by == "timestamp" else lambda message: str(getattr(message, asked.sort_by))
-    return page_of(asked, in_order(room.messages, keys, room.by_time, rank), asked.sort_order)
+    return page_of(asked, in_order(tables.messages, keys, tables.by_time, rank), asked.sort_order)
 
 
-def keys_by_index(room: ChatTables, asked: ChatQuery) -> Iterator[Collection[str]]:
-    yield room.by_time.find_between(asked.since, asked.until)
+def keys_by_index(tables: ChatTables, asked: ChatQuery) -> Iterator[Collection[str]]:
+    yield tables.by_time.find_between(asked.since, asked.until)
     if asked.conversation_id is not None:
-        yield room.in_conversation[asked.conversation_id]
+        yield tables.in_conversation[asked.conversation_id]
 
 
 def tests_of(asked: ChatQuery) -> Tests[ChatMessageRecord]:

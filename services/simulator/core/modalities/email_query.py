@@ -55,7 +55,7 @@ def _keys_in_group(box: Mailbox, asked: EmailQuery) -> FoundPage:
     if not asked.filters:
         return FoundPage(box.by_arrival.stretch(asked.offset, limit, descending=descending), len(box.emails))
     name = group_name(asked.folder, unread=asked.is_read is False)
-    return FoundPage(box.shelves.stretch(name, asked.offset, limit, descending=descending), box.shelves.size(name))
+    return FoundPage(box.groups.stretch(name, asked.offset, limit, descending=descending), box.groups.size(name))
 
 
 def keys_by_index(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:

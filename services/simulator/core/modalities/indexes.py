@@ -89,28 +89,28 @@ class OrderedGroups(Generic[R]):
     def __init__(self, table: Table[R], names_of: Callable[[R], Iterable[str]], order: Ordered[R]) -> None:
         self._names_of = names_of
         self._order = order
-        self._shelves: dict[str, list[_Entry]] = {}
+        self._groups: dict[str, list[_Entry]] = {}
         self._held: dict[str, tuple[_Entry, frozenset[str]]] = {}
         table.watch(self)
 
     def size(self, name: str) -> int:
-        return len(self._shelves.get(name, ()))
+        return len(self._groups.get(name, ()))
 
     def stretch(self, name: str, start: int, count: int, *, descending: bool) -> Sequence[str]:
         """One page of what is under that name."""
-        return _page(self._shelves.get(name, []), start, count, descending)
+        return _page(self._groups.get(name, []), start, count, descending)
 
     def replace(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
         old = self._held.pop(key, None)
         new = None if after is None else (self._order.place(key), frozenset(self._names_of(after)))
         if old is not None:
             for name in old[1]:
-                shelf = self._shelves[name]
-                del shelf[bisect_left(shelf, old[0])]
+                group = self._groups[name]
+                del group[bisect_left(group, old[0])]
         if new is not None:
             self._held[key] = new
             for name in new[1]:
-                insort(self._shelves.setdefault(name, []), new[0])
+                insort(self._groups.setdefault(name, []), new[0])
 
 
 def _page(entries: Sequence[_Entry], start: int, count: int, descending: bool) -> Sequence[str]:

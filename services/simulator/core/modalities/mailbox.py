@@ -20,7 +20,7 @@ class Mailbox:
         self.labelled = Groups(self.emails, lambda mail: mail.labels)
         self.marked = Groups(self.emails, marks_of)
         self.by_arrival = Ordered(self.emails, lambda mail: mail.received_at)
-        self.shelves = OrderedGroups(self.emails, groups_of, self.by_arrival)
+        self.groups = OrderedGroups(self.emails, groups_of, self.by_arrival)
 
     @property
     def user(self) -> str:
@@ -77,7 +77,7 @@ def groups_of(mail: EmailRecord) -> Iterator[str]:
 
 
 def group_name(folder: str | None, *, unread: bool) -> str:
-    """The shelf of a folder, or of all folders; of all mail in it, or of what is unread."""
+    """The group of a folder, or of all folders; of all mail in it, or of what is unread."""
     place = "anywhere" if folder is None else f"in {folder}"
     return f"unread {place}" if unread else place
 

@@ -16,9 +16,9 @@ from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import MeaninglessRequest, Missing
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.names import require_own_address
 from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/calendar", tags=["calendar"])
 _NAME = "calendar"

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteChatMessage, PostChatMessage
 from services.simulator.core.modalities.chat_query import ChatQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/chat", tags=["chat"])
 

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from services.simulator.core.modalities import contact_actions as actions
 from services.simulator.core.modalities.contacts import ContactsQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/contacts", tags=["contacts"])
 _NAME = "contacts"

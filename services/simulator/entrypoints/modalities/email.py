@@ -9,8 +9,8 @@ from services.simulator.core.modalities.email_answers import Forward, ReplyAll, 
 from services.simulator.core.modalities.email_compose import Receive, SaveDraft, Send, SendDraft
 from services.simulator.core.modalities.email_query import EmailQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/email", tags=["email"])
 _NAME = "email"

@@ -3,7 +3,7 @@
 from services.simulator.core.keys import Forbidden
 from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modalities.sms import SmsModality
-from services.simulator.entrypoints.doorway import RequestContext
+from services.simulator.entrypoints.request_context import RequestContext
 
 
 def require_own_address(place: RequestContext, address: str) -> None:

@@ -16,9 +16,9 @@ from services.simulator.core.modalities.sms_messages import (
 )
 from services.simulator.core.modalities.sms_query import SmsQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.names import require_own_number
 from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/sms", tags=["sms"])
 _NAME = "sms"

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from services.simulator.core.modalities.actions import stated_fields
 from services.simulator.core.modalities.pages import PageQuery
 from services.simulator.entrypoints.actions import ActionResponse, act
-from services.simulator.entrypoints.doorway import RequestContext
+from services.simulator.entrypoints.request_context import RequestContext
 
 Compact: TypeAlias = Annotated[bool, Query(description="Counts and short forms instead of everything.")]
 _JSON = "application/json"

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Response
 
 from services.simulator.core.modalities.weather import UpdateWeather, WeatherQuery
 from services.simulator.entrypoints.actions import ActionResponse
-from services.simulator.entrypoints.doorway import RequestContext, require_permission
 from services.simulator.entrypoints.modalities.views import Compact, answer_query, carry_out, show_state
+from services.simulator.entrypoints.request_context import RequestContext, require_permission
 
 router = APIRouter(prefix="/weather", tags=["weather"])
 

@@ -1,4 +1,4 @@
-"""Who stands before which world: what every route needs, and what lets it in."""
+"""Who calls which world: what every route needs, and the check of its key and permission."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -27,7 +27,7 @@ class UnknownWorld(SimulatorRefusal):
 class RoutedRequest:
     """One request on its way to a world. ``caller`` is known once the key was looked at."""
 
-    rooms: WorldRegistry
+    registry: WorldRegistry
     world_id: str
     authentication: bool
     caller: KeyCaller | None = None
@@ -37,13 +37,13 @@ class RoutedRequest:
 class RequestContext:
     """A caller inside a world, allowed to do what the route does."""
 
-    rooms: WorldRegistry
-    room: HostedWorld
+    registry: WorldRegistry
+    hosted: HostedWorld
     caller: KeyCaller
 
     @property
     def world(self) -> SimulatorWorld:
-        return self.room.world
+        return self.hosted.world
 
 
 def enter(scope: Scope, entry: RoutedRequest) -> None:
@@ -59,17 +59,17 @@ def place_of(entry: RoutedRequest, secret: str | None) -> RequestContext:
     """Raises ``UnknownWorld``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
     caller = _caller(entry, secret)
     entry.caller = caller
-    room = entry.rooms.get(entry.world_id)
-    room.world.catch_up()
-    return RequestContext(entry.rooms, room, caller)
+    hosted = entry.registry.get(entry.world_id)
+    hosted.world.catch_up()
+    return RequestContext(entry.registry, hosted, caller)
 
 
 def _caller(entry: RoutedRequest, secret: str | None) -> KeyCaller:
     if not entry.authentication:
-        return entry.rooms.admin
+        return entry.registry.admin
     if not secret:
         raise UnknownWorld("API key required. Provide X-API-Key header.")
-    caller = entry.rooms.caller(entry.world_id, secret)
+    caller = entry.registry.caller(entry.world_id, secret)
     if caller is None:
         raise UnknownWorld("Invalid or revoked API key.")
     return caller
@@ -90,7 +90,7 @@ def require_permission(permission: str) -> Dependency:
 def _admin() -> Dependency:
     async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> RequestContext:
         place = place_of(entry_of(request.scope), secret)
-        if place.caller.key_id != place.rooms.admin.key_id:
+        if place.caller.key_id != place.registry.admin.key_id:
             raise Forbidden("Permission denied. Required: the admin key")
         return place
 

@@ -1,4 +1,4 @@
-"""The threshold, outside of the door: what is too large, too slow or one too many gets no further, on every route."""
+"""Limits of requests, whoever sends them: what is too large, too slow or one too many is refused on every route."""
 
 import asyncio
 from collections.abc import Callable, Generator, Iterator
@@ -150,7 +150,11 @@ class Arriving(NamedTuple):
 
 
 def receive_at_once(receive: Receive) -> Message | Arriving:
-    """The next message if it is there, without waiting for it."""
+    """The next message if it is there, without waiting for it.
+
+    The coroutine is driven by hand: awaiting it would give the event loop a turn even where the message has come
+    already, and most requests are read whole in one piece. What has to wait goes on in ``resume``.
+    """
     step = cast("Generator[object, object, Message]", receive().__await__())
     try:
         waits_for = next(step)

@@ -8,26 +8,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.simulator.core.access_log import LoggedAccess
 from services.simulator.core.hosted_world import DEFAULT, HostedWorld, WorldRegistry
 from services.simulator.core.refusals import Missing
-from services.simulator.entrypoints.doorway import RoutedRequest, enter
+from services.simulator.entrypoints.request_context import RoutedRequest, enter
 
 _INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
 _LONGEST_PATH = 500  # of one that is noted
 _UNNOTED = frozenset({"/health", "/ready"})
 
 
-class Entrance:
+class WorldRouting:
     """``/worlds/{id}/...`` is that world, every other path the default one."""
 
-    def __init__(self, app: ASGIApp, rooms: WorldRegistry, authentication: bool) -> None:
+    def __init__(self, app: ASGIApp, registry: WorldRegistry, authentication: bool) -> None:
         self._app = app
-        self._rooms = rooms
+        self._registry = registry
         self._authentication = authentication
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         inner, world_id = _world_in_path(scope)
-        entry = RoutedRequest(self._rooms, world_id, self._authentication)
+        entry = RoutedRequest(self._registry, world_id, self._authentication)
         enter(inner, entry)
         if scope["type"] == "websocket" or scope["path"] in _UNNOTED:
             return await self._app(inner, receive, send)
@@ -48,17 +48,17 @@ class Entrance:
             self._note(scope, entry, status, (perf_counter() - begun) * 1000)
 
     def _note(self, scope: Scope, entry: RoutedRequest, status: int, took: float) -> None:
-        room = self._find_world(entry.world_id)
-        if room is None:
+        hosted = self._find_world(entry.world_id)
+        if hosted is None:
             return
         path = scope["path"].removeprefix(scope.get("root_path", ""))[:_LONGEST_PATH]
         key_id, name = (entry.caller.key_id, entry.caller.name) if entry.caller else (None, None)
-        wall = self._rooms.surroundings.now()
-        room.log.note(LoggedAccess(wall, scope["method"], path, status, round(took, 3), key_id, name))
+        wall = self._registry.surroundings.now()
+        hosted.log.note(LoggedAccess(wall, scope["method"], path, status, round(took, 3), key_id, name))
 
     def _find_world(self, world_id: str) -> HostedWorld | None:
         try:
-            return self._rooms.get(world_id)
+            return self._registry.get(world_id)
         except Missing:
             return None
 
