@@ -468,12 +468,14 @@ def _visiting(text: str, **given: Json) -> tuple[Stage, tuple[str, JsonObject]]:
         ({"priority": 3}, False),
         ({"due_date": "2026-03-11"}, True),
         ({"due_date": "12-Mar-2026"}, False),
+        ({"due_date": "2026-03-25"}, False),  # the last day of two weeks
+        ({"due_date": "2026-03-26"}, True),
     ],
 )
 async def test_a_number_or_a_day_from_nowhere_is_sent_back_once_and_taken_if_it_comes_again(
     given: JsonObject, is_sent_back: bool
 ) -> None:
-    stage, visit = _visiting("Send 30 units for claim C-1 on March 12, 2026", **given)
+    stage, visit = _visiting("For claim C-1 send 30 units from March 12, 2026, for two weeks", **given)
     stage.talk.rounds = [[READ], [visit], *([[visit]] if is_sent_back else [])]
     stage.talk.answer = "It is done."
     record = await stage.run()

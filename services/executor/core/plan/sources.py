@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import MAXYEAR, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -124,6 +124,8 @@ def _is_taken_from(said: Sequence[str], place: int) -> bool:
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
+_TERMS = {"days": 1, "weeks": 7}
+_LONGEST_TERM = 3_660  # days
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
@@ -227,7 +229,9 @@ class SourceFinder:
         value = _value_at(call.arguments, leaf.path)
         if isinstance(value, str):
             moment = read_machine_moment(value, self._sources.now.tzinfo)
-            return leaf.kind is ArgumentKind.DATE and moment is not None and moment.day is not None
+            if leaf.kind is not ArgumentKind.DATE or moment is None or moment.day is None:
+                return False
+            return moment.day not in self._last_days
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         return not _sets_scale(tool, leaf.path) and not self._is_share(leaf, call)
@@ -249,6 +253,17 @@ class SourceFinder:
         """Day and hour of a value that names both."""
         read = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
         return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
+
+    @cached_property
+    def _last_days(self) -> frozenset[date]:
+        """The last day of each term that a text says with its first day: "for a week from 1 April"."""
+        last: set[date] = set()
+        for text in (self._sources.task, *self._sources.earlier):
+            terms = (number for number in text.numbers if number.unit is not None and number.unit.name in _TERMS)
+            for length in {value * _TERMS[term.unit.name] for term in terms if term.unit for value in term.values}:
+                if length == int(length) and 0 < length <= _LONGEST_TERM:
+                    last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
+        return frozenset(last)
 
     def _is_strange_record(self, leaf: Trace, call: PlannedCall, tool: Tool, quote: str) -> bool:
         """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.
