@@ -1,5 +1,6 @@
 """What `make house` counts: chains and circles of imports, and names that classes share."""
 
+import ast
 from pathlib import Path
 
 import grimp
@@ -7,6 +8,8 @@ import pytest
 
 from tests.architecture.house import LONGEST_CHAIN, folder_circles, imports_inside, longest_chain, shared_names, size
 
+PRODUCT = ("services", "shared", "cli")
+MOST_STATEMENTS = 32
 _IMPORTS = {"a.one": {"b.one"}, "b.one": {"b.two"}, "b.two": set(), "b.three": {"a.two"}, "a.two": set[str]()}
 
 
@@ -40,3 +43,17 @@ def test_a_service_that_reached_the_target_keeps_it(graph: grimp.ImportGraph, se
 
     assert len(chain := longest_chain(imports)) <= LONGEST_CHAIN, chain
     assert folder_circles(imports) == []
+
+
+def test_no_function_of_the_product_has_more_statements_than_a_reader_holds() -> None:
+    """``shared``, services and command line; the statements of functions inside a function are its own too."""
+    root = Path(__file__).resolve().parents[2]
+    trees = ((file, ast.parse(file.read_text())) for part in PRODUCT for file in sorted((root / part).rglob("*.py")))
+    long = [
+        (file.name, node.name)
+        for file, tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and sum(isinstance(one, ast.stmt) for one in ast.walk(node)) - 1 > MOST_STATEMENTS
+    ]
+    assert long == []
