@@ -9,7 +9,12 @@ from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import change, is_let_through, read, request, verdict
 
-_KINDS = ["claim", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("order", "refund", "purchase", "expense"))]
+_KINDS = [
+    "claim",
+    "refund",
+    "invoice",
+    *(pytest.param(one, marks=pytest.mark.long) for one in ("order", "purchase", "expense")),
+]
 _MANAGER = Rule(id="over-500", condition="amount > 500", action="require_approval", level="manager")
 _COMMITTEE = Rule(id="over-5000", condition="amount > 5000", action="require_approval", level="committee")
 _BLOCK = Rule(id="blocked", condition="blocked == true", action="block")
