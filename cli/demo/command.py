@@ -15,7 +15,7 @@ import typer
 
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.demo.company import Company
-from cli.demo.elsewhere import NotFresh, stack_elsewhere
+from cli.demo.elsewhere import NotFresh, find_foreign_stack
 from cli.demo.report import DemoResult, demo_json, demo_problems, demo_table, judge
 from cli.demo.run import observe
 from cli.demo.script import TASKS
@@ -76,7 +76,7 @@ def demo(
 
       purple demo --url http://127.0.0.1:9010 --company http://127.0.0.1:9009 --database company.sqlite3
     """
-    there = stack_elsewhere(url, company, database)
+    there = find_foreign_stack(url, company, database)
     tasks, environ = _expecting_too_much(broken), _environ(protocol, model_url, model)
     began = time.monotonic()
     try:

@@ -21,8 +21,8 @@ class NotFresh(Complaint):
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """``database`` is the company's own file, which this process can read."""
+class ForeignStack:
+    """A stack that somebody else started, by its gateway's URL, with the example company that its tasks act on."""
 
     url: str
     company: Company
@@ -48,10 +48,10 @@ class Elsewhere:
             )
 
 
-def stack_elsewhere(url: str, company: str, database: Path | None) -> Elsewhere | None:
+def find_foreign_stack(url: str, company: str, database: Path | None) -> ForeignStack | None:
     """Where the tasks are to go; None for a stack of the demo's own."""
     if not url and not company and database is None:
         return None
     if not (url and company and database):
         raise typer.BadParameter("goes with --company and --database, and they with it", param_hint="--url")
-    return Elsewhere(url.rstrip("/"), Company(company.rstrip("/"), database))
+    return ForeignStack(url.rstrip("/"), Company(company.rstrip("/"), database))

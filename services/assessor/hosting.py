@@ -107,7 +107,7 @@ class GreenAgent:
                 self._running = None
 
     async def rehearse(self, scenario: ScenarioConfig) -> Rehearsal:
-        """Its world, tried from its import to the end of its day."""
+        """Try a scenario's world without an agent, from its import to the end of its day."""
         if self._client is None:
             raise SimulatorFailed("the agent was not started: startup() comes before rehearse()")
         async with self._turn:

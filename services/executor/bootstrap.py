@@ -38,7 +38,7 @@ from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Execute, Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
-from services.executor.entrypoints.tools import Discovered, WantedTools, format_report, parse_arguments
+from services.executor.entrypoints.tools import ServerListing, WantedTools, format_report, parse_arguments
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, PartSetting
 from services.executor.ports.models import Tier
@@ -139,7 +139,7 @@ def show_tools(arguments: Sequence[str]) -> int:
     return 0
 
 
-async def _discover_tools(wanted: WantedTools) -> Discovered:
+async def _discover_tools(wanted: WantedTools) -> ServerListing:
     connection = _connection(wanted)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
@@ -149,7 +149,7 @@ async def _discover_tools(wanted: WantedTools) -> Discovered:
     ):
         servers = DetectingToolServers(mcp, rest, agents=agents)
         tools = await servers.discover(connection)
-        return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
+        return ServerListing(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
 
 
 def _connection(wanted: WantedTools) -> Connection:

@@ -20,7 +20,7 @@ from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.evictor import Evictor
 from services.executor.core.turn.fair_share import Shares
 from services.executor.core.turn.heartbeat import Beats
-from services.executor.core.turn.reaper import Mended, NearFirst, Reaper
+from services.executor.core.turn.reaper import FaultCounts, NearFirst, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import ArchiveNews, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
@@ -111,7 +111,7 @@ async def _serve(
         settings.turn_attempts,
         memory_seconds=settings.memory_wait_seconds,
     )
-    mended = Mended()
+    mended = FaultCounts()
     slots = _slots(settings, state, wakes, tenants)
     runner = Runner(sessions, wakes, TellingWorker(worker, news, plan), limits, mended, slots, beats)
     reaper = Reaper(mending, NearFirst(runner, wakes), mended)

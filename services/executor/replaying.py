@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.replay.course import Replayed
+from services.executor.core.replay.course import ReplayResult
 from services.executor.core.replay.replay import CannotReplay, replay
 from services.executor.core.session.context import Limits
 from services.executor.core.turn.walk import walk
@@ -36,7 +36,7 @@ def show_replay(arguments: Sequence[str]) -> int:
     return SAME if done.is_same else DIFFERS
 
 
-async def _replay_task(wanted: WantedTask) -> Replayed:
+async def _replay_task(wanted: WantedTask) -> ReplayResult:
     archive = read_settings(ArchiveSettings).archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
-from services.executor.entrypoints.connections import Tried, WantedConnections, format_report, parse_arguments
+from services.executor.entrypoints.connections import ConnectionTrial, WantedConnections, format_report, parse_arguments
 from services.executor.ports.credentials import Credentials, CredentialUnavailable
 from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
@@ -53,7 +53,9 @@ def try_connections(arguments: Sequence[str]) -> int:
     return GOOD if all(one.is_good for one in tried) else NOT_GOOD
 
 
-async def _try_connections(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, Sequence[Tried]]:
+async def _try_connections(
+    wanted: WantedConnections, settings: TryingSettings
+) -> tuple[str, Sequence[ConnectionTrial]]:
     source, record = await _record(wanted, settings)
     chosen = [one for one in record.connections if wanted.only in ("", one.id)]
     if wanted.only and not chosen:
@@ -71,17 +73,17 @@ async def _try_connections(wanted: WantedConnections, settings: TryingSettings) 
 
 async def _try(
     connection: Connection, servers: ToolServers, credentials: Credentials, places: asyncio.Semaphore
-) -> Tried:
+) -> ConnectionTrial:
     async with places:
         try:
             await credentials.badge(connection)
         except CredentialUnavailable as error:
-            return Tried(connection, str(error), None)
+            return ConnectionTrial(connection, str(error), None)
         try:
             tools = await servers.discover(connection)
         except (ToolUnreachable, ToolSilent) as error:
-            return Tried(connection, None, str(error))
-        return Tried(connection, None, None, servers.protocol_of(connection), tools)
+            return ConnectionTrial(connection, None, str(error))
+        return ConnectionTrial(connection, None, None, servers.protocol_of(connection), tools)
 
 
 async def _record(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, TenantRecord]:

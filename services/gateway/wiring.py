@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.dispatcher import NoticeLoop
 from services.gateway.features.approvals.notices import Notifier
-from services.gateway.features.approvals.store import EnvironmentReferences, NoPosts, RedisApprovals, RedisNotices
+from services.gateway.features.approvals.store import EnvironmentReferences, NoPosts, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop
 from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
@@ -27,7 +27,7 @@ from services.gateway.features.identity.model import Identity, RateMeter
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
 from services.gateway.features.identity.throttle import Strictness, networks_in
-from services.gateway.features.identity.tokens import Expected, JwtIdentity
+from services.gateway.features.identity.tokens import JwtIdentity, TokenDemands
 from services.gateway.features.participation.service import ParticipationService, PermittedWorlds
 from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import PushBook
@@ -85,7 +85,7 @@ class IdentityWiring:
         by_key = KeyIdentity(meter, now, settings.allowance)
         if self._keys is None:
             return by_key if "keys" in settings.ways else UnverifiedIdentity()
-        expected = Expected(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
+        expected = TokenDemands(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
         by_token = JwtIdentity(self._keys, expected, settings.claim_names, meter, settings.allowance)
         return EitherIdentity(by_key, by_token) if "keys" in settings.ways else by_token
 
@@ -151,7 +151,7 @@ async def noticing(
     """Tell meanwhile, through the deliveries of webhooks. ``live`` must be open; ``console``: where it is reached."""
     nowhere = NoPosts()
     notifier = Notifier(
-        notices=RedisNotices(state),
+        notices=RedisOwedNotices(state),
         approvals=RedisApprovals(state),
         posts=push.posts or nowhere,
         urls=push.book.urls if push.book else nowhere,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field, JsonValue
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.learner.core.report.prepared import Prepared, prepare_training
+from services.learner.core.report.prepared import PreparedRows, prepare_training
 from services.learner.core.report.report import REPORTS_PREFIX, BadReport, Report, as_json, read_report
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.infra.starting import CannotStart, read_settings, refuse_start
@@ -52,7 +52,7 @@ def report_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _as_json(chosen: Sequence[Report], found: FoundReports, training: Prepared) -> dict[str, JsonValue]:
+def _as_json(chosen: Sequence[Report], found: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
     reports: list[JsonValue] = [as_json(report) for report in chosen]
     rows: list[JsonValue] = [*training.rows]
     return {

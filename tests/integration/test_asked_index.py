@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.ports.turns import Notice, Timer, TurnEnd
-from services.gateway.features.approvals.store import RedisApprovals, RedisNotices
+from services.gateway.features.approvals.store import RedisApprovals, RedisOwedNotices
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.notice import NoticeEvent
 from shared.contracts.plan import WritePlan
@@ -119,7 +119,7 @@ async def test_what_is_owed_is_taken_by_one_and_by_another_if_that_one_dies(
     redis: Redis, task_store: TaskStore
 ) -> None:
     await _asked(redis, task_store, Notice(NoticeEvent.WAITING, "a1"))
-    one, two = RedisNotices(redis), RedisNotices(redis)
+    one, two = RedisOwedNotices(redis), RedisOwedNotices(redis)
     (owed,) = await one.take()
     assert (owed.event, owed.tenant, owed.approval_id, owed.step) == (NoticeEvent.WAITING, "acme", "a1", 0)
     assert await two.take() == []
@@ -137,4 +137,4 @@ async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store
     end = _asks(begun, _approval(begun.work.turn.task_id), Notice(NoticeEvent.WAITING, "a1"))
     await begun.store.finish(end)
     await begun.store.finish(end)  # repeated after a lost reply
-    assert len(await RedisNotices(redis).take()) == 1
+    assert len(await RedisOwedNotices(redis).take()) == 1

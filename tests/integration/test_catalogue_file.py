@@ -14,7 +14,7 @@ from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.entrypoints.catalogue_file import CatalogueExists, document, write
-from services.executor.entrypoints.tools import Discovered, describe_tools
+from services.executor.entrypoints.tools import ServerListing, describe_tools
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import ToolClass
@@ -26,15 +26,15 @@ NARROW = 100
 KEY = {ToolProtocol.MCP: "idempotency_key", ToolProtocol.REST: None}  # over the bridge no tool has such an argument
 
 
-async def found_at(served: Company, connection: Connection | None = None) -> Discovered:
+async def found_at(served: Company, connection: Connection | None = None) -> ServerListing:
     at = connection or served.connection
     async with McpTools() as mcp, RestBridge() as rest:
         servers = DetectingToolServers(mcp, rest)
         tools = await servers.discover(at)
-        return Discovered(servers.protocol_of(at), servers.may_have_unlisted(at), tools, at)
+        return ServerListing(servers.protocol_of(at), servers.may_have_unlisted(at), tools, at)
 
 
-def by_name(found: Discovered) -> dict[str, JsonObject]:
+def by_name(found: ServerListing) -> dict[str, JsonObject]:
     return {str(tool["name"]): tool for tool in describe_tools(found)}
 
 

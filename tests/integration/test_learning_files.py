@@ -15,7 +15,7 @@ from services.learner.adapters.redis_import_repository import RedisImportReposit
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.lesson import lesson_of
-from services.learner.ports.files import ArmRecord, Brought, Versions
+from services.learner.ports.files import ArmRecord, FileChanges, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
@@ -227,9 +227,9 @@ async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> No
     stored = await repository.read_stored("acme")
     await RedisMemory(redis).learn([lesson_of(an_outcome(1, tenant="acme"))])
     arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
-    assert not await repository.keep("acme", Brought(arms=arms), stored.versions)
-    assert await repository.keep("acme", Brought(facts=["x"]), stored.versions)
-    assert not await repository.keep("acme", Brought(cases=["x"]), stored.versions)
+    assert not await repository.keep("acme", FileChanges(arms=arms), stored.versions)
+    assert await repository.keep("acme", FileChanges(facts=["x"]), stored.versions)
+    assert not await repository.keep("acme", FileChanges(cases=["x"]), stored.versions)
     assert len(cast("list[str]", (await _everything(redis, "acme"))["cases"])) == 1
 
 
@@ -263,7 +263,7 @@ class _LosingRepository(RedisImportRepository):
         self.losses = 0
 
     @override
-    async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
+    async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
         self._way.cut_at(1)
         self.losses += 1
         return await super().keep(tenant, brought, versions)

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.owners import name_owner, place_of
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import Mended, Reaper
+from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Fault, Lease, Work
 from services.executor.ports.turns import Timer, TurnStore
@@ -48,7 +48,7 @@ class Finishes(RunsTurns):
 
 
 @asynccontextmanager
-async def _running(redis: Redis, worker: RunsTurns, mended: Mended, name: str = "one") -> AsyncIterator[Runner]:
+async def _running(redis: Redis, worker: RunsTurns, mended: FaultCounts, name: str = "one") -> AsyncIterator[Runner]:
     runner = Runner(sessions_of(redis, name, LIMITS.lease_seconds), HeardWakes(), worker, LIMITS, mended)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
@@ -57,7 +57,7 @@ async def _running(redis: Redis, worker: RunsTurns, mended: Mended, name: str = 
         await runner.stop(0.0)
 
 
-async def _worked_off(redis: Redis, mended: Mended, worker: RunsTurns | None = None, name: str = "one") -> None:
+async def _worked_off(redis: Redis, mended: FaultCounts, worker: RunsTurns | None = None, name: str = "one") -> None:
     async with _running(redis, worker or Finishes(), mended, name) as runner:
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
@@ -77,7 +77,7 @@ async def _raw(redis: Redis, *words: str) -> object:
 async def test_accepted_but_not_woken_is_woken_and_counted(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     await redis.zadd(partition_keys_of("acme", "s1").waiting, {"acme:s1": 1}, xx=True)
-    mended, wakes = Mended(), HeardWakes()
+    mended, wakes = FaultCounts(), HeardWakes()
     await Reaper(RedisUpkeep(redis), wakes, mended).tick()
     assert (wakes.heard, mended.counts[Fault.NOT_WOKEN]) == ([("acme", "s1")], 1)
 
@@ -88,7 +88,7 @@ async def test_a_claim_whose_reply_was_lost_is_taken_up_by_the_same_process_at_o
 ) -> None:
     record = await accepted(task_store)
     unheard = await sessions_of(redis, "one", 60.0).claim("acme", "s1")
-    mended = Mended()
+    mended = FaultCounts()
     await _worked_off(redis, mended)
     assert (unheard is not None, await _state(task_store, record)) == (True, TaskState.COMPLETED)
     assert mended.counts[Fault.OWNER_GONE] == 1
@@ -100,7 +100,7 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
     dead = await sessions_of(redis, "two").claim("acme", "s1")
     assert dead is not None
     await break_lease(redis, dead)
-    mended, wakes = Mended(), HeardWakes()
+    mended, wakes = FaultCounts(), HeardWakes()
     await Reaper(RedisUpkeep(redis), wakes, mended).tick()
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
@@ -146,7 +146,7 @@ async def test_a_dead_owners_lease_is_kept_while_a_call_that_it_sent_may_still_b
 async def test_a_turn_whose_owner_fell_silent_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     await break_lease(redis, (await begin(sessions_of(redis, "two"))).lease)
-    mended = Mended()
+    mended = FaultCounts()
     await _worked_off(redis, mended)
     assert (await _state(task_store, record), mended.counts[Fault.OWNER_GONE]) == (TaskState.COMPLETED, 1)
 
@@ -154,7 +154,7 @@ async def test_a_turn_whose_owner_fell_silent_is_taken_over_and_counted(redis: R
 @pytest.mark.promise("state.faults_mended")
 async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    mended, worker = Mended(), Finishes(endless=True)
+    mended, worker = FaultCounts(), Finishes(endless=True)
     async with _running(redis, worker, mended) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
@@ -171,7 +171,7 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
     ended = record.model_copy(update={"state": TaskState.COMPLETED, "metadata": {"quality": 0.75}})
     name = task_keys("acme", "s1", record.task_id).record
     await _raw(redis, "HSET", name, "json", ended.model_dump_json(), "state", "completed", "ended", "1")
-    mended = Mended()
+    mended = FaultCounts()
     await _worked_off(redis, mended)
     outcomes = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
     told = [TaskOutcome.model_validate_json(row["o"]) for _, row in outcomes]
@@ -183,7 +183,7 @@ async def test_an_outcome_that_was_emitted_is_not_emitted_again_by_a_late_turn(
     redis: Redis, task_store: TaskStore
 ) -> None:
     record = await accepted(task_store)
-    mended = Mended()
+    mended = FaultCounts()
     await task_store.accept(record, a_turn(record), dedupe=None)
     await _worked_off(redis, mended)
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
@@ -200,7 +200,7 @@ async def test_an_overdue_timer_is_fired_and_counted_for_the_whole_installation(
     due = Timer(NOON - timedelta(days=365), "a1")
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
     assert await one.next(begun.lease) is None
-    reaper = Reaper(RedisUpkeep(redis), HeardWakes(), Mended())
+    reaper = Reaper(RedisUpkeep(redis), HeardWakes(), FaultCounts())
     for _ in range(2):
         await reaper.tick()
     assert await _raw(redis, "HGETALL", MENDED) == {Fault.TIMER_OVERDUE.value: "1"}
@@ -214,7 +214,7 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
     due = Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1")
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
     assert await one.next(begun.lease) is None
-    mended, wakes = Mended(), HeardWakes()
+    mended, wakes = FaultCounts(), HeardWakes()
     await Reaper(RedisUpkeep(redis), wakes, mended).tick()
     assert (wakes.heard, sum(mended.counts.values())) == ([("acme", "s1")], 0)
 
@@ -225,7 +225,7 @@ async def test_a_turn_given_up_goes_to_the_dead_letters_with_its_last_error(
 ) -> None:
     record = await accepted(task_store)
     for _ in range(LIMITS.attempts + 1):
-        await _worked_off(redis, Mended(), Finishes(broken=True))
+        await _worked_off(redis, FaultCounts(), Finishes(broken=True))
     (letter,) = await _dead(redis)
     assert (letter.task_id, letter.attempts, letter.request) == (record.task_id, LIMITS.attempts, record.request)
     assert "the bug that kills" in letter.last_error
@@ -272,7 +272,7 @@ async def test_a_wake_that_comes_while_its_session_ends_is_not_lost(redis: Redis
             await store.finish(an_end(work))
 
     worker = Waits()
-    async with _running(redis, worker, Mended()) as runner:
+    async with _running(redis, worker, FaultCounts()) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         assert not await runner.offer("acme", "s1")

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import Mended, Reaper
+from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.entrypoints.http import health_app
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
@@ -133,7 +133,7 @@ class Stopping:
 
 
 async def test_an_executor_that_stops_lives_but_is_not_ready(redis: Redis) -> None:
-    app = health_app(sessions_of(redis, "one"), Stopping(), Mended(), Reaper(RedisUpkeep(redis), ArqWakes(redis)))
+    app = health_app(sessions_of(redis, "one"), Stopping(), FaultCounts(), Reaper(RedisUpkeep(redis), ArqWakes(redis)))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         ready, health = await client.get("/ready"), await client.get("/health")
     assert (ready.status_code, "stops" in ready.text) == (503, True)

@@ -20,7 +20,7 @@ from services.learner.core.report.lessons import report_rows
 from services.learner.core.report.report import REPORTS_PREFIX
 from services.learner.core.report.teaching import report_teacher
 from services.learner.core.training.rows import TRAINING_PREFIX
-from services.learner.core.training.seeding import Seeded, Seeder
+from services.learner.core.training.seeding import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.domain.cases import CaseOutcome
 from shared.infra import keys
@@ -50,8 +50,8 @@ def _seeder(redis: Redis, owner: str = "one", tenant: str = "acme") -> Seeder:
     return Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, tenant, lambda: datetime.now(UTC))
 
 
-async def _looked(seeder: Seeder) -> list[Seeded]:
-    told: list[Seeded] = []
+async def _looked(seeder: Seeder) -> list[SeedResult]:
+    told: list[SeedResult] = []
     assert await seeder.look(told.append)
     return told
 
@@ -88,7 +88,7 @@ async def test_of_several_learners_one_loads(redis: Redis, bucket: BucketServer)
     """All at once: every object is told of once, and the log has nothing twice."""
     for number in range(6):
         bucket.put(f"{TRAINING_PREFIX}{number}.jsonl", lines_of([a_row(number), a_row(10 + number)]))
-    told: list[Seeded] = []
+    told: list[SeedResult] = []
     seeders = [_seeder(redis, name) for name in ("one", "two", "three")]
     looked = await asyncio.gather(*(seeder.look(told.append) for seeder in seeders))
     assert any(looked)
@@ -104,7 +104,7 @@ async def test_what_two_learners_load_against_the_lock_is_there_once_all_the_sam
     bucket.put(FIRST, lines_of([a_row(1), a_row(2)]))
     shelf = RedisCaseRepository(redis, "late", lease_seconds=0.001)
     late = Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, "acme", lambda: datetime.now(UTC))
-    told: list[Seeded] = []
+    told: list[SeedResult] = []
     await asyncio.gather(*(seeder.look(told.append) for seeder in (late, _seeder(redis, "two"), late)))
     assert sum(one.kept is not None for one in told) == 1
     assert len(await case_log(redis, "acme")) == 2

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import Mended, Reaper
+from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.entrypoints.arq_worker import OffersSessions, WakeWorker, queue_pool
 from services.executor.ports.sessions import Openings
 from shared.infra import keys
@@ -169,7 +169,7 @@ async def test_the_reaper_leaves_who_waits_in_the_queue_alone_and_counts_nothing
     redis: Redis, task_store: TaskStore
 ) -> None:
     """However long no executor has room: only what stands in no queue is woken, and is a fault."""
-    wakes, mended = ArqWakes(redis), Mended()
+    wakes, mended = ArqWakes(redis), FaultCounts()
     for name in (f"s{number}" for number in range(20)):
         await accepted(task_store, name)
         if name != "s0":
@@ -184,7 +184,7 @@ async def test_the_reaper_leaves_who_waits_in_the_queue_alone_and_counts_nothing
 @pytest.mark.promise("queue.one_wake")
 async def test_a_further_try_whose_time_has_come_is_woken_and_is_no_fault(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    one, wakes, mended = sessions_of(redis, "one"), ArqWakes(redis), Mended()
+    one, wakes, mended = sessions_of(redis, "one"), ArqWakes(redis), FaultCounts()
     lease = await one.claim("acme", "s1")
     assert lease is not None
     await one.abandon(lease, retry_in=-10.0)

@@ -16,12 +16,12 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.deliveries.model import (
     ClaimedLine,
-    Closed,
     HookWork,
     LineStep,
     Post,
     ReceiverAnswer,
     Undelivered,
+    UnreadableLine,
 )
 from services.gateway.features.deliveries.news import news_of
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
@@ -174,7 +174,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
     found = []
     for claim in await lines.claim((await lines.look(10, 10)).due, 60):
         work = await lines.read(claim)
-        assert isinstance(work, Closed)
+        assert isinstance(work, UnreadableLine)
         found.append((work.subject, work.config_id))
         await lines.settle(claim, work, work.told._replace(tries=12, disabled=True), LineStep.OFF, 0)
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
@@ -296,7 +296,7 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
     changed = RedisLines(redis, Seal(read_secrets("bmV3" * 8).sealing_keys()))
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
-    assert isinstance(closed, Closed)
+    assert isinstance(closed, UnreadableLine)
     await changed.settle(claim, closed, closed.told._replace(tries=1), LineStep.RETRY, 0)
     await _finish(redis, record)
     world = World(redis)

@@ -1,6 +1,6 @@
 """Reads one file that somebody sent, in a process of its own with hard limits: a hostile file costs that and no more.
 
-The file comes on stdin and the ``Parsed`` goes as one JSON object to stdout. Nothing of the service is loaded here.
+The file comes on stdin and the ``ParsedFile`` goes as one JSON object to stdout. Nothing of the service is loaded here.
 """
 
 import base64
@@ -36,7 +36,7 @@ _PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 
 
-class Parsed(TypedDict, total=False):
+class ParsedFile(TypedDict, total=False):
     """``picture``: a JPEG in base64; ``problem``: why there is neither text nor picture."""
 
     media_type: str
@@ -54,7 +54,7 @@ class UnreadableFile(Exception):
 def main() -> None:
     _limit_resources()
     content = sys.stdin.buffer.read()
-    parsed: Parsed = {"media_type": ""}
+    parsed: ParsedFile = {"media_type": ""}
     try:
         parsed["media_type"] = media_type_of(content)
         parsed |= _parse(content, parsed["media_type"])
@@ -87,7 +87,7 @@ def _limit_resources() -> None:
         resource.setrlimit(limit, (most, most))
 
 
-def _parse(content: bytes, media_type: str) -> Parsed:
+def _parse(content: bytes, media_type: str) -> ParsedFile:
     if media_type.startswith("image/"):
         return _picture(content)
     read = _READERS.get(media_type)
@@ -225,7 +225,7 @@ _READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
 }
 
 
-def _picture(content: bytes) -> Parsed:
+def _picture(content: bytes) -> ParsedFile:
     """The picture in the size that models look at, written anew: nothing of the file but what is seen goes on."""
     from PIL import Image, ImageOps
 

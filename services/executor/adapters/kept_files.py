@@ -13,14 +13,14 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import override
 
-from services.executor.adapters.file_parser import Parsed
+from services.executor.adapters.file_parser import ParsedFile
 from services.executor.ports.files import ReadFile, TaskFiles
 from shared.contracts.task import SentFile
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-_PARSED = TypeAdapter(Parsed)
+_PARSED = TypeAdapter(ParsedFile)
 _PARSER = (sys.executable, "-m", "services.executor.adapters.file_parser")
 _PARSE_SECONDS = 20.0
 _AT_ONCE = 2  # parsers
@@ -83,7 +83,7 @@ class KeptFiles(TaskFiles):
             raise FileFailed("it is no longer in the archive")
         return kept
 
-    async def _keep_picture(self, tenant: str, known: ReadFile, parsed: Parsed) -> ReadFile:
+    async def _keep_picture(self, tenant: str, known: ReadFile, parsed: ParsedFile) -> ReadFile:
         seen = base64.b64decode(parsed.get("picture", ""))
         if seen:
             await self._archive.put(tenant, content_id(seen), seen)
@@ -134,7 +134,7 @@ def content_id(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-async def parse_apart(content: bytes, seconds: float = _PARSE_SECONDS) -> Parsed:
+async def parse_apart(content: bytes, seconds: float = _PARSE_SECONDS) -> ParsedFile:
     """What the parser makes of a file, in a process that is killed when it takes too long. Raises ``FileFailed``."""
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL

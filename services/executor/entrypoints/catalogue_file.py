@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from services.executor.entrypoints.tools import Discovered, describe_tools
+from services.executor.entrypoints.tools import ServerListing, describe_tools
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import JsonObject
 
@@ -21,7 +21,7 @@ def refuse_overwriting(file: Path, force: bool) -> None:
         raise CatalogueExists(f"{file} exists and may hold corrections: give another name, or --force to replace it")
 
 
-def write(file: Path, found: Discovered, force: bool) -> None:
+def write(file: Path, found: ServerListing, force: bool) -> None:
     """Raises ``CatalogueExists`` or ``OSError``; a file that is there stays as it was until the new one is whole."""
     refuse_overwriting(file, force)
     beside = file.with_name(f".{file.name}.new")
@@ -29,7 +29,7 @@ def write(file: Path, found: Discovered, force: bool) -> None:
     beside.replace(file)
 
 
-def document(found: Discovered) -> JsonObject:
+def document(found: ServerListing) -> JsonObject:
     """The connection; an entry that the operator already had stands as it is.
 
     ``found`` in an entry is for the reader and decides nothing. A class stays null unless the operator gave one: what

@@ -21,7 +21,7 @@ class WantedConnections(NamedTuple):
     as_json: bool
 
 
-class Tried(NamedTuple):
+class ConnectionTrial(NamedTuple):
     """``credential`` and ``listing`` say what is wrong; None where nothing is."""
 
     connection: Connection
@@ -46,14 +46,14 @@ def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
     return WantedConnections(given.tenant, given.tenant_file, given.only, given.json)
 
 
-def format_report(wanted: WantedConnections, source: str, tried: Sequence[Tried]) -> str:
+def format_report(wanted: WantedConnections, source: str, tried: Sequence[ConnectionTrial]) -> str:
     """``source``: where the record was found."""
     if not wanted.as_json:
         return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_line, tried)])
     return dumps({"tenant": wanted.tenant, "source": source, "connections": [_row(one) for one in tried]})
 
 
-def _row(one: Tried) -> Json:
+def _row(one: ConnectionTrial) -> Json:
     counted = Counter(tool.tool_class.value for tool in one.tools)
     classes: JsonObject = {kind.value: counted[kind.value] for kind in ToolClass if counted[kind.value]}
     credential = one.connection.credential
@@ -70,6 +70,6 @@ def _row(one: Tried) -> Json:
     }
 
 
-def _line(one: Tried) -> str:
+def _line(one: ConnectionTrial) -> str:
     said = one.credential or one.listing or f"speaks {one.protocol}, {len(one.tools)} tools"
     return f"{'good' if one.is_good else 'BAD ':<4} {one.connection.id} {one.connection.url}: {said}"

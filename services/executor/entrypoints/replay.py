@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.executor.core.replay.course import Replayed
+from services.executor.core.replay.course import ReplayResult
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 SAME, DIFFERS, CANNOT = 0, 1, 2
@@ -26,11 +26,11 @@ def parse_arguments(arguments: Sequence[str]) -> WantedTask:
     return WantedTask(given.task, given.tenant, given.json)
 
 
-def format_report(wanted: WantedTask, done: Replayed) -> str:
+def format_report(wanted: WantedTask, done: ReplayResult) -> str:
     return dumps(_as_json(wanted, done)) if wanted.as_json else _as_text(wanted, done)
 
 
-def _as_json(wanted: WantedTask, done: Replayed) -> JsonObject:
+def _as_json(wanted: WantedTask, done: ReplayResult) -> JsonObject:
     steps: list[Json] = [
         {"turn": step.turn_id, "step": step.key, "kind": step.kind, "characters": step.size} for step in done.steps
     ]
@@ -46,7 +46,7 @@ def _as_json(wanted: WantedTask, done: Replayed) -> JsonObject:
     }
 
 
-def _as_text(wanted: WantedTask, done: Replayed) -> str:
+def _as_text(wanted: WantedTask, done: ReplayResult) -> str:
     lines = [f"{step.kind:<10} {step.key}" for step in done.steps]
     end = f"ends the same: {done.state}" if done.is_same else f"differs at {done.at}: {done.difference}"
     return "\n".join([*lines, f"{wanted.task_id}: {len(done.steps)} steps, {end}"])

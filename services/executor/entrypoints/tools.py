@@ -34,7 +34,7 @@ class WantedTools(NamedTuple):
     force: bool = False
 
 
-class Discovered(NamedTuple):
+class ServerListing(NamedTuple):
     protocol: str
     may_have_unlisted: bool
     tools: Sequence[Tool]
@@ -59,11 +59,11 @@ def parse_arguments(arguments: Sequence[str]) -> WantedTools:
     return WantedTools(given.endpoint, given.protocol, given.tenant_file, given.json, file, force)
 
 
-def format_report(wanted: WantedTools, found: Discovered) -> str:
+def format_report(wanted: WantedTools, found: ServerListing) -> str:
     return dumps(_as_json(wanted, found)) if wanted.as_json else _as_text(wanted, found)
 
 
-def describe_tools(found: Discovered) -> list[JsonObject]:
+def describe_tools(found: ServerListing) -> list[JsonObject]:
     """Each tool as the worker takes it: class, proof, parts of lists, key; ``None`` where there is no such thing."""
     return [_describe_tool(tool, found.tools) for tool in found.tools]
 
@@ -105,7 +105,7 @@ def _key_offered(tool: Tool) -> str | None:
     return next((name for name in tool.parameters if changes and "".join(words_of(name)) in _KEYS), None)
 
 
-def _as_json(wanted: WantedTools, found: Discovered) -> JsonObject:
+def _as_json(wanted: WantedTools, found: ServerListing) -> JsonObject:
     tools: list[Json] = [*describe_tools(found)]
     written = {"catalogue": str(wanted.write_catalogue)} if wanted.write_catalogue else {}
     return {
@@ -117,7 +117,7 @@ def _as_json(wanted: WantedTools, found: Discovered) -> JsonObject:
     }
 
 
-def _as_text(wanted: WantedTools, found: Discovered) -> str:
+def _as_text(wanted: WantedTools, found: ServerListing) -> str:
     counted = Counter(tool.tool_class.value for tool in found.tools)
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(counted.items())) or "none"
     lines = [f"{tool.tool_class.value:<8} {tool.name}: {tool.why_class}" for tool in found.tools]

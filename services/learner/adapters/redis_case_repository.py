@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.ports.outcomes import CaseRepository, Loaded, Shelved
+from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
 from shared.contracts.case import CaseEntry
 from shared.infra import keys
 from shared.infra.lua import Scripts
@@ -49,7 +49,7 @@ class RedisCaseRepository(CaseRepository):
 
     @override
     async def keep(
-        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: Loaded
+        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: LoadedRows
     ) -> Sequence[Shelved] | None:
         names = keys.learned_keys(tenant)
         for _ in range(_TRIES):
@@ -78,7 +78,7 @@ def _case(text: str) -> CaseEntry | None:
         return None
 
 
-def _as_json(loaded: Loaded) -> str:
+def _as_json(loaded: LoadedRows) -> str:
     return json.dumps(
         {"rows": loaded.rows, "bad": loaded.bad, "first_bad": loaded.first_bad, "at": loaded.at.isoformat()}
     )

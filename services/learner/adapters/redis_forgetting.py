@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact, read_todo
-from services.learner.core.memory.forgetting import Removal, Stored, removal
+from services.learner.core.memory.forgetting import Removal, StoredMemory, removal
 from services.learner.ports.memory import Forgetting
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
@@ -122,7 +122,7 @@ class RedisForgetting(Forgetting):
                 return leaving.counts
         raise StoreUnavailable("the tenant's memory is being written all the time")
 
-    async def _read_stored(self, tenant: str) -> Stored:
+    async def _read_stored(self, tenant: str) -> StoredMemory:
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")
@@ -131,7 +131,7 @@ class RedisForgetting(Forgetting):
             for name in (names.entities, names.entity_links, names.fact_todos):
                 pipe.hgetall(name)
             version, cases, facts, entities, links, todos = await pipe.execute()
-        return Stored(
+        return StoredMemory(
             version=str(version or "0"),
             cases=tuple((row, case) for row in cases if (case := _read(CaseEntry, row))),
             facts=tuple((row, fact) for row in facts if (fact := read_fact(row))),

@@ -11,7 +11,15 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact
 from services.learner.adapters.redis_case_repository import digest_of_log, read_case_log
-from services.learner.ports.files import ArmName, ArmRecord, Brought, FileTotals, ImportRepository, StoredFile, Versions
+from services.learner.ports.files import (
+    ArmName,
+    ArmRecord,
+    FileChanges,
+    FileTotals,
+    ImportRepository,
+    StoredFile,
+    Versions,
+)
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import KnownEntity
@@ -57,7 +65,7 @@ class RedisImportRepository(ImportRepository):
         )
 
     @override
-    async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
+    async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
         names = keys.learned_keys(tenant)
         places = [names.cases, names.counts, names.memory, names.knowledge, names.arms, names.trends, names.days]
         places += [names.entities, names.entity_links, names.entity_ages, names.accuracy]
@@ -66,7 +74,7 @@ class RedisImportRepository(ImportRepository):
         return await self._scripts.run("import_learned", places, [*expected, f"import-{uuid4().hex}", *words]) == 1
 
 
-def _that_matter(brought: Brought, versions: Versions) -> Versions:
+def _that_matter(brought: FileChanges, versions: Versions) -> Versions:
     """Those of the parts that are changed: whatever else is learned meanwhile is no hindrance."""
     return Versions(
         cases=versions.cases if brought.cases is not None else "",
@@ -79,7 +87,7 @@ def _that_matter(brought: Brought, versions: Versions) -> Versions:
 _Command = tuple[str, str, Sequence[Argument]]
 
 
-def _commands(names: keys.LearnedKeys, brought: Brought) -> Iterator[_Command]:
+def _commands(names: keys.LearnedKeys, brought: FileChanges) -> Iterator[_Command]:
     for name, texts in ((names.cases, brought.cases), (names.knowledge, brought.facts)):
         if texts is not None:
             yield "DEL", name, ()

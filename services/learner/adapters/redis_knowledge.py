@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import todo_row
 from services.learner.adapters.spoiled import telling_spoiled
-from services.learner.ports.memory import KnowledgeRepository, Known, MemoryChange, Prediction
+from services.learner.ports.memory import KnowledgeRepository, MemoryChange, Prediction, StoredKnowledge
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import EntityLinks, KnownEntity
@@ -33,11 +33,11 @@ class RedisKnowledge(KnowledgeRepository):
     @override
     async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
-    ) -> Known:
+    ) -> StoredKnowledge:
         with telling_spoiled():
             scores, version, things, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
         marked = zip(event_ids, cast("list[float | None]", scores), strict=True)
-        return Known(
+        return StoredKnowledge(
             version=str(version or "0"),
             remembered=frozenset(event_id for event_id, score in marked if score is not None),
             entities=_rows(KnownEntity, entities, things),

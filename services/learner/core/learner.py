@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_in
-from services.learner.core.shares import share_of
+from services.learner.core.shares import partitions_of_learner
 from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, UnlearnedOutcome
 from shared.domain import span_names as names
 from shared.ports.store import StoreUnavailable
@@ -71,7 +71,7 @@ class Learner:
 
     async def share(self) -> None:
         """Take or give partitions, so that every living learner has its part."""
-        share = share_of(await self._outcomes.roster())
+        share = partitions_of_learner(await self._outcomes.roster())
         async with self._between_rounds:
             if give := self._share - share:
                 await self._outcomes.give_up(give)

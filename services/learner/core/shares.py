@@ -4,7 +4,7 @@ from services.learner.ports.outcomes import Roster
 from shared.domain.partition import PARTITIONS
 
 
-def share_of(roster: Roster) -> frozenset[int]:
-    """Every partition is one learner's: those who see the same roster agree without asking each other."""
+def partitions_of_learner(roster: Roster) -> frozenset[int]:
+    """The partitions that this learner reads; all who see the same roster agree on whose each one is."""
     learners = sorted({*roster.learners, roster.me})
     return frozenset(range(learners.index(roster.me), PARTITIONS, len(learners)))

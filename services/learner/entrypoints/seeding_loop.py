@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import structlog
 from pydantic import JsonValue
 
-from services.learner.core.training.seeding import Seeded, Seeder
+from services.learner.core.training.seeding import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -27,7 +27,7 @@ class SeedingStatus:
     problem: str = ""
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def count(self, seeded: Seeded) -> None:
+    def count(self, seeded: SeedResult) -> None:
         """Take note of one object, and name what was left out of it; what another learner loaded it has told."""
         if seeded.kept is None:
             return

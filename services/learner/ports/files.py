@@ -57,7 +57,7 @@ class StoredFile(NamedTuple):
     accuracy: Mapping[str, Accuracy]
 
 
-class Brought(NamedTuple):
+class FileChanges(NamedTuple):
     """What a file changes: the whole log and the whole list of facts as texts (None: as they are), and rows."""
 
     cases: Sequence[str] | None = None
@@ -73,6 +73,6 @@ class ImportRepository(Protocol):
 
     async def read_stored(self, tenant: str) -> StoredFile: ...
 
-    async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
+    async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
         """Store it in one step; False, and nothing is changed, if a part that is changed has another version by now."""
         ...

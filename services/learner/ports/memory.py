@@ -30,7 +30,7 @@ class FactTodo(NamedTuple):
 Prediction: TypeAlias = tuple[str, str]  # process type and kind of threshold
 
 
-class Known(NamedTuple):
+class StoredKnowledge(NamedTuple):
     """What is stored of some entities (by field) and predictions of a tenant, and the version it has.
 
     ``remembered``: which of the events that were asked about are remembered already.
@@ -63,7 +63,7 @@ class KnowledgeRepository(Protocol):
 
     async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
-    ) -> Known: ...
+    ) -> StoredKnowledge: ...
 
     async def keep(self, change: MemoryChange, version: str) -> bool:
         """Store what events change, once, in one step, and have the facts of its todos found; False if the tenant's

@@ -128,7 +128,7 @@ class Shelved(NamedTuple):
     case: CaseEntry | None
 
 
-class Loaded(NamedTuple):
+class LoadedRows(NamedTuple):
     """What is remembered of an object of training rows: its version, and what came of it."""
 
     name: str
@@ -155,7 +155,7 @@ class CaseRepository(Protocol):
         ...
 
     async def keep(
-        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: Loaded
+        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: LoadedRows
     ) -> Sequence[Shelved] | None:
         """Replace the log by what ``merge`` makes of it and remember the object, in one step, however busy others are.
 

@@ -110,14 +110,14 @@ def _list_values(name: str, situation: Situation) -> list[ArgumentCandidate]:
 _AGES = stems(("age", "aging", "overdue", "past"))
 
 
-class Routed(NamedTuple):
+class RoutedThings(NamedTuple):
     """What each thing's way comes to, and why a thing goes none."""
 
     calls: tuple[BoundWay, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
-def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Routed:
+def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> RoutedThings:
     """A call for each listed thing that the clause means and whose age is known; nothing where there are no ways."""
     calls: list[BoundWay] = []
     left_out: list[str] = []
@@ -131,7 +131,7 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
             left_out.append(f"{known[1]}: {f'it stands at {done} already' if tool else 'no tool takes its way'}")
             continue
         calls.append(_bind_record(tool, record, known[0]))
-    return Routed(tuple(calls), tuple(left_out))
+    return RoutedThings(tuple(calls), tuple(left_out))
 
 
 def _age(record: FactRecord) -> Decimal | None:

@@ -27,7 +27,7 @@ def searches(request: Request, situation: Situation, writers: Sequence[ToolSpec]
     return tuple((FIND_TOOLS, {"words": words}) for words in wanted[: min(_AT_ONCE, _IN_ALL - len(asked))])
 
 
-def through_search(calls: Iterable[Call], request: Request) -> tuple[Call, ...]:
+def wrap_searched_calls(calls: Iterable[Call], request: Request) -> tuple[Call, ...]:
     """The calls, those of tools that only a search has shown by way of ``use_tool``."""
     return tuple(_wrap(call) if call[0] in request.searched else call for call in calls)
 

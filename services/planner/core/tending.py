@@ -38,7 +38,7 @@ class ReadRow(NamedTuple):
         return " ".join(str(value) for name, value in self.fields.items() if "from" in parts(name)).casefold()
 
 
-class Tended(NamedTuple):
+class TendedRows(NamedTuple):
     """``calls`` as they are made; ``left``: what an instruction wants and no tool does.
 
     ``clauses``: the words of the instruction that each call carries out, as many as are known.
@@ -49,7 +49,7 @@ class Tended(NamedTuple):
     clauses: tuple[str, ...] = ()
 
 
-def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
+def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
     """Each row by the one instruction that speaks of it; where several do it is left alone, unless one guards."""
     rules, calls, left, clauses = standing(situation.text), list[Call](), list[str](), list[str]()
     for row in _rows_arrived(situation):
@@ -64,7 +64,7 @@ def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
                 calls += [call] if call else []
                 clauses += [rule.piece] if call else []
                 left += [why] if why else []
-    return Tended(tuple(calls), tuple(dict.fromkeys(left)), tuple(clauses))
+    return TendedRows(tuple(calls), tuple(dict.fromkeys(left)), tuple(clauses))
 
 
 def rows_of(situation: Situation) -> Iterator[ReadRow]:

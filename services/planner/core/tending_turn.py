@@ -18,7 +18,7 @@ from services.planner.core.process import GENERAL, process_name
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object
 from services.planner.core.situation import Situation
 from services.planner.core.telling import telling_calls
-from services.planner.core.tending import Tended, tend_rows
+from services.planner.core.tending import TendedRows, tend_rows
 from services.planner.core.tending_rules import standing
 from services.planner.core.toolset import Toolset
 from services.planner.core.wanted_facts import is_from
@@ -120,12 +120,12 @@ def _speaks_of(message: ReadMessage, wish: PersonalWish) -> bool:
 class DueTurn(NamedTuple):
     """What is due in this turn. ``wishes``: those of the task, each with its calls or why there are none."""
 
-    tended: Tended
+    tended: TendedRows
     wishes: tuple[DueWish, ...] = ()
 
 
-def due(request: Request, situation: Situation, toolset: Toolset) -> DueTurn:
-    """What is due of the wishes and of the standing instructions; what no rule can do is named."""
+def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> DueTurn:
+    """The work that the user's wishes and standing instructions make due now; the answer names what no rule can do."""
     now = now_of(request)
     wishes = read_wishes(situation.text)
     rest = _leave_out(situation, wishes)
@@ -137,7 +137,7 @@ def due(request: Request, situation: Situation, toolset: Toolset) -> DueTurn:
     said = telling_calls(rest, toolset.writers, now, done.calls)
     calls = [(call, one.wish.quote) for one in found for call in one.calls]
     left = [f"{one.wish.quote.rstrip(' .')}: {one.why}" for one in found if one.why]
-    tended = Tended(
+    tended = TendedRows(
         (*(call for call, _ in calls), *done.calls, *said.calls),
         (*left, *done.left, *said.left),
         (*(quote for _, quote in calls), *done.clauses),

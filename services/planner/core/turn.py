@@ -8,7 +8,7 @@ from services.planner.core import improve
 from services.planner.core.answer import ToldAnswer, answer
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, subject_of
-from services.planner.core.finding import searches, through_search
+from services.planner.core.finding import searches, wrap_searched_calls
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
@@ -32,9 +32,9 @@ from services.planner.core.tending_turn import (
     account,
     as_wished,
     calls_due,
-    due,
     lists_to_read,
     parts_without_calls,
+    plan_due_work,
     tends,
 )
 from services.planner.core.toolset import Toolset, toolset_of
@@ -50,7 +50,7 @@ def next_reply(request: Request, heedless: bool = False, hasty: bool = False) ->
     ``heedless`` and ``hasty`` are faults: conditions are not heeded, and nothing is read after the first reply.
     """
     said = _next_reply(request, heedless, hasty)
-    return said._replace(calls=through_search(said.calls, request))
+    return said._replace(calls=wrap_searched_calls(said.calls, request))
 
 
 def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
@@ -84,7 +84,7 @@ def _tending(request: Request, situation: Situation, toolset: Toolset) -> Planne
     lists = lists_to_read(request, situation, toolset)
     if calls := (*_understanding(request, toolset, partial(as_wished, request, situation, toolset.writers)), *lists):
         return PlannerReply(calls=calls)
-    due_now = due(request, situation, toolset)
+    due_now = plan_due_work(request, situation, toolset)
     fresh = calls_due(request, situation, toolset, due_now)
     if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)

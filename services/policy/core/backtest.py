@@ -12,7 +12,7 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object
 _NOTED = "policy:"  # how the executor's journal names what it asked of this service
 
 
-class Decided(NamedTuple):
+class DecidedPlan(NamedTuple):
     """One plan of a task, as it was decided at last."""
 
     task_id: str
@@ -21,7 +21,7 @@ class Decided(NamedTuple):
     verdict: Verdict
 
 
-class Backtested(NamedTuple):
+class BacktestedPlan(NamedTuple):
     """One plan under both policies, in a few words each; ``why`` names the rules that make the difference."""
 
     task_id: str
@@ -35,7 +35,7 @@ class Backtested(NamedTuple):
         return self.before != self.after or bool(self.why)
 
 
-def decided_plans(task: ArchivedTask) -> tuple[Decided, ...]:
+def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
     """Each plan of the task, those that were refused and planned again too.
 
     Empty for a task that planned no writes, or that was archived before plans were noted. A read that was decided by
@@ -46,19 +46,21 @@ def decided_plans(task: ArchivedTask) -> tuple[Decided, ...]:
     return tuple({plan.request.plan_hash: plan for plan in found if plan.request.plan_hash is not None}.values())
 
 
-def _read_plan(task: ArchivedTask, note: JsonObject) -> Decided:
+def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:
     request = EvaluateRequest.from_json(dumps(note["request"]))
-    return Decided(task.record.task_id, task.record.request.text, request, Verdict.from_json(dumps(note["verdict"])))
+    return DecidedPlan(
+        task.record.task_id, task.record.request.text, request, Verdict.from_json(dumps(note["verdict"]))
+    )
 
 
-def backtest_plan(known: Decided, changed: Sequence[Policy], conditions: ConditionCache) -> Backtested:
+def backtest_plan(known: DecidedPlan, changed: Sequence[Policy], conditions: ConditionCache) -> BacktestedPlan:
     """The plan decided again, the changed policies in the place of those of the same id, new ones beside them."""
     ids = {policy.id for policy in changed}
     policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)
     verdict = evaluate(known.request.model_copy(update={"policies": policies}), conditions)
     old, new = _findings(known.verdict), _findings(verdict)
     why = (*(f"- {rule}" for rule in sorted(old - new)), *(f"+ {rule}" for rule in sorted(new - old)))
-    return Backtested(known.task_id, known.text, in_words(known.verdict), in_words(verdict), why)
+    return BacktestedPlan(known.task_id, known.text, in_words(known.verdict), in_words(verdict), why)
 
 
 def in_words(verdict: Verdict) -> str:

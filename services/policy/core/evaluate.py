@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.finding import Finding, ReportedFinding, Undecided
+from services.policy.core.finding import Finding, ReportedFinding, WaitingRule
 from services.policy.core.findings import applies_to_call, findings
 from services.policy.core.plan_findings import plan_findings
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch, prepare
@@ -70,7 +70,7 @@ def _verdict(
 ) -> Verdict:
     triggered = _those(TriggeredRule, found)
     problems = tuple(_each_problem_once([*prepared.problems, *_those(PolicyProblem, found)]))
-    undecided = [one.rule_id for one in _those(Undecided, found)]
+    undecided = [one.rule_id for one in _those(WaitingRule, found)]
     reported = [one.found for one in _those(ReportedFinding, found)]
     refusals = tuple(_those(CallRefusal, found))
     actions = {rule.action for rule in triggered}

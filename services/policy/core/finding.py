@@ -21,7 +21,7 @@ _CHARACTERS = 200
 _ITEMS = 8
 
 
-class Undecided(NamedTuple):
+class WaitingRule(NamedTuple):
     """A rule that waits for a field without effect.
 
     The request is provisional, or the rule acts only if known, or it has nothing to do with the call.
@@ -36,7 +36,9 @@ class ReportedFinding(NamedTuple):
     found: TriggeredRule | CallRefusal
 
 
-Finding: TypeAlias = TriggeredRule | CallRefusal | CallNeed | ReportedFinding | Undecided | PolicyProblem | TextFinding
+Finding: TypeAlias = (
+    TriggeredRule | CallRefusal | CallNeed | ReportedFinding | WaitingRule | PolicyProblem | TextFinding
+)
 
 
 def problem(policy_id: str, rule_id: str, error: ConditionError | str) -> PolicyProblem:

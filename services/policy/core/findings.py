@@ -11,7 +11,7 @@ from services.policy.core.finding import (
     SAID_BY_THE_RECORD,
     Finding,
     ReportedFinding,
-    Undecided,
+    WaitingRule,
     cannot_be_decided,
     problem,
     shown_values,
@@ -92,7 +92,7 @@ def _find(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
             action = RuleAction.BLOCK if _forbids_to_all(ready, scene) else RuleAction.ESCALATE
             yield _act(ready, scene, because, action)
         else:
-            yield Undecided(ready.rule.id)
+            yield WaitingRule(ready.rule.id)
     if not scene.recorded and scene.proven is None:
         return
     looked_at = scene.recorded if scene.judges_records or is_missing else ()

@@ -8,7 +8,7 @@ from services.policy.core.finding import (
     RESTS_ON_THE_REQUEST,
     Finding,
     ReportedFinding,
-    Undecided,
+    WaitingRule,
     cannot_be_decided,
     problem,
     shorten_value,
@@ -128,9 +128,9 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
     return None
 
 
-def _doubt(ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]) -> CallRefusal | Undecided:
+def _doubt(ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]) -> CallRefusal | WaitingRule:
     if not planned.scene.binding:
-        return Undecided(ready.rule.id)
+        return WaitingRule(ready.rule.id)
     return _refusal(ready, planned.call, {}, cannot_be_decided(missing))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.policy.core.finding import Finding, Undecided, problem
+from services.policy.core.finding import Finding, WaitingRule, problem
 from services.policy.core.fold import FoldedText, fold_text, folded_words
 from services.policy.core.patterns import TextPattern, pattern
 from services.policy.core.rules import word_of
@@ -39,7 +39,7 @@ class ReadyTextRule(NamedTuple):
         return "its pattern is in the text" if self.pattern and self.pattern.is_in(text.plain) else None
 
     @property
-    def sought(self) -> str:
+    def why_not_found(self) -> str:
         """What a text would have to have."""
         wanted = [repr(keyword) for keyword in self.rule.keywords] + ["its pattern"] * bool(self.pattern)
         return f"{' or '.join(wanted)} is not in the text"
@@ -80,7 +80,7 @@ def text_findings(
         return
     cause = "it is about the task's text, and the request has none"
     for texts, first in concerned:
-        yield problem(texts.policy_id, first, cause) if request.binding else Undecided(first)
+        yield problem(texts.policy_id, first, cause) if request.binding else WaitingRule(first)
 
 
 def _of_text(policies: Sequence[ReadyTexts], invalid: Iterable[PolicyProblem], text: FoldedText) -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def _find_violation(ready: ReadyTextRule, found: str | None) -> str | None:
         case TextRuleType.DENY if found is not None:
             why = found
         case TextRuleType.REQUIRE if found is None:
-            why = ready.sought
+            why = ready.why_not_found
         case _:
             return None
     return f"{ready.rule.description} ({why})" if ready.rule.description else why

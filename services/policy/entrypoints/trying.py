@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from services.policy.core.backtest import Backtested, backtest_plan, decided_plans, in_words
+from services.policy.core.backtest import BacktestedPlan, backtest_plan, decided_plans, in_words
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
@@ -68,8 +68,10 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     return USABLE
 
 
-async def _backtest_archive(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tuple[list[Backtested], int]:
-    conditions, plans, unread = ConditionCache(), list[Backtested](), 0
+async def _backtest_archive(
+    archive: Archive, tenant: str, changed: Sequence[Policy]
+) -> tuple[list[BacktestedPlan], int]:
+    conditions, plans, unread = ConditionCache(), list[BacktestedPlan](), 0
     for task_id in await archive.list(tenant):
         content = await archive.get(tenant, task_id)
         known = decided_plans(read_archived(content)) if content is not None else ()
@@ -130,7 +132,7 @@ def _row(policy: Policy, rule_id: str, about: str, what: str, effect: str) -> Js
     return {"policy": policy.id, "rule": rule_id, "about": about, "what": what, "effect": effect}
 
 
-def _plan_as_json(plan: Backtested) -> Json:
+def _plan_as_json(plan: BacktestedPlan) -> Json:
     why: list[Json] = [*plan.why]
     return {"task": plan.task_id, "text": plan.text, "before": plan.before, "after": plan.after, "rules": why}
 

@@ -34,7 +34,7 @@ class StartResponse(BaseModel):
 
 
 class StopResponse(BaseModel):
-    """What was counted is ``null`` if nothing ran; which simulation it is, is said always."""
+    """The answer to a stop: time and number of events at the end, or ``null`` if no simulation ran."""
 
     simulation_id: str
     status: str = "stopped"

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from services.executor.core.prompts.texts import Prompts, load
-from services.executor.core.replay.course import Replayed
+from services.executor.core.replay.course import ReplayResult
 from services.executor.core.replay.replay import replay
 from services.executor.core.session.context import Limits
 from services.executor.core.turn.walk import walk
@@ -30,5 +30,5 @@ def archived(kept: _Kept) -> ArchivedTask:
     return read_archived(task.model_dump_json().encode())
 
 
-async def replayed(kept: _Kept, prompts: Prompts | None = None) -> Replayed:
+async def replayed(kept: _Kept, prompts: Prompts | None = None) -> ReplayResult:
     return await replay(archived(kept), Limits(), prompts or load(), walk)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.states.synthesis import Proposed, build_template
+from services.executor.core.states.synthesis import ProposedProcess, build_template
 from services.executor.core.states.template import TEMPLATES, Template
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
@@ -17,7 +17,7 @@ from tests.unit.executor.stage import SaidPolicy, Stage
 AUDIT, DISPUTE = TEMPLATES["compliance_audit"], TEMPLATES["dispute_resolution"]
 RECALL = build_template(
     "vehicle_recall",
-    Proposed(
+    ProposedProcess(
         states=(S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
         risk="high",
         approval_wanted=True,

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.adapters.monty_sandbox import MontySandbox
-from services.executor.core.figures.made_formulas import Made, readable
+from services.executor.core.figures.made_formulas import MadeToolResults, readable
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS, OPERATIONS
 from services.executor.core.made_tools.asked import agrees
-from services.executor.core.made_tools.code import BadCode, BadSpec, Spec, admit_code, check_spec, program
+from services.executor.core.made_tools.code import BadCode, BadSpec, Spec, admit_code, check_spec, render_program
 from services.executor.core.made_tools.gaps import named_gaps
 from shared.contracts.made_tool import MadeTool
 
@@ -97,13 +97,13 @@ async def test_no_binary_fraction_comes_of_a_made_function(body: str, result: st
     """Divisions and powers of whole numbers too are those of decimals."""
     code = admit_code(f"def worked_out(a, b):\n    {body}", SPEC)
     async with MontySandbox() as sandbox:
-        assert await sandbox.run(program(code, SPEC.name, SPEC.arguments), ("2", "3")) == result
+        assert await sandbox.run(render_program(code, SPEC.name, SPEC.arguments), ("2", "3")) == result
 
 
 async def test_the_last_argument_can_take_any_number_of_figures() -> None:
     code = admit_code("def worked_out(a, rest):\n    return a + sum(rest) * len(rest)", LIST)
     async with MontySandbox() as sandbox:
-        assert await sandbox.run(program(code, LIST.name, LIST.arguments), ("1", "2", "3.5")) == "12.0"
+        assert await sandbox.run(render_program(code, LIST.name, LIST.arguments), ("1", "2", "3.5")) == "12.0"
 
 
 def test_comments_and_docstrings_are_not_kept() -> None:
@@ -204,4 +204,4 @@ def test_figures_too_long_to_be_written_out_are_refused(operand: str) -> None:
         task_id="t1",
     )
     with pytest.raises(CannotCalculate):
-        Made([tool]).calculate("worked_out", [Decimal(operand)], 2)
+        MadeToolResults([tool]).calculate("worked_out", [Decimal(operand)], 2)

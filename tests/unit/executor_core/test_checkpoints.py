@@ -55,7 +55,7 @@ def turns() -> MemoryTurns:
     return MemoryTurns(TaskRecord.model_validate({**base, **times, "request": request}))
 
 
-class Opened:
+class OpenedTurn:
     """Checkpoints over a journal that is flushed after each."""
 
     def __init__(self, store: MemoryTurns) -> None:
@@ -73,10 +73,10 @@ class Opened:
 async def test_the_last_checkpoint_is_read_back_as_it_was(walk: list[Progress]) -> None:
     """By a process that was there from the start, and by one that takes over at each step."""
     kept, handed = turns(), turns()
-    steady = Opened(kept)
+    steady = OpenedTurn(kept)
     for number, progress in enumerate(walk):
         await steady.save(progress, f"at{number}")
-        await Opened(handed).save(progress, f"at{number}")
+        await OpenedTurn(handed).save(progress, f"at{number}")
 
     assert latest(kept.steps.values()) == latest(handed.steps.values()) == walk[-1]
 
@@ -86,8 +86,8 @@ async def test_an_unchanged_list_of_facts_is_stored_once() -> None:
     start = Progress(path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
     knowing = start.update_dossier(facts=(fact({"a": 1}),))
 
-    await Opened(store).save(knowing)
-    await Opened(store).save(knowing.move_to(FsmState.ASSESS).update_dossier(answer="found"))
+    await OpenedTurn(store).save(knowing)
+    await OpenedTurn(store).save(knowing.move_to(FsmState.ASSESS).update_dossier(answer="found"))
 
     _, second = (loads_object(entry.data_json) for entry in store.steps.values())
     assert set(second) == {"visited", "dossier.answer"}
@@ -98,7 +98,7 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
     start = Progress(path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
     rule = {"rule_id": "r", "policy_id": "p", "action": "block", "reason": "x"}
     for number, said in enumerate((True, 1)):
-        await Opened(store).save(
+        await OpenedTurn(store).save(
             start.update_dossier(verdict=verdict(triggered_rules=[{**rule, "values": {"a": said}}])), str(number)
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.executor.core.dossier.values import Fact, Figured, figures_about, with_figures
+from services.executor.core.dossier.values import Fact, FigureResults, figures_about, with_figures
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.process.figures import compute_figures
@@ -39,7 +39,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
     return {one.name: one.value for one in _found(process, task, *facts).values}
 
 
-def _found(process: str, task: str, *facts: Fact) -> Figured:
+def _found(process: str, task: str, *facts: Fact) -> FigureResults:
     found = compute_figures(TEMPLATES[process], facts, task)
     assert audit(found.values, KnownFigures(facts, (), (task,))) == ()
     return found
@@ -51,7 +51,7 @@ def _why_not(process: str, task: str, *facts: Fact) -> str:
     return "; ".join(one.text for one in found.missing)
 
 
-def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> Figured:
+def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> FigureResults:
     states = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.MUTATE, FsmState.COMPLETE)
     return compute_figures(Template(process_type="some", states=states, figures=(figure,)), facts, task)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier
-from services.executor.core.dossier.values import Figured
+from services.executor.core.dossier.values import FigureResults
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, process_policy
 from services.executor.core.states.template import GENERAL, TEMPLATES, Template
@@ -17,7 +17,7 @@ _PART = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT
 _CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=ToolClass.NOTIFY)
 
 
-def _figures(template: Template, known: Dossier) -> Figured:
+def _figures(template: Template, known: Dossier) -> FigureResults:
     return compute_figures(template, known.facts, "the task")
 
 

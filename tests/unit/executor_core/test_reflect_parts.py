@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of
+from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of
 from services.executor.core.reflect.outcome import score as scored
 from services.executor.core.reflect.turn_end import Footer, final_answer, nothing_new, turn_end, without_footer
 from services.executor.core.states.template import GENERAL
@@ -32,9 +32,9 @@ _TURN = {"turn_id": "turn-1", "task_id": "task-1", "principal": Principal(id="cl
 
 def ended(
     *writes: LedgerEntry, state: TaskState = TaskState.COMPLETED, dossier: Dossier = DONE, text: str = "Its a is 17."
-) -> Ended:
+) -> FinishedRun:
     progress = Progress(path=PATH, visited=PATH, dossier=dossier)
-    return Ended(state, None, None, text, progress, writes)
+    return FinishedRun(state, None, None, text, progress, writes)
 
 
 def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
@@ -57,7 +57,7 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
     return tuple((role, text) for role, text in end.session.turns)
 
 
-def score(ended: Ended) -> float:
+def score(ended: FinishedRun) -> float:
     return scored(run_of(ended, work().record)).value
 
 
@@ -121,7 +121,7 @@ def test_a_doubtful_write_costs_and_a_failed_read_earns_nothing() -> None:
 
 
 def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
-    nothing = Ended(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
+    nothing = FinishedRun(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
 
     assert metadata(nothing, work().record)["states"] == ["FAILED"]
     told = outcome(work().record, nothing, NOON)

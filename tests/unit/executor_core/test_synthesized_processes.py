@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.states.machine import is_end, state_after
-from services.executor.core.states.synthesis import Instruction, Proposed, build_template, read_kept
+from services.executor.core.states.synthesis import Instruction, ProposedProcess, build_template, read_kept
 from services.executor.core.states.template import BadTemplate
 from shared.domain.words import FsmState
 
@@ -18,9 +18,9 @@ PATH = (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE, S.COMPLETE)
 
 def _proposed(
     *states: FsmState, risk: str = "low", approval: bool = False, says: str = "", outputs: str = ""
-) -> Proposed:
+) -> ProposedProcess:
     instructions = (Instruction(state=S.ASSESS, text=says),) if says else ()
-    return Proposed.model_validate(
+    return ProposedProcess.model_validate(
         {
             "states": states or PATH,
             "risk": risk,
@@ -94,7 +94,7 @@ def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -
 def test_a_word_that_nobody_knows_is_no_proposal(wrong: dict[str, object]) -> None:
     given = {"states": [*PATH], "risk": "low", "approval_wanted": False, "instructions": [], "outputs": []}
     with pytest.raises(ValueError, match="validation error"):
-        Proposed.model_validate_json(json.dumps({**given, **wrong}))
+        ProposedProcess.model_validate_json(json.dumps({**given, **wrong}))
 
 
 @pytest.mark.promise("synthesis.general")

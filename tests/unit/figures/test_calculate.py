@@ -14,7 +14,7 @@ from services.executor.core.figures.calculate.tool import (
     calculate_tool,
     describe_value,
 )
-from services.executor.core.figures.made_formulas import Made, NotRun, Outcome
+from services.executor.core.figures.made_formulas import MadeToolResults, NotRun, Outcome
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS
 from shared.contracts.made_tool import MadeTool
@@ -221,7 +221,7 @@ def test_made_tools_are_further_operations() -> None:
         name="markup", purpose="with a markup", arguments=("net", "percent"), result="money", code="c",
         code_sha256="s", cases=(), made_at=datetime(2026, 1, 1, tzinfo=UTC), task_id="t",
     )  # fmt: skip
-    made = Made([own])
+    made = MadeToolResults([own])
     given: JsonObject = {"operation": "markup", "operands": ["1500", "12"]}
     assert "markup" in dumps(calculate_tool(made).input_schema)  # type: ignore[arg-type]  # a schema is JSON
     with pytest.raises(NotRun) as missing:

@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from services.gateway.features.deliveries.model import (
     ClaimedLine,
-    Closed,
     DueLine,
     HookWork,
     Lines,
@@ -21,6 +20,7 @@ from services.gateway.features.deliveries.model import (
     PostWork,
     ReceiverAnswer,
     Undelivered,
+    UnreadableLine,
     Work,
 )
 from services.gateway.features.deliveries.news import News
@@ -129,7 +129,7 @@ def test_what_cannot_be_understood_asks_for_nothing(said: str) -> None:
 async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: LineStep) -> None:
     """Another replica may have the key already; but nothing is tried for ever."""
     lines, post = OneLine(HookState(tries=tries)), Answering(200)
-    lines.work = Closed(HookState(tries=tries), "t1", "c1")
+    lines.work = UnreadableLine(HookState(tries=tries), "t1", "c1")
     await _courier(lines, post).carry(CLAIM)
     (told, made, _), *none = lines.settled
     assert (told.tries, made, none, post.headers) == (tries + 1, step, [], [])

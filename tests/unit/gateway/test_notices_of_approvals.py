@@ -12,7 +12,7 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.approvals.dispatcher import NoticeLoop
-from services.gateway.features.approvals.model import Approvals, Notices, Owed, Question
+from services.gateway.features.approvals.model import Approvals, OwedNotice, OwedNotices, Question
 from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences
 from services.gateway.features.deliveries.model import Posts
@@ -79,16 +79,16 @@ class OneApproval(Approvals):
         return self.question if (tenant, approval_id) == ("acme", "a1") else None
 
 
-class ListedNotices(Notices):
-    def __init__(self, *owed: Owed) -> None:
+class ListedNotices(OwedNotices):
+    def __init__(self, *owed: OwedNotice) -> None:
         self.owed = list(owed)
 
     @override
-    async def take(self) -> Sequence[Owed]:
+    async def take(self) -> Sequence[OwedNotice]:
         return list(self.owed)
 
     @override
-    async def mark_done(self, owed: Owed) -> None:
+    async def mark_done(self, owed: OwedNotice) -> None:
         self.owed.remove(owed)
 
 
@@ -110,7 +110,7 @@ class OnlyHttps(UrlCheck):
 async def _told(
     *targets: NoticeTarget, event: NoticeEvent = NoticeEvent.WAITING, environ: Mapping[str, str] | None = None
 ) -> tuple[list[SignedPost], ListedNotices]:
-    notices, posts = ListedNotices(Owed("n1", event, 0, "acme", "a1")), HeardPosts()
+    notices, posts = ListedNotices(OwedNotice("n1", event, 0, "acme", "a1")), HeardPosts()
     notifier = _notifier(notices, OneApproval(_approval(*targets)), posts, environ or {})
     for owed in await notifier.take_owed():
         await notifier.tell(owed)
@@ -118,7 +118,7 @@ async def _told(
 
 
 def _notifier(
-    notices: Notices, approvals: Approvals, posts: Posts, environ: Mapping[str, str] = MappingProxyType({})
+    notices: OwedNotices, approvals: Approvals, posts: Posts, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
     references = EnvironmentReferences(environ)
     return Notifier(notices, approvals, posts, OnlyHttps(), references, "https://purple.example/", lambda: _NOW)
@@ -211,27 +211,27 @@ class OneUnreadable(OneApproval):
 class TakenOnce(ListedNotices):
     """What is not done is owed again only later; ``told`` is set once ``n2`` is done."""
 
-    def __init__(self, *owed: Owed) -> None:
+    def __init__(self, *owed: OwedNotice) -> None:
         super().__init__(*owed)
         self.told = asyncio.Event()
         self._taken: set[str] = set()
 
     @override
-    async def take(self) -> Sequence[Owed]:
+    async def take(self) -> Sequence[OwedNotice]:
         fresh = [one for one in self.owed if one.name not in self._taken]
         self._taken |= {one.name for one in fresh}
         return fresh
 
     @override
-    async def mark_done(self, owed: Owed) -> None:
+    async def mark_done(self, owed: OwedNotice) -> None:
         await super().mark_done(owed)
         self.told.set()
 
 
 @pytest.mark.promise("approvals.notices")
 async def test_an_approval_that_cannot_be_read_keeps_nobody_from_being_told_of_others() -> None:
-    broken = Owed("n1", NoticeEvent.WAITING, 0, "acme", "broken")
-    notices, posts = TakenOnce(broken, Owed("n2", NoticeEvent.WAITING, 0, "acme", "a1")), HeardPosts()
+    broken = OwedNotice("n1", NoticeEvent.WAITING, 0, "acme", "broken")
+    notices, posts = TakenOnce(broken, OwedNotice("n2", NoticeEvent.WAITING, 0, "acme", "a1")), HeardPosts()
     notifier = _notifier(notices, OneUnreadable(_approval(NoticeTarget(url=_HOOK))), posts)
     async with asyncio.timeout(5), NoticeLoop(notifier, _listening).running():
         await notices.told.wait()

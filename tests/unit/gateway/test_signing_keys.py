@@ -17,7 +17,7 @@ from services.gateway.edge.errors import IssuerUnavailable, RateStanding, Unauth
 from services.gateway.edge.limits import RequestCost
 from services.gateway.features.identity.model import Allowance, Caller, RateMeter
 from services.gateway.features.identity.signing_keys import KeySource, Patience, SigningKeys, usable
-from services.gateway.features.identity.tokens import ClaimNames, Expected, JwtIdentity
+from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenDemands
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
@@ -191,7 +191,7 @@ async def test_each_algorithm_of_public_keys_is_believed(issuer: TokenIssuer, al
 
 
 def _identity(issuer: TokenIssuer) -> JwtIdentity:
-    keys, expected = SigningKeys(Published(issuer), Clock(), PATIENCE), Expected(issuer.url, (AUDIENCE,))
+    keys, expected = SigningKeys(Published(issuer), Clock(), PATIENCE), TokenDemands(issuer.url, (AUDIENCE,))
     return JwtIdentity(keys, expected, ClaimNames(), NobodysMeter(), Allowance())
 
 

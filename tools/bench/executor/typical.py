@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.values import Fact
-from services.executor.core.reflect.outcome import Ended
+from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.reflect.turn_end import turn_end
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore, Unstored
@@ -49,7 +49,7 @@ class TypicalWorker:
         for call in plan.calls:
             await _write(store, plan, call, at)
         writes = tuple((await store.ledger()).values())
-        ended = Ended(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
+        ended = FinishedRun(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
         begun = work._replace(record=started)
         await store.finish(turn_end(begun, ended, session, None, [_event("phase", at)], at))
 

@@ -13,7 +13,7 @@ from services.executor.core.authorize.policy import path_for
 from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.conversation.answers import AnswerChecks
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
-from services.executor.core.conversation.dispatch import Dispatch, Dispatched
+from services.executor.core.conversation.dispatch import Dispatch, DispatchedReply
 from services.executor.core.conversation.local_tools import LocalTools
 from services.executor.core.conversation.strategies import OneReply, drafting_for
 from services.executor.core.conversation.understanding import UNDERSTAND, still_missing, whole_task
@@ -225,7 +225,7 @@ class Conversation:
         """
         return use.name == UNDERSTAND or not self._local.has(use.name)
 
-    async def _propose(self, made: Dispatched, reply: ModelReply) -> PlanClosed | None:
+    async def _propose(self, made: DispatchedReply, reply: ModelReply) -> PlanClosed | None:
         """Take the reply's proposals; the plan closes once every part has its calls, or nothing is added to it.
 
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.

@@ -22,7 +22,7 @@ _SHOWN = 120
 PROPOSE_AGAIN = "Not made: propose it again."
 
 
-class Dispatched(NamedTuple):
+class DispatchedReply(NamedTuple):
     """``results`` of calls that are answered; ``proposals`` wait for the plan; ``wrong`` writes are answered with why.
 
     ``answered`` are writes that the ledger answers, or that are proposed already.
@@ -86,7 +86,7 @@ class Dispatch:
 
     async def run(
         self, uses: Sequence[ToolUse], before: Sequence[Proposal], setting: Setting, known: Callable[[], KnownSources]
-    ) -> Dispatched:
+    ) -> DispatchedReply:
         """``before``: the proposals that wait already; ``known`` is asked once the reply has calculated."""
         places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
         heard = self._read_earlier()
@@ -109,7 +109,7 @@ class Dispatch:
             )  # as this reply left them
             proposed = self._propose(calls.writes, before, setting._replace(parts=parts), known(), new_reads)
             self._ctx.journal.decide_once(self._proposed_key, proposed.model_dump_json)
-        return Dispatched(results, proposed.proposals, proposed.wrong, tuple(shown), proposed.doubts)
+        return DispatchedReply(results, proposed.proposals, proposed.wrong, tuple(shown), proposed.doubts)
 
     @property
     def _proposed_key(self) -> str:

@@ -24,7 +24,7 @@ from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.look import LOOK, look
 from services.executor.core.figures.calculate.operands import select_cells
 from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
-from services.executor.core.figures.made_formulas import NOTHING, Made
+from services.executor.core.figures.made_formulas import NOTHING, MadeToolResults
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.model.opening import local_now
@@ -126,7 +126,7 @@ class LocalTools:
     asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
     hypothetical: int = 0
-    made: Made = NOTHING
+    made: MadeToolResults = NOTHING
 
     def has(self, name: str) -> bool:
         return name in {tool.name for tool in self.definitions()}
@@ -239,7 +239,7 @@ class LocalTools:
         return await would_policy_say(self.ctx, progress, key, given)
 
 
-def _define_calculate(made: Made) -> ToolDefinition:
+def _define_calculate(made: MadeToolResults) -> ToolDefinition:
     """``calculate``, which may also say which part of the task a condition belongs to."""
     tool = calculate_tool(made)
     schema = dict(tool.input_schema)

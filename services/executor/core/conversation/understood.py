@@ -17,7 +17,7 @@ from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.synthesis import (
-    Proposed,
+    ProposedProcess,
     build_template,
     general_with_a_person,
     may_ask_a_person,
@@ -128,7 +128,7 @@ async def _design(ctx: TurnContext, kind: str) -> Template:
     patient = replace(ctx, ports=ctx.ports._replace(model=model))
     try:
         reply = await ask(patient, f"{_STEP}:new", request)
-        return build_template(kind, parse_reply(reply, Proposed), ctx.task)
+        return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
     except UnusableAnswer as error:
         raise _NotDesigned(str(error)) from error
     except (Failed, BudgetSpent) as error:

@@ -163,7 +163,7 @@ class Shared(NamedTuple):
     whole: Decimal | None
 
 
-class Figured(NamedTuple):
+class FigureResults(NamedTuple):
     """What was computed, and what could not be."""
 
     values: tuple[NamedValue, ...] = ()
@@ -172,7 +172,7 @@ class Figured(NamedTuple):
     shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
 
 
-def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
+def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[NamedValue, ...]:
     """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
     names = {value.name for value in found.values}
     return (*found.values, *(value for value in values if not value.figure and value.name not in names))

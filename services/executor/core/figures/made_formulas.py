@@ -33,15 +33,15 @@ class NotRun(Exception):
         self.call = call
 
 
-class Made:
+class MadeToolResults:
     """Results are known once they were run; ``fresh`` knows none, so that an audit works out everything again."""
 
     def __init__(self, tools: Iterable[MadeTool] = ()) -> None:
         self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
         self._outcomes: dict[tuple[str, tuple[str, ...]], Outcome] = {}
 
-    def fresh(self) -> "Made":
-        return Made(self.tools.values())
+    def fresh(self) -> "MadeToolResults":
+        return MadeToolResults(self.tools.values())
 
     def learn(self, call: Call, outcome: Outcome) -> None:
         self._outcomes[call.tool.name, call.figures] = outcome
@@ -78,4 +78,4 @@ def readable(text: str) -> Outcome:
     return Outcome(value=decimal_text(number))
 
 
-NOTHING = Made()
+NOTHING = MadeToolResults()

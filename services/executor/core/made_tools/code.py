@@ -98,7 +98,7 @@ def code_hash(code: str) -> str:
     return sha256((PRELUDE + code).encode()).hexdigest()
 
 
-def program(code: str, name: str, arguments: tuple[str, ...]) -> str:
+def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     """The whole program; it takes decimal texts as ``_inputs`` and gives a decimal text."""
     fixed = len(arguments) - arguments[-1].endswith("...")
     rest = ", _given[_fixed:]" if arguments[-1].endswith("...") else ""

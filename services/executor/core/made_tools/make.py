@@ -7,10 +7,10 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.figures.made_formulas import NOTHING, Call, Made, NotRun, Outcome, readable
+from services.executor.core.figures.made_formulas import NOTHING, Call, MadeToolResults, NotRun, Outcome, readable
 from services.executor.core.finance.catalogue import OPERATIONS, describe_calculators
 from services.executor.core.made_tools.asked import NotMade, agrees, asked_cases, asked_function, asked_gaps
-from services.executor.core.made_tools.code import BadSpec, Spec, check_spec, code_hash, program
+from services.executor.core.made_tools.code import BadSpec, Spec, check_spec, code_hash, render_program
 from services.executor.core.made_tools.gaps import named_gaps
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import run_together
@@ -23,7 +23,7 @@ from shared.ports.store import StoreUnavailable
 T = TypeVar("T")
 
 
-async def compute_with_tools(ctx: TurnContext, key: str, made: Made, act: Callable[[], T]) -> T:
+async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, act: Callable[[], T]) -> T:
     """What ``act`` gives once everything is run that it needs of made tools. ``key`` names the steps in the journal."""
     while True:
         try:
@@ -34,7 +34,7 @@ async def compute_with_tools(ctx: TurnContext, key: str, made: Made, act: Callab
 
 async def run(sandbox: Sandbox, call: Call) -> Outcome:
     """Its outcome in a fresh sandbox; raises ``SandboxUnavailable``."""
-    text = program(call.tool.code, call.tool.name, call.tool.arguments)
+    text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
         return readable(await sandbox.run(text, call.figures))
     except CodeFailed as error:
@@ -78,7 +78,7 @@ class _FoundTools(Contract):
     model_calls: int = 0
 
 
-async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, Made]:
+async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, MadeToolResults]:
     """The made tools for the task, some of them made now, and the progress that tells of them."""
     if not ctx.tenant.made_tools:
         return progress, NOTHING
@@ -92,7 +92,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
         ctx.journal.tell("note", made_tools=told)
         progress = progress.model_copy(update={"notes": {**progress.notes, "made_tools": told}})
     counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
-    return counted, Made(found.tools)
+    return counted, MadeToolResults(found.tools)
 
 
 class _Making:

@@ -38,7 +38,7 @@ _QUOTED = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')
 _IN_STRING = re.compile(r'(\\*)"[^"]*$')
 
 
-class Masked(NamedTuple):
+class MaskedText(NamedTuple):
     """What may be sent, the values by their placeholders, and which of these stood as a bare JSON number."""
 
     request: ModelRequest
@@ -47,7 +47,7 @@ class Masked(NamedTuple):
     kinds: Mapping[str, MarkKind]  # by value
 
 
-def mask_request(request: ModelRequest, task: str) -> Masked:
+def mask_request(request: ModelRequest, task: str) -> MaskedText:
     """The request without anything that the guard marks; what the task's text marks is known to it from the start.
 
     A message is masked by what is known up to it, and never otherwise later: the masked messages of a history that
@@ -64,10 +64,10 @@ def mask_request(request: ModelRequest, task: str) -> Masked:
             hidden.read(_block_text(block))
         messages.append(_message(message, hidden.mask()))
     sent = request._replace(tools=tools, messages=tuple(messages))
-    return Masked(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
+    return MaskedText(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
 
-def mask_before(before: ModelRequest, request: ModelRequest, masked: Masked, task: str) -> ModelRequest:
+def mask_before(before: ModelRequest, request: ModelRequest, masked: MaskedText, task: str) -> ModelRequest:
     """``mask_request`` of an earlier request, taken from that of ``request`` where it goes on with the earlier one."""
     count = len(before.messages)
     if before.tools == request.tools and before.messages == request.messages[:count]:
@@ -75,7 +75,7 @@ def mask_before(before: ModelRequest, request: ModelRequest, masked: Masked, tas
     return mask_request(before, task).request
 
 
-def restored(reply: ModelReply, masked: Masked) -> ModelReply:
+def restored(reply: ModelReply, masked: MaskedText) -> ModelReply:
     """The reply with the values in place of their placeholders. A text without one stays as it is, to the byte."""
     if not masked.values:
         return reply
@@ -285,7 +285,7 @@ def _tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinit
     return tool._replace(description=mask.text(tool.description), input_schema=schema)
 
 
-def _restore_block(block: ReplyBlock, masked: Masked) -> ReplyBlock:
+def _restore_block(block: ReplyBlock, masked: MaskedText) -> ReplyBlock:
     match block:
         case TextBlock(text):
             return TextBlock(_restored_text(text, masked))
@@ -295,7 +295,7 @@ def _restore_block(block: ReplyBlock, masked: Masked) -> ReplyBlock:
             return block
 
 
-def _restored_text(text: str, masked: Masked) -> str:
+def _restored_text(text: str, masked: MaskedText) -> str:
     if "PROTECTED_" not in text:
         return text
     is_json = text.lstrip()[:1] in ("{", "[")
@@ -322,7 +322,7 @@ def _as_written(value: str, before: str) -> str:
     return value
 
 
-def _restored_json(value: Json, masked: Masked) -> Json:
+def _restored_json(value: Json, masked: MaskedText) -> Json:
     match value:
         case str():
             if value in masked.bare:

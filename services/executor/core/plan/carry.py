@@ -14,7 +14,7 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import Fact, with_figures
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.evaluate import recompute
-from services.executor.core.figures.made_formulas import Made
+from services.executor.core.figures.made_formulas import MadeToolResults
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.plan.outcomes import answers_to
@@ -96,7 +96,7 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     facts = await side_by_side(_read_again(ctx, progress, fact) for fact in progress.dossier.facts)
     try:
         own = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
-        made = Made(progress.dossier.made)
+        made = MadeToolResults(progress.dossier.made)
         key = f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
         known = known_figures(ctx, facts)
         values = await compute_with_tools(ctx, key, made, lambda: recompute(own, known, made))

@@ -15,7 +15,7 @@ from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Escalated, Failed, Rejected
 from services.executor.core.figures.calculate.evaluate import audit
-from services.executor.core.figures.made_formulas import Made
+from services.executor.core.figures.made_formulas import MadeToolResults
 from services.executor.core.made_tools.make import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, freeze
@@ -255,7 +255,7 @@ class Closing:
             last.plan_hash, last.at = closed.plan.hash, closed.judged_at
 
     async def _verdict(self, progress: Progress) -> Verdict:
-        dossier, made = progress.dossier, Made(progress.dossier.made)
+        dossier, made = progress.dossier, MadeToolResults(progress.dossier.made)
         known = known_figures(self._ctx, dossier.facts)
         problems = await compute_with_tools(self._ctx, self._key, made, lambda: audit(dossier.values, known, made))
         if problems:

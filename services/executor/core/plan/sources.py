@@ -141,7 +141,7 @@ CHOOSES = re.compile(
 _OPEN = re.compile(r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE)
 
 
-class Sourced(NamedTuple):
+class SourcedCall(NamedTuple):
     """A call with the places of its arguments, and what has none: sentences that the model can act on.
 
     ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; to be sent back once.
@@ -169,7 +169,7 @@ class SourceFinder:
             calculated={value.name: _read_value(value.value) for value in known.values},
         )
 
-    def find(self, call: PlannedCall, tool: Tool, quote: str = "") -> Sourced:
+    def find(self, call: PlannedCall, tool: Tool, quote: str = "") -> SourcedCall:
         """The call with where each argument comes from. Strict for amounts, identifiers, accounts and recipients.
 
         ``quote``: the words of the part that the call carries out.
@@ -191,7 +191,7 @@ class SourceFinder:
             _doubt(leaf, call, tool) for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)
         )
         doubts += tuple(_doubt_record(leaf, call) for leaf in untold)
-        return Sourced(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
+        return SourcedCall(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that no source has."""

@@ -25,7 +25,7 @@ _FIELDS = frozenset("id ids name names date at by time number no code type statu
 _NO_ENTRY = CatalogueEntry()
 
 
-class Offered(NamedTuple):
+class ServerTools(NamedTuple):
     """What one server offers this task."""
 
     connection: Connection
@@ -40,11 +40,11 @@ def named_tools(text: str, connection: Connection, known: Collection[str]) -> tu
 
 async def discover_tools(
     tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
-) -> tuple[Offered, ...]:
+) -> tuple[ServerTools, ...]:
     """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
     connections = _connections(tenant, record.request.tools_endpoint)
     listed = await side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
-    found = [Offered(*pair) for pair in zip(connections, listed, strict=True)]
+    found = [ServerTools(*pair) for pair in zip(connections, listed, strict=True)]
     for server in found:
         if not server.tools:
             journal.tell("note", connection=server.connection.id, problem="the tool server lists no tools")
@@ -101,7 +101,9 @@ async def _discover(tools: ToolServers, connection: Connection, session_id: str)
         ) from error
 
 
-def _add_named_tools(tools: ToolServers, found: Sequence[Offered], text: str, journal: Journal) -> tuple[Offered, ...]:
+def _add_named_tools(
+    tools: ToolServers, found: Sequence[ServerTools], text: str, journal: Journal
+) -> tuple[ServerTools, ...]:
     """With the tools that the task names, where exactly one server may have tools that it does not list."""
     open_ended = [server for server in found if tools.may_have_unlisted(server.connection)]
     if len(open_ended) != 1:
@@ -114,7 +116,7 @@ def _add_named_tools(tools: ToolServers, found: Sequence[Offered], text: str, jo
     )
 
 
-def _known_names(found: Sequence[Offered]) -> set[str]:
+def _known_names(found: Sequence[ServerTools]) -> set[str]:
     """The names that mean something already: the listed tools and their arguments."""
     tools = [tool for server in found for tool in server.tools]
     arguments = [tool.input_schema.get("properties") for tool in tools]

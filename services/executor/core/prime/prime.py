@@ -17,7 +17,7 @@ from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.files import files_noted, files_section, load_pictures, read_files
 from services.executor.core.session.journal import Checkpoints, Journal
 from services.executor.core.session.side_by_side import run_together
-from services.executor.core.states.template import GENERAL, TEMPLATES, Chosen, Processes
+from services.executor.core.states.template import GENERAL, TEMPLATES, ChosenProcess, Processes
 from services.executor.core.tools.toolbox import toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
@@ -29,14 +29,14 @@ from shared.domain.bandit import Arm, Arms, Choice, choose
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
 
-class Foreseen(NamedTuple):
+class ForeseenRules(NamedTuple):
     """``constraints`` are sentences for every prompt; ``text`` is what the text rules found, as clients see it."""
 
     constraints: tuple[str, ...] = ()
     text: dict[str, JsonValue] | None = None
 
 
-class Opened(NamedTuple):
+class OpenedTurn(NamedTuple):
     """A turn that has been opened: its work, and what is stored of it."""
 
     work: Work
@@ -50,22 +50,22 @@ def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
     return {strategy.value: _arm(arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items()}
 
 
-def foreseen_rules(verdict: Verdict) -> Foreseen:
+def foreseen_rules(verdict: Verdict) -> ForeseenRules:
     """Triggered rules, and violations as hard constraints."""
     found = verdict.text
     rules = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
     if found is None:
-        return Foreseen(tuple(rules))
+        return ForeseenRules(tuple(rules))
     broken = [f"HARD CONSTRAINT, the task as written violates it: {violation}" for violation in found.violations]
     said = {**found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})}
-    return Foreseen((*rules, *broken), cast("dict[str, JsonValue]", said))
+    return ForeseenRules((*rules, *broken), cast("dict[str, JsonValue]", said))
 
 
 async def prime(
     ports: Ports,
     limits: Limits,
     prompts: Prompts,
-    opened: Opened,
+    opened: OpenedTurn,
     processes: Processes = TEMPLATES,
     known: Progress | None = None,
 ) -> TurnContext:
@@ -156,14 +156,14 @@ def _arm(arm: Arm, score: float | None) -> dict[str, JsonValue]:
     return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
 
 
-def _process(processes: Processes, known: Progress | None) -> Chosen:
+def _process(processes: Processes, known: Progress | None) -> ChosenProcess:
     """The first reply says it."""
     template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
-    return Chosen(template, "the first reply says it", settled=False)
+    return ChosenProcess(template, "the first reply says it", settled=False)
 
 
 def _notes(
-    foreseen: Foreseen, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
+    foreseen: ForeseenRules, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
 ) -> dict[str, JsonValue]:
     """What a client should know of the policies: what was found in the text, and what is written and means nothing."""
     idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
@@ -180,19 +180,19 @@ async def _tenant(ports: Ports, tenant: str, begun_with: str) -> TenantRecord:
         raise Failed(str(error)) from error
 
 
-async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> Foreseen:
+async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> ForeseenRules:
     """What a provisional verdict already knows: rules that are triggered, and what the text rules say of the task.
 
     Most fields are not known yet, so of a plan it decides nothing; if it cannot be had, the binding one will say so.
     About the text there is no other verdict: where rules ask for one, the run ends without it.
     """
     if not policies:
-        return Foreseen()
+        return ForeseenRules()
     try:
         verdict = await ports.policy.evaluate(EvaluateRequest(policies=policies, text=text))
     except PolicyUnavailable as error:
         if any(policy.judges_texts for policy in policies):
             raise Failed(f"no policy verdict on the task's text: {error}", "policy_service") from error
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
-        return Foreseen()
+        return ForeseenRules()
     return foreseen_rules(verdict)

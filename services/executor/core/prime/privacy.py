@@ -157,7 +157,7 @@ _FIRST = frozenset(term[0][:_STEM] for term in _TERMS)
 _LONGEST = max(len(term) for term in _TERMS)
 
 
-class Protected(NamedTuple):
+class ProtectedRequest(NamedTuple):
     """What a request asks for, in its own words, and the group of protected data that it belongs to."""
 
     what: str
@@ -174,13 +174,13 @@ def refuse_protected(text: str) -> None:
         )
 
 
-def find_asked(text: str) -> Protected | None:
+def find_asked(text: str) -> ProtectedRequest | None:
     """The first protected thing that the text asks to be handed over, if there is one."""
     for sentence in _sentences(text):
         for found in _mentions(sentence):
             if _is_asked_for(sentence, found):
                 term = " ".join(sentence[found.start : found.end])
-                return Protected(term, found.group)
+                return ProtectedRequest(term, found.group)
     return None
 
 

@@ -111,7 +111,7 @@ class Proposals(BaseModel):
     rules: tuple[ProposedRule, ...]
 
 
-class Translated(NamedTuple):
+class TranslatedRules(NamedTuple):
     source: ProsePolicy
     answer: ProseAnswer
 
@@ -123,7 +123,7 @@ class Translated(NamedTuple):
 class _Translations(NamedTuple):
     """The translations of the policies, and of those that have none why."""
 
-    translated: tuple[Translated, ...] = ()
+    translated: tuple[TranslatedRules, ...] = ()
     problems: tuple[JsonValue, ...] = ()
 
 
@@ -153,7 +153,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
 
 
 async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translations:
-    found: list[Translated] = []
+    found: list[TranslatedRules] = []
     problems: list[JsonValue] = []
     for source in sources:
         try:
@@ -166,7 +166,7 @@ async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translatio
     return _Translations(tuple(found), tuple(problems))
 
 
-def _refuse_untranslated(one: Translated) -> None:
+def _refuse_untranslated(one: TranslatedRules) -> None:
     """Raises ``Failed`` where a sentence that commands or forbids is in no rule, whatever the translator returned."""
     left = binding_sentences(one.answer.untranslated)
     if left:
@@ -191,7 +191,7 @@ def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
     return (*ctx.tenant.prose_policies, *own)
 
 
-async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> Translated:
+async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> TranslatedRules:
     """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
     tools = _known_tools(ctx.toolbox.tools.values())
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
@@ -205,7 +205,7 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> Translated
         await ctx.ports.learned.keep_translation(ctx.record.tenant, key, fresh)
         return fresh
 
-    return Translated(source, ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find)))
+    return TranslatedRules(source, ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find)))
 
 
 async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
@@ -253,7 +253,7 @@ def _candidate(number: int, said: ProposedRule) -> Candidate:
     return Candidate(quote=said.quote, tool_rule=tool_rule)
 
 
-def _describe_translation(one: Translated, enforced: bool) -> JsonValue:
+def _describe_translation(one: TranslatedRules, enforced: bool) -> JsonValue:
     """What clients see of it: the rules it became, those refused, and the sentences that became none."""
     answer = one.answer
     rules = [

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.values import (
     Fact,
-    Figured,
+    FigureResults,
     MissingFigure,
     NamedValue,
     Operand,
@@ -29,8 +29,8 @@ from services.executor.core.finance.calculator import CannotCalculate, decimal_t
 from services.executor.core.process.links import Links, denies
 from services.executor.core.process.rows import (
     Ambiguous,
-    Around,
     ChosenRows,
+    FigureInputs,
     NotThere,
     RowGroup,
     field_path,
@@ -56,13 +56,13 @@ class _Subject(NamedTuple):
     id: str = ""
 
 
-def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> Figured:
+def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> FigureResults:
     """All figures of the template over the facts, in its order; the first way that can be gone counts."""
-    return _compute_figures(template.figures, tuple(facts), task) if template.figures else Figured()
+    return _compute_figures(template.figures, tuple(facts), task) if template.figures else FigureResults()
 
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
-def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> Figured:
+def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> FigureResults:
     facts = [ReadOnce.model_validate(dict(fact)) for fact in given]
     records = find_records(facts)
     links = Links(records)
@@ -76,14 +76,16 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
             if figure.name in names:
                 continue
             try:
-                found = _values(figure, Around(subject.anchors, records, task, links), subject.id, facts, known)
+                found = _values(figure, FigureInputs(subject.anchors, records, task, links), subject.id, facts, known)
             except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
                 missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(why), subject.id))
                 continue
             known |= {value.name: value for value in found}
             missing.pop((figure.name, subject.id), None)
     subjects = {name: frozenset(ids) for name, ids in about.items()}
-    return Figured(tuple(known.values()), tuple(missing.values()), subjects, _shared_by_figure(known.values(), records))
+    return FigureResults(
+        tuple(known.values()), tuple(missing.values()), subjects, _shared_by_figure(known.values(), records)
+    )
 
 
 def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
@@ -157,7 +159,7 @@ def _by_identity(records: Sequence[Seen]) -> dict[str, list[Seen]]:
 
 
 def _values(
-    figure: Figure, around: Around, about: str, facts: Sequence[Fact], known: Mapping[str, NamedValue]
+    figure: Figure, around: FigureInputs, about: str, facts: Sequence[Fact], known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
     wanted = [_earlier(text, known, about) or pattern(text) for text in figure.operands]
     sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
@@ -171,7 +173,7 @@ def _values(
 
 
 def _operands(
-    source: Operand | Pattern | ChosenRows, around: Around, operation: str, group: RowGroup | None
+    source: Operand | Pattern | ChosenRows, around: FigureInputs, operation: str, group: RowGroup | None
 ) -> list[Operand]:
     if isinstance(source, Operand):
         return [source]
@@ -223,7 +225,7 @@ def figures_told(ctx: TurnContext, progress: Progress) -> str:
     return render({"values": told}) if told else ""
 
 
-def section(template: Template, states: Sequence[FsmState], found: Figured = Figured()) -> Json:  # noqa: B008  # a frozen value
+def section(template: Template, states: Sequence[FsmState], found: FigureResults = FigureResults()) -> Json:  # noqa: B008  # a frozen value
     """Only what there is to say."""
     figures: JsonObject = {value.name: value.value for value in found.values}
     instruction = " ".join(" ".join(template.instructions.get(state, "") for state in states).split())

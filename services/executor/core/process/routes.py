@@ -10,7 +10,7 @@ from services.executor.core.figures.calculate.conditions import condition
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.record_tree import names_a_record
 from services.executor.core.process.links import Links
-from services.executor.core.process.rows import Ambiguous, Around, ChosenRows, NotThere, rows_of
+from services.executor.core.process.rows import Ambiguous, ChosenRows, FigureInputs, NotThere, rows_of
 from services.executor.core.records.called_records import Seen, find_records, is_named, stands_in
 from services.executor.core.records.references import literal_parts
 from services.executor.core.states.template import Route, Template, pattern
@@ -96,7 +96,7 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
         return []
     records = find_records(progress.dossier.facts)
     named = [record for record in records if is_named(record, task)]
-    around = Around(named, records, task, Links(records))
+    around = FigureInputs(named, records, task, Links(records))
     try:
         return _rows_meant(rows_of(pattern(template.routed), around))
     except (Ambiguous, NotThere):

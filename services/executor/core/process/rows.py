@@ -26,7 +26,7 @@ class Ambiguous(LookupError):
     """The facts have several things for an operand, and nothing tells which is meant."""
 
 
-class Around(NamedTuple):
+class FigureInputs(NamedTuple):
     """What a figure is computed from: the records that it is about, and all there are."""
 
     anchors: Sequence[Seen]
@@ -64,7 +64,7 @@ class ChosenRows(NamedTuple):
         return list(found.values())
 
 
-def operand_of(pattern: Pattern, around: Around, operation: str) -> list[Operand]:
+def operand_of(pattern: Pattern, around: FigureInputs, operation: str) -> list[Operand]:
     """The one figure that the pattern names, and its currency where the record says it."""
     record, field = _one_match(pattern, around)
     found = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
@@ -89,7 +89,7 @@ def field_path(path: str, field: str) -> str:
     return f"{path}.{field}" if path else field
 
 
-def rows_of(pattern: Pattern, around: Around) -> ChosenRows:
+def rows_of(pattern: Pattern, around: FigureInputs) -> ChosenRows:
     """Raises ``NotThere`` or ``Ambiguous`` where it is not plain which rows are meant."""
     records = _list(pattern, around)
     if not all(record.is_whole for record in records):
@@ -123,7 +123,7 @@ def row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> li
     return found
 
 
-def _one_match(pattern: Pattern, around: Around) -> tuple[Seen, str]:
+def _one_match(pattern: Pattern, around: FigureInputs) -> tuple[Seen, str]:
     of_kind = kind_test(around.records, pattern.kinds)
 
     def is_wanted(record: Seen) -> bool:
@@ -142,7 +142,7 @@ def _one_match(pattern: Pattern, around: Around) -> tuple[Seen, str]:
     return next((record, field) for record in found if (field := record.field(pattern.fields)) is not None)
 
 
-def _unlinked_records(around: Around, wanted: Callable[[Seen], bool]) -> list[Seen]:
+def _unlinked_records(around: FigureInputs, wanted: Callable[[Seen], bool]) -> list[Seen]:
     """Those that no way leads to, if none of them says that it belongs to somebody else."""
     found = [record for record in around.records if wanted(record)]
     strangers = [record for record in found if any(denies(record, anchor) for anchor in around.anchors)]
@@ -169,7 +169,7 @@ def _field(rows: ChosenRows) -> str:
     return name
 
 
-def _list(pattern: Pattern, around: Around) -> tuple[Seen, ...]:
+def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     """The rows of the one list of this kind: the subject's own, or the one that holds all others."""
     of_kind = kind_test(around.records, pattern.kinds)
     lists: dict[tuple[str, str], list[Seen]] = {}
@@ -199,7 +199,7 @@ def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
     return anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path)
 
 
-def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
+def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
     """What a condition of the pattern comes to: alternatives, each of them conditions that hold together."""
     field = next((name for record in records if (name := record.field(choice.fields)) is not None), None)
     if choice.sign == "~":
@@ -228,7 +228,7 @@ def _as_written(field: str, choice: RouteChoice, records: Sequence[Seen]) -> lis
     return found or [choice.values[0]]
 
 
-def _own_value(choice: RouteChoice, around: Around) -> Json:
+def _own_value(choice: RouteChoice, around: FigureInputs) -> Json:
     for anchor in around.anchors:
         field = anchor.field(choice.fields)
         if field is not None:
@@ -254,7 +254,7 @@ def _with_months(task: str) -> str:
     return " ".join([task, *(f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task))])
 
 
-def _belonging(pattern: Pattern, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
+def _belonging(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
     """Only the rows of what this is about: those that it names itself, or those that say whose they are."""
     if any(OWN in choice.values for choice in pattern.choices):
         return [()]

@@ -10,14 +10,21 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.values import Fact, Figured, NamedValue, Shared, figures_about
+from services.executor.core.dossier.values import Fact, FigureResults, NamedValue, Shared, figures_about
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.finance.calculator import decimal_text
 from services.executor.core.records.binding import CallView, bind, figures_seen, view_of
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
-from services.executor.core.states.template import POLICY_MARK, Figure, Governed, Template, kinds, parse_governed
+from services.executor.core.states.template import (
+    POLICY_MARK,
+    Figure,
+    GovernedArgument,
+    Template,
+    kinds,
+    parse_governed,
+)
 from services.executor.core.tools.classes import verb_of
 from services.executor.core.tools.paginate import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -45,7 +52,7 @@ def resting(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
     return [call for call in of_verbs if verb_of(call.tool) not in figure.not_required_for]
 
 
-def ids_of(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
+def ids_of_kind(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
     """Of every record of the figure's kind."""
     wanted = kinds(figure.about)
     of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
@@ -61,7 +68,7 @@ def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) ->
     return frozenset((said & ids) | given)
 
 
-def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, found: Figured) -> Decimal | None:
+def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, found: FigureResults) -> Decimal | None:
     """What these records leave together; None if the figure is no remainder, or it is not known of all of them."""
     alone = [
         Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
@@ -72,7 +79,7 @@ def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, f
 
 
 def joint_remainders(
-    template: Template, calls: Sequence[PlannedCall], found: Figured, facts: Sequence[Fact]
+    template: Template, calls: Sequence[PlannedCall], found: FigureResults, facts: Sequence[Fact]
 ) -> dict[str, dict[str, Decimal]]:
     """For each remainder and each record that draws on the same as another of the plan: what all of them leave."""
     left: dict[str, dict[str, Decimal]] = {}
@@ -100,7 +107,7 @@ def figures_left(arguments: JsonObject, figures: Mapping[str, Decimal], left: Le
 def needs(
     template: Template,
     calls: Sequence[PlannedCall],
-    found: Figured,
+    found: FigureResults,
     facts: Sequence[Fact],
     values: Sequence[NamedValue] = (),
 ) -> list[Need]:
@@ -119,14 +126,14 @@ def needs(
 
 
 def _records_written(figure: Figure, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
-    ids = ids_of(figure, find_records(facts))
+    ids = ids_of_kind(figure, find_records(facts))
     return frozenset[str]().union(*(records_named(figure, call.arguments, ids) for call in resting(figure, calls)))
 
 
 def _of_figure(
-    figure: Figure, changes: Sequence[PlannedCall], found: Figured, records: Sequence[Seen]
+    figure: Figure, changes: Sequence[PlannedCall], found: FigureResults, records: Sequence[Seen]
 ) -> Iterator[Need]:
-    ids = ids_of(figure, records)
+    ids = ids_of_kind(figure, records)
     subjects = found.subjects.get(figure.name, frozenset())
     named = {call.call_id: records_named(figure, call.arguments, ids) for call in changes}
     for call in changes:
@@ -138,7 +145,7 @@ def _of_figure(
             yield Need(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
 
 
-def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found: Figured) -> str:
+def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found: FigureResults) -> str:
     """Empty for one alone, and where what all of them leave is known and is not less than nothing."""
     if len(together) < 2:
         return ""
@@ -149,7 +156,9 @@ def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found
     return why if left is None else f"{why}: {decimal_text(left)} is left after all of them"
 
 
-def _why_unknown(name: str, call: PlannedCall, named: frozenset[str], subjects: frozenset[str], found: Figured) -> str:
+def _why_unknown(
+    name: str, call: PlannedCall, named: frozenset[str], subjects: frozenset[str], found: FigureResults
+) -> str:
     """Empty where the figure is known of the one record that the call is about."""
     if len(named) > 1:
         return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(named))}"
@@ -212,7 +221,9 @@ def deviations(
     return found
 
 
-def process_policy(template: Template, dossier: Dossier, found: Figured, *, strict: bool = False) -> tuple[Policy, ...]:
+def process_policy(
+    template: Template, dossier: Dossier, found: FigureResults, *, strict: bool = False
+) -> tuple[Policy, ...]:
     """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules.
 
     ``found``: its figures over the plan's facts.
@@ -223,12 +234,14 @@ def process_policy(template: Template, dossier: Dossier, found: Figured, *, stri
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
-def not_known(template: Template, dossier: Dossier, found: Figured) -> tuple[str, ...]:
+def not_known(template: Template, dossier: Dossier, found: FigureResults) -> tuple[str, ...]:
     """What a plan of this process rests on and nobody could find out, in sentences, for whoever decides."""
     return tuple(rule.reason or "" for rule in _lacking(template, dossier, found))
 
 
-def _governed_arguments(value: Json, wanted: Sequence[Governed], tool: Sequence[str]) -> Iterator[tuple[str, Json]]:
+def _governed_arguments(
+    value: Json, wanted: Sequence[GovernedArgument], tool: Sequence[str]
+) -> Iterator[tuple[str, Json]]:
     """The governed arguments of a call with their names, however deep they stand."""
     if isinstance(value, list):
         for item in value:
@@ -241,7 +254,7 @@ def _governed_arguments(value: Json, wanted: Sequence[Governed], tool: Sequence[
                 yield from _governed_arguments(inner, wanted, tool)
 
 
-def _governs(one: Governed, name: str, tool: Sequence[str]) -> bool:
+def _governs(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
     """Whether the name is the governed one, or a common other name of it, in a tool that it is governed in."""
     if one.kinds and not any(set(words(kind)) <= set(tool) for kind in one.kinds):
         return False
@@ -271,7 +284,7 @@ def _describe_argument(tool: str, argument: str, value: Json) -> str:
     return f"{tool} has {argument} {said[:_SHOWN]}"
 
 
-def _lacking(template: Template, dossier: Dossier, found: Figured) -> Iterator[Rule]:
+def _lacking(template: Template, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
     """A rule for each thing that nobody knows, and without which a plan of this process is not to change anything."""
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _changes(plan):
@@ -284,7 +297,7 @@ def _lacking(template: Template, dossier: Dossier, found: Figured) -> Iterator[R
         yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
 
 
-def _contradicting(template: Template, plan: WritePlan | None, found: Figured) -> Iterator[Rule]:
+def _contradicting(template: Template, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
     """A rule for each change that says something else than the process's own figure, and for one that is said twice."""
     if plan is None or not _changes(plan):
         return

@@ -295,7 +295,7 @@ class Inquiry(NamedTuple):
     arguments: JsonObject
 
 
-class Corrected(NamedTuple):
+class CorrectedRead(NamedTuple):
     """What came in the end, and what it taught: new names by old ones."""
 
     sent: AnsweredCall
@@ -324,7 +324,7 @@ def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: 
 
 async def correct_names(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, first: AnsweredCall
-) -> Corrected:
+) -> CorrectedRead:
     """The answer under the names that the server has now, as far as these are plain; else the error as it came."""
     made, learned = first, dict[str, str]()
     for number in range(1, _MOST_NAMES + 1):
@@ -337,7 +337,7 @@ async def correct_names(
         told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
         ctx.journal.tell("note", tool=tool.name, **told)
         made = await send_call(ctx, f"{key}:renamed{number}", tool, arguments, {**made.names, old: new.name})
-    return Corrected(made, learned)
+    return CorrectedRead(made, learned)
 
 
 def _describes(tool: Tool, asked: Tool) -> bool:

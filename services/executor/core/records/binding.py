@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from services.executor.core.dossier.values import Fact, Figured, NamedValue
+from services.executor.core.dossier.values import Fact, FigureResults, NamedValue
 from services.executor.core.figures.calculate.conditions import NoSuchPath
 from services.executor.core.figures.calculate.operands import select_cells
 from services.executor.core.records.called_records import (
@@ -106,7 +106,7 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
         said[dotted] = value = view.value_of_kind(dotted)
         if not isinstance(value, Open):
             _put(fields, dotted, value)
-    unknown = tuple(name for name in wanted if isinstance(said[name], Open) and view.carries(name))
+    unknown = tuple(name for name in wanted if isinstance(said[name], Open) and view.has_field(name))
     return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), _records_beyond(view))
 
 
@@ -192,7 +192,7 @@ class CallView:
                 return one_value(found) if found else OPEN
         return OPEN
 
-    def carries(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""
         head, _, field = name.rpartition(".")
         if find_said(name, self._arguments, self._named.kinds):
@@ -310,7 +310,7 @@ class CallView:
 
 def _records_beyond(view: CallView) -> tuple[JsonObject, ...]:
     """The fields of farther records that the call and what it is bound to say nothing of."""
-    found = [{key: value for key, value in fields_of(node.record) if not view.carries(key)} for node in view.farther]
+    found = [{key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.farther]
     return tuple({dumps(one): one for one in cast(list[JsonObject], found) if one}.values())
 
 
@@ -422,7 +422,7 @@ def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: Cal
             yield from view.records_at(operand.ref, operand.path)
 
 
-def figures_seen(template: Template, values: Sequence[NamedValue], found: Figured) -> ProcessFigures:
+def figures_seen(template: Template, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
     """The figures as rules see them; a calculated value with the name of one that could not be computed stands in."""
     own = tuple(value for value in values if value.figure)
     known = {value.figure for value in own}

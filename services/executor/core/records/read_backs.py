@@ -84,7 +84,7 @@ class NamedWrite(NamedTuple):
     by_words: Mapping[tuple[str, ...], Json]
 
     @property
-    def makes(self) -> bool:
+    def may_make_record(self) -> bool:
         """Whether it may make a record: what it is about is named by none of its ids."""
         return self.words.may_make and not any(self.words.head in named.noun for named in self.ids)
 
@@ -173,7 +173,7 @@ def read_back_by_operator(
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
     """Every way to read the write back, the best first."""
-    if write.makes:
+    if write.may_make_record:
         made = [reader for reader in readers if write.is_about(reader.words)]
         yield from _reads_by_ids(write, made)
         yield from _reads_by_answer(write, readers)

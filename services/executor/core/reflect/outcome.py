@@ -188,7 +188,7 @@ _SAID, _VALUES_SAID = 1_200, 12  # characters, figures
 _RULES = AnswerRules()
 
 
-class Ended(NamedTuple):
+class FinishedRun(NamedTuple):
     """How a run stands at its end: ``progress`` is None where it ended before it began."""
 
     state: TaskState
@@ -208,7 +208,7 @@ class Ended(NamedTuple):
 
 
 def metadata(
-    ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES, scored: Score | None = None
+    ended: FinishedRun, record: TaskRecord, rules: AnswerRules = _RULES, scored: Score | None = None
 ) -> dict[str, JsonValue]:
     """What clients see beside the answer: the way the task took, its verdict, and each write with its proof.
 
@@ -255,7 +255,7 @@ def metadata(
 
 def outcome(
     record: TaskRecord,
-    ended: Ended,
+    ended: FinishedRun,
     now: datetime,
     hidden: Mapping[str, MarkKind] = NOTHING,
     rules: AnswerRules = _RULES,
@@ -293,7 +293,7 @@ def outcome(
     )
 
 
-def _words_for_learning(ended: Ended, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
+def _words_for_learning(ended: FinishedRun, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
     """What the task and its answer say, for those who find facts in it; nothing of a task that was only tried.
 
     Nor of practice: its people and sums are nobody's.
@@ -308,7 +308,7 @@ def _words_for_learning(ended: Ended, record: TaskRecord, hidden: Mapping[str, M
     )
 
 
-def _details(ended: Ended, verdict: Verdict | None, scored: Score) -> dict[str, JsonValue]:
+def _details(ended: FinishedRun, verdict: Verdict | None, scored: Score) -> dict[str, JsonValue]:
     progress = ended.progress
     return {
         "classification": progress.notes.get("classification") if progress else None,
@@ -322,7 +322,7 @@ def _details(ended: Ended, verdict: Verdict | None, scored: Score) -> dict[str, 
     }
 
 
-def _thresholds(ended: Ended, hidden: Mapping[str, MarkKind]) -> tuple[ThresholdOutcome, ...]:
+def _thresholds(ended: FinishedRun, hidden: Mapping[str, MarkKind]) -> tuple[ThresholdOutcome, ...]:
     if ended.progress is None:
         return ()
     found = threshold_outcomes(ended.progress, ended.writes)
@@ -336,13 +336,13 @@ def _remove_marks(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> Thre
     return one.model_copy(update=without_marks(said, hidden))
 
 
-def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:
+def _strategy_applied(ended: FinishedRun, record: TaskRecord) -> bool:
     """Whether the strategy that was chosen carried the task, to an end that says something about it."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 
 
-def _is_improved(ended: Ended) -> bool | None:
+def _is_improved(ended: FinishedRun) -> bool | None:
     """Whether the answer is an improved one; None if none was asked for. In whose words is the task's business."""
     asked = ended.review.get("improvement")
     return bool(asked.get("accepted")) if isinstance(asked, dict) else None
@@ -358,7 +358,7 @@ def _verdict(verdict: Verdict | None) -> JsonValue:
     return {**said, "rules": rules, "refused": refused, "policy_hash": verdict.policy_hash}
 
 
-def _tools(ended: Ended, *, worked: bool) -> tuple[str, ...]:
+def _tools(ended: FinishedRun, *, worked: bool) -> tuple[str, ...]:
     """The tools that did what they were called for, or those that did not, each once."""
     facts = ended.progress.dossier.facts if ended.progress else ()
     read = [fact.tool for fact in facts if fact.ok is worked]
@@ -366,7 +366,7 @@ def _tools(ended: Ended, *, worked: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
 
 
-def run_of(ended: Ended, record: TaskRecord) -> ReflectedRun:
+def run_of(ended: FinishedRun, record: TaskRecord) -> ReflectedRun:
     """The run as its score looks at it."""
     return ReflectedRun(
         state=ended.state,

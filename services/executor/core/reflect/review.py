@@ -133,7 +133,7 @@ def _words(text: str) -> list[str]:
 _PATIENCE_SECONDS = 20.0  # neither is worth more of a client's time
 
 
-class Reviewed(NamedTuple):
+class ReviewedRun(NamedTuple):
     """The run with its last answer, its documents, and what is said of both in the task's metadata."""
 
     progress: Progress
@@ -141,13 +141,13 @@ class Reviewed(NamedTuple):
     notes: Mapping[str, JsonValue] = {}
 
 
-class Drafted(BaseModel):
+class DraftedText(BaseModel):
     name: str
     text: str
 
 
 class Drafts(BaseModel):
-    sections: tuple[Drafted, ...]
+    sections: tuple[DraftedText, ...]
 
 
 def with_documents(ctx: TurnContext) -> TurnContext:
@@ -156,13 +156,13 @@ def with_documents(ctx: TurnContext) -> TurnContext:
     return replace(ctx, sections={**ctx.sections, "documents": words}) if words else ctx
 
 
-async def review_answer(ctx: TurnContext, progress: Progress) -> Reviewed:
+async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     """The answer improved if it is weak and can be, and the documents that the task is to leave.
 
     A solver's answer is parsed by its caller, so nothing is done to it.
     """
     if not ctx.limits.answers.reviews or is_dry_run(ctx.record) or ctx.record.request.solver is not None:
-        return Reviewed(progress)
+        return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
     run = await _run(ctx, progress, answer)
     text, notes = await _improve_answer(ctx, run)
@@ -170,7 +170,7 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> Reviewed:
     documents, told = await _documents(ctx, better, run)
     said = better.update_dossier(answer=f"{better.dossier.answer}{tail}")
     calls = int(bool(notes)) + int(bool(told))
-    return Reviewed(said.model_copy(update={"model_calls": said.model_calls + calls}), documents, {**notes, **told})
+    return ReviewedRun(said.model_copy(update={"model_calls": said.model_calls + calls}), documents, {**notes, **told})
 
 
 def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:

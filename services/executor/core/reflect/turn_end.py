@@ -12,7 +12,7 @@ from services.executor.core.dossier.dossier import KEY, Progress, artifacts, is_
 from services.executor.core.dossier.endings import DONE, UNDECIDED, Failed, RunEnds, ends_rest
 from services.executor.core.dossier.past_calls import of_facts, of_writes, remember_calls
 from services.executor.core.reflect.documents import DocumentAbout, Material, document
-from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
+from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of, score
 from services.executor.core.session.context import AnswerRules
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
@@ -121,7 +121,7 @@ _BRIEF = "approval_brief"
 
 def turn_end(
     work: Work,
-    ended: Ended,
+    ended: FinishedRun,
     session: SessionState,
     approval: Approval | None,
     events: Sequence[TaskEvent],
@@ -146,7 +146,7 @@ def turn_end(
     )
 
 
-def _insight(ended: Ended, now: datetime, hidden: Mapping[str, MarkKind]) -> tuple[TaskEvent, ...]:
+def _insight(ended: FinishedRun, now: datetime, hidden: Mapping[str, MarkKind]) -> tuple[TaskEvent, ...]:
     """What the strategy tells of its own course, once the task has ended; the outcome has the same."""
     told = ended.progress.insight if ended.progress and ended.state.is_terminal else {}
     return (TaskEvent(kind="insight", at=now, data=without_marks(told, hidden)),) if told else ()
@@ -158,7 +158,7 @@ def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     return TurnEnd(record=work.record.model_copy(update={"updated_at": now, "turns_done": done}), session=session)
 
 
-def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules, scored: Score) -> str:
+def _answer(record: TaskRecord, ended: FinishedRun, now: datetime, rules: AnswerRules, scored: Score) -> str:
     """What is said under the answer is said of a completed task; elsewhere the text is a reason or a question.
 
     A solver's answer is parsed by its caller: there only the writes are said.
@@ -174,7 +174,7 @@ def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules,
 
 
 def _record(
-    work: Work, ended: Ended, answer: str, approval: Approval | None, told: Mapping[str, JsonValue], now: datetime
+    work: Work, ended: FinishedRun, answer: str, approval: Approval | None, told: Mapping[str, JsonValue], now: datetime
 ) -> TaskRecord:
     return work.record.model_copy(
         update={
@@ -216,14 +216,16 @@ def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
     return (one.role, one.message_id, one.at) == (other.role, other.message_id, other.at)
 
 
-def _artifacts(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
+def _artifacts(
+    record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime
+) -> tuple[Artifact, ...]:
     """What the task had already, and what this turn adds; of one name only the newest stays."""
     added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now))
     named = {artifact.name: artifact for artifact in (*record.artifacts, *added)}
     return tuple(named.values())
 
 
-def _brief(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
+def _brief(record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
     """The approval brief of a question to a person, and the same one again with the answer in it."""
     if approval is None or ended.progress is None:
         return ()
@@ -257,7 +259,7 @@ def _limit_turns(session: SessionState) -> SessionState:
     return session._replace(summary=concatenate_turns((*before, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 
 
-def _remember_corrections(session: SessionState, ended: Ended) -> SessionState:
+def _remember_corrections(session: SessionState, ended: FinishedRun) -> SessionState:
     """With what the task learned of renamed columns; the oldest are forgotten."""
     learned = ended.progress.corrections if ended.progress else {}
     older = {old: new for old, new in session.corrections.items() if old not in learned}
@@ -268,7 +270,7 @@ def _dry(record: TaskRecord) -> dict[str, JsonValue]:
     return {KEY: True} if is_dry_run(record) else {}
 
 
-def _remember_calls(session: SessionState, ended: Ended, work: Work) -> SessionState:
+def _remember_calls(session: SessionState, ended: FinishedRun, work: Work) -> SessionState:
     """With the task's calls that rules about tools will ask for again; also while it waits, beside other tasks."""
     progress, task_id = ended.progress, work.record.task_id
     if progress is None or not progress.ruled_tools:

@@ -262,7 +262,7 @@ def _text(fields: JsonObject, name: str) -> str | None:
     return dumps(fields.get(name, missing))
 
 
-class Replayed(NamedTuple):
+class ReplayResult(NamedTuple):
     """``difference`` is the first one, and ``at`` its step; both are empty where today's run ends the same."""
 
     steps: tuple[StepTaken, ...]

@@ -16,7 +16,7 @@ from services.executor.core.replay.course import (
     CannotReplay,
     Course,
     Differs,
-    Replayed,
+    ReplayResult,
     StepTaken,
     StoppedHere,
     attempts_of,
@@ -274,7 +274,7 @@ class ReplayLearned(Learned):
         raise self._course.absent(process_type, "a process would be synthesized")
 
 
-__all__ = ["CannotReplay", "Replayed", "replay"]
+__all__ = ["CannotReplay", "ReplayResult", "replay"]
 _DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
@@ -286,7 +286,7 @@ class _Standing(NamedTuple):
     approval: Approval | None = None
 
 
-async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: Execute) -> Replayed:
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: Execute) -> ReplayResult:
     """``execute`` is the worker's. Calls nothing and nobody. Raises ``CannotReplay``."""
     taken: list[StepTaken] = []
     standing = _Standing(_as_accepted(task.record))
@@ -301,8 +301,8 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: 
         if not _is_given_up(task.record):
             _compare(task.record, standing.record)
     except Differs as found:
-        return Replayed(tuple(taken), found.at, found.how, None, "")
-    return Replayed(tuple(taken), "", "", task.record.state, task.record.answer or "")
+        return ReplayResult(tuple(taken), found.at, found.how, None, "")
+    return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
 
 
 async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts, execute: Execute) -> _Standing:

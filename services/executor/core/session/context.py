@@ -12,7 +12,7 @@ from services.executor.core.budget.budget import Ceilings
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal
-from services.executor.core.states.template import TEMPLATES, UNDECIDED, Chosen, Processes
+from services.executor.core.states.template import TEMPLATES, UNDECIDED, ChosenProcess, Processes
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
@@ -122,7 +122,7 @@ class TurnContext:
     last_verdict: LastVerdict = field(default_factory=LastVerdict)
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
     processes: Processes = field(default_factory=lambda: TEMPLATES)
-    process: Chosen = UNDECIDED
+    process: ChosenProcess = UNDECIDED
     thresholds: tuple[Threshold, ...] = ()
     files: tuple[ReadFile, ...] = ()
     pictures: tuple[ImageBlock, ...] = ()

@@ -134,7 +134,7 @@ class Instruction(BaseModel):
     text: str = Field(max_length=_INSTRUCTION_MOST)
 
 
-class Proposed(BaseModel):
+class ProposedProcess(BaseModel):
     """A process as a model writes it. Any other word for a state or a risk is no proposal."""
 
     model_config = ConfigDict(extra="forbid")
@@ -146,7 +146,7 @@ class Proposed(BaseModel):
     outputs: tuple[str, ...] = ()
 
 
-def build_template(process_type: str, proposed: Proposed, example: str) -> Template:
+def build_template(process_type: str, proposed: ProposedProcess, example: str) -> Template:
     """The proposal as a template; raises ``BadTemplate``. ``example`` is the task it was made for.
 
     High risk, or the wish for an approval, puts APPROVAL_GATE before the writes, proposed or not, and a person is
@@ -208,7 +208,7 @@ def _refuse_unusable(template: Template) -> None:
         raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
 
 
-def _asks_a_person(process_type: str, proposed: Proposed) -> Rule:
+def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
     why = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
     return Rule(
         id="approval-wanted",
@@ -309,7 +309,7 @@ def _text(whole: JsonValue) -> str:
         raise BadTemplate(f"its template is no JSON: {error}") from error
 
 
-def _parse_proposal(told: Mapping[str, JsonValue]) -> Proposed:
+def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
     """The seed's fields as a model's proposal; a person is asked unless the file says that none is."""
     instructions = told.get("state_instructions") or {}
     if not isinstance(instructions, dict):
@@ -320,7 +320,7 @@ def _parse_proposal(told: Mapping[str, JsonValue]) -> Proposed:
         "approval_wanted": told.get("hitl_required") is not False,
         "instructions": [{"state": state, "text": str(text)[:_INSTRUCTION]} for state, text in instructions.items()],
     }
-    return Proposed.model_validate(said)
+    return ProposedProcess.model_validate(said)
 
 
 def _why(error: Exception) -> str:

@@ -29,7 +29,7 @@ class BadPattern(ValueError):
     """The text names no operand; the message says what it should look like."""
 
 
-class Governed(NamedTuple):
+class GovernedArgument(NamedTuple):
     """An argument that a figure governs: of tools with one of the ``kinds`` in their name, or of all."""
 
     kinds: tuple[str, ...]
@@ -72,12 +72,12 @@ def pattern(text: str) -> Pattern:
     return Pattern(_names(kinds), _names(fields or ""), bool(brackets), choices)
 
 
-def parse_governed(text: str) -> Governed:
+def parse_governed(text: str) -> GovernedArgument:
     """``argument``, or ``kind|kind.argument``; raises ``BadPattern`` for anything else."""
     match = _GOVERNED.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
-    return Governed(_names(match[1] or ""), match[2])
+    return GovernedArgument(_names(match[1] or ""), match[2])
 
 
 def kinds(text: str) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ TEMPLATES: Mapping[str, Template] = _read_built_in()
 GENERAL = TEMPLATES["general"]
 
 
-class Chosen(NamedTuple):
+class ChosenProcess(NamedTuple):
     """``settled``: the task's process is known whatever a model says of it."""
 
     template: Template
@@ -220,4 +220,4 @@ class Chosen(NamedTuple):
         return {"by": "the request" if self.settled else "model", "why": self.why}
 
 
-UNDECIDED = Chosen(GENERAL, why="nothing was said yet", settled=False)
+UNDECIDED = ChosenProcess(GENERAL, why="nothing was said yet", settled=False)

@@ -75,28 +75,30 @@ class Annotations(NamedTuple):
     destructive: bool | None = None
 
 
-class Classified(NamedTuple):
+class ToolClassification(NamedTuple):
     tool_class: ToolClass
     why: str
 
 
-_UNKNOWN = Classified(ToolClass.CHANGE, "its name begins with no known verb")
+_UNKNOWN = ToolClassification(ToolClass.CHANGE, "its name begins with no known verb")
 
 
 def classify(
     name: str, annotations: Annotations | None, catalogue: CatalogueEntry | None, *, is_own: bool = False
-) -> Classified:
+) -> ToolClassification:
     """The class of a tool and, in a few words, what decided it. ``is_own``: the tenant itself chose its server."""
     if catalogue is not None and catalogue.tool_class is not None:
-        return Classified(catalogue.tool_class, "the operator's catalogue says so")
+        return ToolClassification(catalogue.tool_class, "the operator's catalogue says so")
     said, named = annotations or Annotations(), by_name(name)
     if is_own and named is _UNKNOWN and said.read_only and not said.destructive and _says_nothing(name):
-        return Classified(ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads")
+        return ToolClassification(
+            ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads"
+        )
     return _raise_class(named, said)
 
 
 @lru_cache(maxsize=8_192)
-def by_name(name: str) -> Classified:
+def by_name(name: str) -> ToolClassification:
     """The class that a name alone suggests; a name that is not understood means "changes"."""
     if not name.isascii():  # letters that only look like those of a known verb
         return _UNKNOWN
@@ -125,18 +127,18 @@ def _effect(clause: Sequence[str]) -> str:
     return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 
 
-def _raise_class(named: Classified, said: Annotations) -> Classified:
+def _raise_class(named: ToolClassification, said: Annotations) -> ToolClassification:
     if named.tool_class is ToolClass.CHANGE:
         return named
     if said.destructive:
-        return Classified(ToolClass.CHANGE, "the server calls it destructive")
+        return ToolClassification(ToolClass.CHANGE, "the server calls it destructive")
     if said.read_only is False and named.tool_class is not ToolClass.NOTIFY:
-        return Classified(ToolClass.CHANGE, "the server says that it does not only read")
+        return ToolClassification(ToolClass.CHANGE, "the server says that it does not only read")
     return named
 
 
-def _changes(word: str) -> Classified:
-    return Classified(ToolClass.CHANGE, f"{word!r} in its name changes something")
+def _changes(word: str) -> ToolClassification:
+    return ToolClassification(ToolClass.CHANGE, f"{word!r} in its name changes something")
 
 
 def _words(text: str) -> list[str]:
@@ -166,7 +168,7 @@ def _without_modifiers(part: Sequence[str]) -> Sequence[str]:
     return part[1:] if len(part) > 1 and part[0] in MODIFIERS else part
 
 
-def _clause(words: Sequence[str]) -> Classified:
+def _clause(words: Sequence[str]) -> ToolClassification:
     verb, *rest = words
     if tuple(words[:2]) in PHRASAL:
         return _changes(" ".join(words[:2]))
@@ -174,11 +176,11 @@ def _clause(words: Sequence[str]) -> Classified:
         if word in CHANGE:
             return _changes(word)
     if _tells(verb, frozenset(rest)):
-        return Classified(ToolClass.NOTIFY, f"{verb!r} in its name tells somebody")
+        return ToolClassification(ToolClass.NOTIFY, f"{verb!r} in its name tells somebody")
     if verb in READ:
-        return Classified(ToolClass.READ, f"{verb!r} in its name reads")
+        return ToolClassification(ToolClass.READ, f"{verb!r} in its name reads")
     if verb in COMPUTE:
-        return Classified(ToolClass.COMPUTE, f"{verb!r} in its name computes")
+        return ToolClassification(ToolClass.COMPUTE, f"{verb!r} in its name computes")
     return _changes(verb) if verb in _KNOWN else _UNKNOWN
 
 

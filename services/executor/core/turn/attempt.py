@@ -15,7 +15,7 @@ from services.executor.core.dossier.practice import begins_anew, is_practice
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.journal import Journal
-from services.executor.core.turn.reaper import Mended
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionState, TurnEnd, TurnStore
@@ -212,7 +212,7 @@ log = structlog.get_logger()
 class TurnAttempt:
     """``attempts``: how often a turn may be begun."""
 
-    def __init__(self, sessions: Sessions, worker: RunsTurns, attempts: int, mended: Mended) -> None:
+    def __init__(self, sessions: Sessions, worker: RunsTurns, attempts: int, mended: FaultCounts) -> None:
         self._sessions = sessions
         self._worker = worker
         self._attempts = attempts

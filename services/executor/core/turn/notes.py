@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import TypeAdapter
 
 from services.executor.core.dossier.endings import Failed, ModelRests, Part, RunEnds
-from services.executor.core.reflect.outcome import Ended
+from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.session.context import AnswerRules, Limits
 from services.executor.core.session.journal import Journal, ending_note
 from services.executor.ports.orchestrators import Orchestrating
@@ -139,7 +139,7 @@ def tell_beginning(span: Span, work: Work) -> None:
     span.note({**of_task, **of_turn, **counts})
 
 
-def tell_end(span: Span, ended: Ended) -> None:
+def tell_end(span: Span, ended: FinishedRun) -> None:
     if not span.is_recording:
         return
     span.note({names.TASK_STATE: ended.state.value})

@@ -18,7 +18,7 @@ from shared.ports.store import StoreUnavailable
 log = structlog.get_logger()
 
 
-class Mended:
+class FaultCounts:
     """``unreported`` is what the installation's own counts do not hold yet."""
 
     def __init__(self) -> None:
@@ -112,10 +112,10 @@ class Reaper:
     ``soonest``: in how many seconds something will be due in a partition, as the last look found it.
     """
 
-    def __init__(self, upkeep: Upkeep, wakes: SessionWakes, mended: Mended | None = None) -> None:
+    def __init__(self, upkeep: Upkeep, wakes: SessionWakes, mended: FaultCounts | None = None) -> None:
         self._upkeep = upkeep
         self._wakes = wakes
-        self._mended = mended or Mended()
+        self._mended = mended or FaultCounts()
         self.outcomes_behind = 0
         self.soonest: Mapping[int, float] = {}
 

@@ -9,7 +9,7 @@ from services.executor.core.dossier.endings import TenantStopped
 from services.executor.core.turn.attempt import TurnAttempt, unread_letter, unread_outcome
 from services.executor.core.turn.fair_share import FreeSlots
 from services.executor.core.turn.heartbeat import Beats, Heart
-from services.executor.core.turn.reaper import Mended
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.ports.sessions import (
     Fault,
     HeldLease,
@@ -56,7 +56,7 @@ class Runner:
         wakes: SessionWakes,
         worker: RunsTurns,
         limits: RunnerLimits,
-        mended: Mended | None = None,
+        mended: FaultCounts | None = None,
         slots: SessionSlots | None = None,
         beats: Beats | None = None,
     ) -> None:
@@ -64,7 +64,7 @@ class Runner:
         self._sessions = sessions
         self._wakes = wakes
         self._limits = limits
-        self._mended = mended or Mended()
+        self._mended = mended or FaultCounts()
         self._attempt = TurnAttempt(sessions, worker, limits.attempts, self._mended)
         self._slots = slots or FreeSlots()
         self._heart = Heart(limits.lease_seconds)

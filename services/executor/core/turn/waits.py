@@ -30,8 +30,8 @@ from services.executor.core.dossier.doubts import (
     with_attempt,
 )
 from services.executor.core.dossier.endings import Failed, ModelRests, Rejected
-from services.executor.core.prime.prime import Opened
-from services.executor.core.reflect.outcome import Ended
+from services.executor.core.prime.prime import OpenedTurn
+from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.write.skills import question_timer
@@ -263,7 +263,7 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
     return Rest(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")
 
 
-async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[Ended, Approval]:
+async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[FinishedRun, Approval]:
     """The question to a person: a new approval of the plan as it stands. ``why``: what changed since it was asked."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
@@ -291,12 +291,12 @@ def _question(approval: Approval) -> dict[str, JsonValue]:
     return {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
 
 
-async def goes_on_waiting(opened: Opened, waiting: StillWaiting) -> Ended:
+async def goes_on_waiting(opened: OpenedTurn, waiting: StillWaiting) -> FinishedRun:
     """The same question as before, with why the turn did not answer it."""
     return _waiting(waiting.approval, opened.checkpoints.latest, waiting.note)
 
 
-async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
+async def waits_for_operator(opened: OpenedTurn, note: str = "") -> FinishedRun:
     """The question to an operator, with what is known; the time that was worked is kept, waiting costs none."""
     ledger = tuple((await opened.store.ledger()).values())
     progress = opened.checkpoints.latest
@@ -309,7 +309,7 @@ async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
         part for part in (f"an operator has to say what became of a write in doubt: {named}", note) if part
     )
     opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
-    return Ended(
+    return FinishedRun(
         TaskState.INPUT_REQUIRED,
         None,
         reason,
@@ -321,7 +321,7 @@ async def waits_for_operator(opened: Opened, note: str = "") -> Ended:
     )
 
 
-async def waits_for_reply(opened: Opened, entry: LedgerEntry) -> Ended:
+async def waits_for_reply(opened: OpenedTurn, entry: LedgerEntry) -> FinishedRun:
     """The question of a remote agent to whoever asked for the task; the next message answers it."""
     progress = opened.checkpoints.latest
     if progress is not None:
@@ -333,24 +333,24 @@ async def waits_for_reply(opened: Opened, entry: LedgerEntry) -> Ended:
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
     opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
     ledger = tuple((await opened.store.ledger()).values())
-    return Ended(TaskState.INPUT_REQUIRED, None, asked, text, progress, ledger, timer=question_timer(entry))
+    return FinishedRun(TaskState.INPUT_REQUIRED, None, asked, text, progress, ledger, timer=question_timer(entry))
 
 
-async def rests(ctx: TurnContext, progress: Progress, rest: Rest) -> Ended:
+async def rests(ctx: TurnContext, progress: Progress, rest: Rest) -> FinishedRun:
     """The task goes on by itself when the time has come; until then nobody holds it."""
     progress = _add_worked_time(progress, ctx)
     ctx.checkpoints.save(progress, f"rests:{ctx.turn.turn_id}")
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = tuple((await ctx.store.ledger()).values())
-    return Ended(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
+    return FinishedRun(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
 
 
-def _add_worked_time(progress: Progress, at: TurnContext | Opened) -> Progress:
+def _add_worked_time(progress: Progress, at: TurnContext | OpenedTurn) -> Progress:
     """With the time that this turn was worked on."""
     return progress.model_copy(update={"worked_ms": progress.worked_ms + round(at.journal.worked_seconds * 1000)})
 
 
-def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
+def _waiting(approval: Approval, progress: Progress | None, note: str) -> FinishedRun:
     text = "\n\n".join(part for part in (note, brief_approver(approval)) if part)
     asked = describe_approval(approval)
-    return Ended(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, (), asked=asked)
+    return FinishedRun(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, (), asked=asked)

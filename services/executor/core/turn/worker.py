@@ -22,13 +22,13 @@ from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
 from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
 from services.executor.core.dossier.practice import IN_DOUBT, NOBODY_APPROVES, is_practice, own_memory
 from services.executor.core.prime.known import with_thresholds
-from services.executor.core.prime.prime import Opened, first_progress, prime
+from services.executor.core.prime.prime import OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.memory import compress_session, with_history
-from services.executor.core.reflect.outcome import Ended
-from services.executor.core.reflect.review import Reviewed, review_answer, with_documents
+from services.executor.core.reflect.outcome import FinishedRun
+from services.executor.core.reflect.review import ReviewedRun, review_answer, with_documents
 from services.executor.core.reflect.turn_end import budget_ending, known_so_far, nothing_new, turn_end
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.files import files_noted
@@ -110,7 +110,7 @@ class Worker:
         journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
         journal.hide(marked_values(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
-        opened = Opened(work, store, journal, Checkpoints(journal, entries))
+        opened = OpenedTurn(work, store, journal, Checkpoints(journal, entries))
         try:
             ended, now_asked = await self._end_turn(opened, known, approval)
             charges = _charges(work, entries, journal.spending.uncounted)
@@ -138,12 +138,12 @@ class Worker:
         await self._count_spending(work, entries)
         journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
         journal.hide(marked_values(work.record.request.text))
-        opened = Opened(work, store, journal, Checkpoints(journal, entries))
+        opened = OpenedTurn(work, store, journal, Checkpoints(journal, entries))
         await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
 
     async def _end_turn(
-        self, opened: Opened, known: Progress | None, asked: Approval | None
-    ) -> tuple[Ended, Approval | None]:
+        self, opened: OpenedTurn, known: Progress | None, asked: Approval | None
+    ) -> tuple[FinishedRun, Approval | None]:
         """How the turn ends, whichever way it does, and the approval as it stands then."""
         ctx: TurnContext | None = None
         try:
@@ -176,14 +176,14 @@ class Worker:
                 await settle_without_reading(opened.store, opened.journal, early.reason)
             return await _ends_or_waits(opened, _cancellation(opened.work.turn) or early), _decided_approval(opened)
 
-    async def _prime_turn(self, opened: Opened, progress: Progress | None) -> TurnContext:
+    async def _prime_turn(self, opened: OpenedTurn, progress: Progress | None) -> TurnContext:
         text, over = opened.work.record.request.text, progress is not None and is_end(progress.state)
         ports = record_inputs(self._ports, opened.journal, text, calls_no_more=over)
         primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
-    async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
+    async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[FinishedRun, Approval | None]:
         if canceled := _cancellation(ctx.turn):
             raise canceled
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
@@ -207,8 +207,8 @@ class Worker:
 
     async def _reflect(
         self,
-        opened: Opened,
-        ended: Ended,
+        opened: OpenedTurn,
+        ended: FinishedRun,
         approval: Approval | None,
         before: Approval | None,
         charges: Sequence[DayCharges],
@@ -260,7 +260,7 @@ async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
     return not (open_doubts(ledger) or is_heeded(work.turn, ledger))
 
 
-def _begin(opened: Opened) -> None:
+def _begin(opened: OpenedTurn) -> None:
     """Say that the task is worked on."""
     opened.journal.tell("phase", phase=Phase.PRIME.value)
     record, now = opened.work.record, opened.journal.now
@@ -268,7 +268,7 @@ def _begin(opened: Opened) -> None:
     opened.journal.keep_record(record.model_copy(update=update))
 
 
-async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
+async def _goes_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
     """Say that the task waits again. Whoever takes it up goes on from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped.reason}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
@@ -289,14 +289,14 @@ def _note_files(ctx: TurnContext, known: Progress) -> Progress:
     return known.model_copy(update={"notes": {**known.notes, **files_noted(ctx.files)}})
 
 
-async def _past_the_doubts(opened: Opened) -> None:
+async def _past_the_doubts(opened: OpenedTurn) -> None:
     """Heed what the turn says of a write in doubt. Like the gate's, it needs no tool server; a cancel goes before."""
     if not _cancellation(opened.work.turn):
         accepted = acceptance_time(opened.work, opened.journal)
         await answer_doubts(opened.store, opened.journal, opened.work.turn, accepted)
 
 
-async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval | None) -> Progress | None:
+async def _past_the_gate(opened: OpenedTurn, known: Progress | None, asked: Approval | None) -> Progress | None:
     """The progress let through, if this turn brings the approval that it waits for.
 
     It needs no tool server: a no, an expiry or a question is answered although none can be reached.
@@ -314,17 +314,17 @@ def _cancellation(turn: Turn) -> Canceled | None:
     return Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None
 
 
-def _decided_approval(opened: Opened) -> Approval | None:
+def _decided_approval(opened: OpenedTurn) -> Approval | None:
     return recorded_approval(opened.journal, opened.work.turn)
 
 
-async def _complete_task(ctx: TurnContext, done: Reviewed, not_done: str) -> Ended:
+async def _complete_task(ctx: TurnContext, done: ReviewedRun, not_done: str) -> FinishedRun:
     """The answered task: completed, or failed where a part of it was not done."""
     written, progress = tuple((await ctx.store.ledger()).values()), done.progress
     answer = answer_with_escalation(progress)
     if not_done and not is_exact_match(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done}.")))
-    return Ended(
+    return FinishedRun(
         TaskState.FAILED if not_done else TaskState.COMPLETED,
         FsmState.FAILED if not_done else progress.state,
         not_done or None,
@@ -337,7 +337,7 @@ async def _complete_task(ctx: TurnContext, done: Reviewed, not_done: str) -> End
     )
 
 
-async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
+async def _ends_or_waits(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
     """The end of the run; a write in doubt keeps the task open for an operator, unless somebody gave it up."""
     doubts = open_doubts((await opened.store.ledger()).values())
     if doubts and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
@@ -346,14 +346,14 @@ async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
     return await _ends_early(opened, early)
 
 
-async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
+async def _ends_early(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
     """The truth about a run that ended before its answer: the reason, and what took hold until then."""
     writes = tuple((await opened.store.ledger()).values())
     progress, answer = opened.checkpoints.latest, early.reason
     if isinstance(early, BudgetSpent):
         early = budget_ending(early, progress, writes)
         answer = known_so_far(early.reason, progress) if early.partial else early.reason
-    return Ended(
+    return FinishedRun(
         early.state,
         early.fsm_state,
         early.reason,

@@ -27,7 +27,7 @@ class Approvals(Protocol):
         ...
 
 
-class Owed(NamedTuple):
+class OwedNotice(NamedTuple):
     """Something to be told of an approval. ``name`` is its own in the store."""
 
     name: str
@@ -37,14 +37,14 @@ class Owed(NamedTuple):
     approval_id: str
 
 
-class Notices(Protocol):
-    """Both may raise ``StoreUnavailable``."""
+class OwedNotices(Protocol):
+    """Notices about approvals that were not sent yet. Every method may raise ``StoreUnavailable``."""
 
-    async def take(self) -> Sequence[Owed]:
+    async def take(self) -> Sequence[OwedNotice]:
         """What is owed now. It is another's to take after a while, should this taker die."""
         ...
 
-    async def mark_done(self, owed: Owed) -> None: ...
+    async def mark_done(self, owed: OwedNotice) -> None: ...
 
 
 class UnreadableReference(Exception):

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from services.gateway.features.approvals.model import (
     Approvals,
-    Notices,
-    Owed,
+    OwedNotice,
+    OwedNotices,
     Question,
     References,
     UnreadableReference,
@@ -37,7 +37,7 @@ class ApprovalNews(NamedTuple):
     question: Question
 
 
-class Addressed(NamedTuple):
+class AddressedTarget(NamedTuple):
     """A target whose references are read."""
 
     target: NoticeTarget
@@ -45,7 +45,7 @@ class Addressed(NamedTuple):
     secret: str = ""
 
 
-def deliveries(told: ApprovalNews, addressed: Addressed, console: str, now: datetime) -> SignedPost:
+def deliveries(told: ApprovalNews, addressed: AddressedTarget, console: str, now: datetime) -> SignedPost:
     """One signed POST: the same id for the same event and target, however often it is put together."""
     approval, record = told.question
     parts = (record.tenant, approval.approval_id, told.event.value, str(told.step), addressed.url)
@@ -171,7 +171,7 @@ class Notifier:
 
     def __init__(
         self,
-        notices: Notices,
+        notices: OwedNotices,
         approvals: Approvals,
         posts: Posts,
         urls: UrlCheck,
@@ -183,23 +183,23 @@ class Notifier:
         self._urls, self._references = urls, references
         self._console, self._clock = console, clock
 
-    async def take_owed(self) -> Sequence[Owed]:
+    async def take_owed(self) -> Sequence[OwedNotice]:
         """What is to be told now. Raises ``StoreUnavailable``; it is another's to tell should this process die."""
         return await self._notices.take()
 
-    async def tell(self, owed: Owed) -> None:
+    async def tell(self, owed: OwedNotice) -> None:
         """Hand one of them on; the same again is harmless. Raises ``StoreUnavailable``."""
         question = await self._approvals.find(owed.tenant, owed.approval_id)
         if question is not None:
             await self._tell(owed, question)
         await self._notices.mark_done(owed)
 
-    async def _tell(self, owed: Owed, question: Question) -> None:
+    async def _tell(self, owed: OwedNotice, question: Question) -> None:
         told = ApprovalNews(owed.event, owed.step, question)
         for addressed in self._address_news(owed, question):
             await self._posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
 
-    def _address_news(self, owed: Owed, question: Question) -> Iterator[Addressed]:
+    def _address_news(self, owed: OwedNotice, question: Question) -> Iterator[AddressedTarget]:
         for target in question.approval.notices:
             if owed.event not in target.events:
                 continue
@@ -208,10 +208,10 @@ class Notifier:
             except UnreadableReference as why:
                 log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
 
-    def _read(self, target: NoticeTarget, tenant: str) -> Addressed:
+    def _read(self, target: NoticeTarget, tenant: str) -> AddressedTarget:
         url, secret = self._references.read(target.url, tenant), self._references.read(target.secret, tenant)
         if problem := self._urls.problem(url):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")
-        return Addressed(target, url, secret)
+        return AddressedTarget(target, url, secret)

@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from services.gateway.features.approvals.model import (
     Approvals,
-    Notices,
-    Owed,
+    OwedNotice,
+    OwedNotices,
     Question,
     References,
     UnreadableReference,
@@ -81,26 +81,26 @@ _MOST = 20  # of one partition, in one look
 _AGAIN_MS = 30_000
 
 
-class RedisNotices(Notices):
+class RedisOwedNotices(OwedNotices):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
     @override
-    async def take(self) -> Sequence[Owed]:
+    async def take(self) -> Sequence[OwedNotice]:
         calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [_read_owed(member) for row in rows for member in row]
 
     @override
-    async def mark_done(self, owed: Owed) -> None:
+    async def mark_done(self, owed: OwedNotice) -> None:
         member = keys.unpack_notice(owed.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
         await self._scripts.command("ZREM", notices, owed.name)
 
 
-def _read_owed(name: str) -> Owed:
+def _read_owed(name: str) -> OwedNotice:
     member = keys.unpack_notice(name)
-    return Owed(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
+    return OwedNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
 
 
 _ENV = "env:"

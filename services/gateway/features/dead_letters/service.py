@@ -14,7 +14,7 @@ from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.ports.tasks import Tasks, Wakes
 
 
-class Requeued(NamedTuple):
+class RequeueResult(NamedTuple):
     """What became of a letter; ``task_id`` is the new task's where a turn was begun anew."""
 
     letter: DeadLetter
@@ -42,7 +42,7 @@ class DeadLetterService:
             raise NoSuchLetter(letter_id)
         return letter
 
-    async def requeue(self, caller: Caller, letter_id: str, *, again: bool = False) -> Requeued:
+    async def requeue(self, caller: Caller, letter_id: str, *, again: bool = False) -> RequeueResult:
         """A dead turn's task begins anew in its session; a dead outcome goes back to the learner. Repeat it freely.
 
         Raises ``WouldRepeatWrites`` if the task made writes, or may have, and the operator does not say ``again``.
@@ -51,11 +51,11 @@ class DeadLetterService:
         if letter.kind is LetterKind.OUTCOME:
             if not await self._letters.replay(letter):
                 raise NoSuchLetter(letter_id)
-            return Requeued(letter)
+            return RequeueResult(letter)
         dead = DeadTurn.model_validate_json(letter.content)
         if dead.writes and not again:
             raise WouldRepeatWrites(letter_id, dead.writes)
-        return Requeued(letter, await self._begin_anew(letter, dead))
+        return RequeueResult(letter, await self._begin_anew(letter, dead))
 
     async def drop(self, caller: Caller, letter_id: str) -> DeadLetter:
         letter = await self.show(caller, letter_id)

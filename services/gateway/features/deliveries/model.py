@@ -51,7 +51,7 @@ class PostWork(NamedTuple):
     told: HookState
 
 
-class Closed(NamedTuple):
+class UnreadableLine(NamedTuple):
     """A line whose content no key here opens. ``subject`` and ``config_id``: as far as its name tells."""
 
     told: HookState
@@ -59,7 +59,7 @@ class Closed(NamedTuple):
     config_id: str
 
 
-Work = HookWork | PostWork | Closed
+Work = HookWork | PostWork | UnreadableLine
 
 
 class LineStep(StrEnum):

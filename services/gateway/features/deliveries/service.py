@@ -11,7 +11,6 @@ import structlog
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries.model import (
     ClaimedLine,
-    Closed,
     DueLine,
     HookWork,
     Lines,
@@ -19,6 +18,7 @@ from services.gateway.features.deliveries.model import (
     Post,
     PostWork,
     Undelivered,
+    UnreadableLine,
     Work,
 )
 from services.gateway.features.deliveries.news import News, news_of
@@ -112,7 +112,7 @@ class DeliveryService:
         work = await self._lines.read(claim)
         if work is None:
             return
-        if isinstance(work, Closed):
+        if isinstance(work, UnreadableLine):
             await self._settle(claim, work, self._count_failure(work.told, _NO_KEY, gone=False))
             return
         for parcel in self._parcels(claim, work):

@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from services.gateway.features.deliveries.model import (
     ClaimedLine,
-    Closed,
     DueLine,
     HookWork,
     Lines,
@@ -23,6 +22,7 @@ from services.gateway.features.deliveries.model import (
     Posts,
     PostWork,
     ReceiverAnswer,
+    UnreadableLine,
     Work,
 )
 from services.gateway.features.webhooks.model import Failing, HookState, SignedPost
@@ -116,7 +116,7 @@ class RedisLines(Lines, Posts):
             await self._failing.forget(claim.tenant, claim.member)
         return token
 
-    async def _post(self, member: keys.PostMember) -> PostWork | Closed | None:
+    async def _post(self, member: keys.PostMember) -> PostWork | UnreadableLine | None:
         text = await self._scripts.command("HGET", _place(member).hash, keys.pack(member))
         if text is None:
             return None
@@ -124,9 +124,9 @@ class RedisLines(Lines, Posts):
         try:
             return PostWork(open_delivery(self._seal, row.sealed), row.told)
         except CannotOpen:
-            return Closed(row.told, "a notice", member.post_id)
+            return UnreadableLine(row.told, "a notice", member.post_id)
 
-    async def _hook(self, member: keys.WebhookMember) -> HookWork | Closed | None:
+    async def _hook(self, member: keys.WebhookMember) -> HookWork | UnreadableLine | None:
         place = _place(member)
         names = [place.hash, place.record, place.events]
         found = await self._scripts.run("read_webhook", names, [keys.pack(member), _EVENTS_READ])
@@ -137,7 +137,7 @@ class RedisLines(Lines, Posts):
         try:
             webhook = open_webhook(self._seal, row.sealed)
         except CannotOpen:
-            return Closed(row.told, member.task_id, member.config_id)
+            return UnreadableLine(row.told, member.task_id, member.config_id)
         told = [(stream_id, TaskEvent.model_validate_json(fields[1])) for stream_id, fields in events]
         return HookWork(webhook, row.told, TaskRecord.model_validate_json(json), tuple(told))
 
@@ -157,7 +157,7 @@ def _place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
 
 
 def _failing(work: Work, told: HookState) -> Failing:
-    if isinstance(work, Closed):
+    if isinstance(work, UnreadableLine):
         subject, config_id, url = work.subject, work.config_id, ""
     elif isinstance(work, PostWork):
         subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url

@@ -10,7 +10,7 @@ from services.gateway.edge.errors import RateStanding, Unauthenticated
 from services.gateway.edge.limits import RequestCost
 from services.gateway.features.identity.api_keys import PREFIX, digest_of, holder, opens, split
 from services.gateway.features.identity.middleware import check
-from services.gateway.features.identity.model import Admitted, Allowance, Caller, Identity, RateMeter
+from services.gateway.features.identity.model import AdmittedCaller, Allowance, Caller, Identity, RateMeter
 from services.gateway.features.identity.roles import DEFAULT_TENANT, check_claim, claimed_principal
 from shared.domain.exact_json import JsonObject
 
@@ -39,7 +39,7 @@ class KeyIdentity(Identity):
         return (await self.admit(headers, RequestCost.LOOK)).caller
 
     @override
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> Admitted:
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> AdmittedCaller:
         token = _token(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
@@ -50,7 +50,7 @@ class KeyIdentity(Identity):
         key, standing = await self._meter.of_key(key_id, digest, cost, self._usual)
         if key is None or not opens(key, parts[1], self._clock()):
             raise _unknown_key()
-        return Admitted(holder(key), check(standing), partial(self._count_message, key_id, digest))
+        return AdmittedCaller(holder(key), check(standing), partial(self._count_message, key_id, digest))
 
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
@@ -84,7 +84,7 @@ class EitherIdentity(Identity):
         return await self._identity_for(headers).identify(headers)
 
     @override
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> Admitted:
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> AdmittedCaller:
         return await self._identity_for(headers).admit(headers, cost)
 
     @override

@@ -22,7 +22,7 @@ from services.gateway.edge.errors import (
 )
 from services.gateway.edge.limits import RequestCost
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
-from services.gateway.features.identity.model import Admitted, Caller, Identity
+from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity
 from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of
 from shared.ports.store import StoreUnavailable
 
@@ -89,7 +89,7 @@ class Watch(NamedTuple):
 class AdmittedRequest:
     """Who came in with a request, and where they stand to their limits as it is worked on."""
 
-    def __init__(self, admitted: Admitted) -> None:
+    def __init__(self, admitted: AdmittedCaller) -> None:
         self.caller, self.standing = admitted.caller, admitted.standing
         self._count_message = admitted.count_message
 

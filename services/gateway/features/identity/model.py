@@ -28,12 +28,12 @@ class Identity(Protocol):
         """Who sends a request that was let in. ``metadata`` is what it says of itself; raises ``InvalidField``."""
         ...
 
-    async def admit(self, headers: Mapping[str, str], cost: "RequestCost") -> "Admitted":  # noqa: ARG002  not counted here
-        """Like ``at_the_door``, and what the request costs is counted, where anything is.
+    async def admit(self, headers: Mapping[str, str], cost: "RequestCost") -> "AdmittedCaller":  # noqa: ARG002  uncounted
+        """Like ``identify``, and what the request costs is counted, where anything is.
 
         Also raises ``TooManyRequests``.
         """
-        return Admitted(await self.identify(headers))
+        return AdmittedCaller(await self.identify(headers))
 
 
 class Allowance(NamedTuple):
@@ -44,7 +44,7 @@ class Allowance(NamedTuple):
     daily: int = 0
 
 
-class Admitted(NamedTuple):
+class AdmittedCaller(NamedTuple):
     """Who was let in, where they stand, and what counts one message of theirs (raises ``TooManyRequests``)."""
 
     caller: Caller | None

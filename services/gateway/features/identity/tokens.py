@@ -12,7 +12,7 @@ from services.gateway.edge.errors import NotEntitled, RateStanding, Unauthentica
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.limits import RequestCost
 from services.gateway.features.identity.middleware import check
-from services.gateway.features.identity.model import Admitted, Allowance, Caller, Identity, RateMeter
+from services.gateway.features.identity.model import AdmittedCaller, Allowance, Caller, Identity, RateMeter
 from services.gateway.features.identity.roles import check_claim
 from services.gateway.features.identity.signing_keys import SigningKeys
 from shared.contracts.task import Principal
@@ -104,8 +104,8 @@ _SAID: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-class Expected(NamedTuple):
-    """``leeway``: seconds by which clocks may differ."""
+class TokenDemands(NamedTuple):
+    """What a token has to say to be taken. ``leeway``: seconds by which the issuer's clock and ours may differ."""
 
     issuer: str
     audiences: tuple[str, ...]
@@ -116,16 +116,16 @@ class JwtIdentity(Identity):
     """``usual`` is what each principal may ask for, whatever tokens it presents."""
 
     def __init__(
-        self, keys: SigningKeys, expected: Expected, names: ClaimNames, meter: RateMeter, usual: Allowance
+        self, keys: SigningKeys, expected: TokenDemands, names: ClaimNames, meter: RateMeter, usual: Allowance
     ) -> None:
         self._keys, self._expected, self._names = keys, expected, names
         self._meter, self._usual = meter, usual
 
     @override
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> Admitted:
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> AdmittedCaller:
         caller = await self.identify(headers)
         standing = await self._meter.of_bearer(caller, cost, self._usual) if any(self._usual) else RateStanding()
-        return Admitted(caller, check(standing), partial(self._count_message, caller))
+        return AdmittedCaller(caller, check(standing), partial(self._count_message, caller))
 
     @override
     async def identify(self, headers: Mapping[str, str]) -> Caller:

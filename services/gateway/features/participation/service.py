@@ -170,7 +170,7 @@ class ParticipationService(Participating):
         self._users, self._endpoint = users, endpoint
 
     @override
-    async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
+    async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
         found = read_assessment_word(message)
         if found is None:
             return message

@@ -108,7 +108,7 @@ class TaskService:
         """Accept a message for good, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
-        meant = await self._participating.hear(message, caller)
+        meant = await self._participating.read_assessment(message, caller)
         if isinstance(meant, TaskRecord):
             return _reply(meant)
         await self._check_endpoint(meant, caller)

@@ -50,7 +50,7 @@ def _claimed_decision(claims: list[JsonObject]) -> DecisionWord:
 
 
 class Participating(Protocol):
-    async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
+    async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
         """The message as a task is to be made of it; what asks for none is done, and its answer is given at once.
 
         That answer is the record of a task that nobody keeps. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
@@ -60,7 +60,7 @@ class Participating(Protocol):
 
 class NoneHeard(Participating):
     @override
-    async def hear(self, message: ClientMessage, caller: Caller) -> ClientMessage:
+    async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage:
         return message
 
 

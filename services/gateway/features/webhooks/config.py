@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, text_at
-from services.gateway.features.webhooks.model import Failing, Registered, TaskHook
+from services.gateway.features.webhooks.model import Failing, RegisteredWebhook, TaskHook
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
 
@@ -97,7 +97,7 @@ def shape_of_1_0(webhook: TaskHook, task_id: str) -> dict[str, JsonValue]:
     return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
 
 
-def delivery_view(registered: Registered) -> dict[str, JsonValue]:
+def delivery_view(registered: RegisteredWebhook) -> dict[str, JsonValue]:
     """How a webhook fares, for people, without its secrets."""
     webhook, told = registered
     return {
@@ -116,7 +116,7 @@ def failing_view(failing: Failing) -> dict[str, JsonValue]:
     return {**failing._asdict(), "at": at}
 
 
-def state_of(registered: Registered) -> str:
+def state_of(registered: RegisteredWebhook) -> str:
     if registered.told.disabled:
         return "disabled"
     return "failing" if registered.told.tries else "active"

@@ -41,7 +41,7 @@ class HookState(NamedTuple):
     at: datetime | None = None
 
 
-class Registered(NamedTuple):
+class RegisteredWebhook(NamedTuple):
     webhook: TaskHook
     told: HookState = HookState()
 
@@ -73,7 +73,7 @@ class WebhookStore(Protocol):
         """
         ...
 
-    async def webhooks_of(self, record: TaskRecord) -> Sequence[Registered]: ...
+    async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
 
     async def drop(self, record: TaskRecord, config_id: str) -> bool:
         """False if there was none."""

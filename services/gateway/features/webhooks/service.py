@@ -8,7 +8,7 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator, may_have_told
 from services.gateway.features.webhooks.model import (
     Failing,
-    Registered,
+    RegisteredWebhook,
     TaskHook,
     TooManyWebhooks,
     UrlCheck,
@@ -75,7 +75,7 @@ class WebhookService:
         await book.enter(record, webhook)
         return record
 
-    async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[Registered]:
+    async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[RegisteredWebhook]:
         book = self._open()
         return await book.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.gateway.features.webhooks.model import (
     Failing,
     HookState,
-    Registered,
+    RegisteredWebhook,
     TaskHook,
     TooManyWebhooks,
     WebhookStore,
@@ -42,7 +42,7 @@ class RedisWebhooks(WebhookStore):
         await self._put(record, member, webhook, told, most)
 
     @override
-    async def webhooks_of(self, record: TaskRecord) -> Sequence[Registered]:
+    async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task(record).push))
         found = [one for one in (self._read(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
@@ -60,7 +60,7 @@ class RedisWebhooks(WebhookStore):
     async def failing(self, tenant: str) -> Sequence[Failing]:
         return await self._failing.failing_of(tenant)
 
-    async def _find_known(self, record: TaskRecord, member: str) -> Registered | None:
+    async def _find_known(self, record: TaskRecord, member: str) -> RegisteredWebhook | None:
         text = await self._scripts.command("HGET", _task(record).push, member)
         return None if text is None else self._read(str(text))
 
@@ -71,11 +71,11 @@ class RedisWebhooks(WebhookStore):
         if await self._scripts.run("put_webhook", names, arguments) == -1:
             raise TooManyWebhooks(record.task_id)
 
-    def _read(self, text: str) -> Registered | None:
+    def _read(self, text: str) -> RegisteredWebhook | None:
         """None for one that no key opens any more: it can be told nothing, and is given up when it is due."""
         try:
             row = read_row(text)
-            return Registered(open_webhook(self._seal, row.sealed), row.told)
+            return RegisteredWebhook(open_webhook(self._seal, row.sealed), row.told)
         except (CannotOpen, ValidationError, ValueError):
             return None
 

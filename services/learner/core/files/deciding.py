@@ -11,7 +11,7 @@ from typing import NamedTuple
 from services.learner.core.files.total_file import Statistics
 from services.learner.core.memory.facts import is_same, with_facts
 from services.learner.core.training.merge import merge_cases
-from services.learner.ports.files import ArmRecord, Brought, EntityRecord, StoredFile
+from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, StoredFile
 from services.learner.ports.memory import KnownFacts
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownFact
@@ -22,7 +22,7 @@ from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 class FileDecision(NamedTuple):
     """What is to be stored, and how many entries are taken and left out; the rest is known."""
 
-    brought: Brought
+    brought: FileChanges
     taken: int
     left_out: int = 0
 
@@ -33,12 +33,12 @@ def with_cases(stored: StoredFile, new: Sequence[CaseEntry]) -> FileDecision:
     ids = {case.case_id for case in new}
     standing = {entry.case.case_id for entry in log if entry.case}
     taken = sum(entry.text not in before for entry in log)
-    return FileDecision(Brought(cases=[entry.text for entry in log] if taken else None), taken, len(ids - standing))
+    return FileDecision(FileChanges(cases=[entry.text for entry in log] if taken else None), taken, len(ids - standing))
 
 
 def with_arms(stored: StoredFile, new: Sequence[ArmRecord]) -> FileDecision:
     arms = [record for record in new if record.arm.n > stored.arms.get(record.name, Arm()).n]
-    return FileDecision(Brought(arms=arms), len(arms))
+    return FileDecision(FileChanges(arms=arms), len(arms))
 
 
 def with_known_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecision:
@@ -46,7 +46,7 @@ def with_known_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecisi
     if not stored.facts:
         kept = new[:FACTS_KEPT]
         texts = [fact.model_dump_json() for fact in kept]
-        return FileDecision(Brought(facts=texts if texts else None), len(texts), len(new) - len(kept))
+        return FileDecision(FileChanges(facts=texts if texts else None), len(texts), len(new) - len(kept))
     known = tuple((text, fact) for text, fact in stored.facts if fact is not None)
     latest = {fact.text: fact.at for _, fact in sorted(known, key=lambda row: row[1].at)}
     others = [fact for fact in new if fact.text not in latest or latest[fact.text] < fact.at]
@@ -55,7 +55,7 @@ def with_known_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecisi
     gone = set(change.gone)
     texts = [fact.model_dump_json() for fact in reversed(change.come)]
     rows = [*texts, *(text for text, _ in stored.facts if text not in gone)][:FACTS_KEPT]
-    return FileDecision(Brought(facts=rows if fresh else None), len(fresh))
+    return FileDecision(FileChanges(facts=rows if fresh else None), len(fresh))
 
 
 def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime) -> FileDecision:
@@ -65,13 +65,13 @@ def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime
     fresh = sorted((record for record in better if record.field not in stored.entities), key=_last_seen, reverse=True)
     free = max(0, ENTITIES_KEPT - len(stored.entities))
     taken = [*replaced, *fresh[:free]]
-    return FileDecision(Brought(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
+    return FileDecision(FileChanges(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
 
 
 def with_statistics(stored: StoredFile, new: Statistics) -> FileDecision:
     more = new.totals.counts.get("events", 0) > stored.events
     accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > _attempts(stored, name)}
-    return FileDecision(Brought(totals=new.totals if more else None, accuracy=accuracy), more + len(accuracy))
+    return FileDecision(FileChanges(totals=new.totals if more else None, accuracy=accuracy), more + len(accuracy))
 
 
 def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:

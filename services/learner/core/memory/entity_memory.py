@@ -6,7 +6,7 @@ from datetime import datetime
 from services.learner.core.entities.find import names_of
 from services.learner.core.entities.kinds import EntityKind, FoundEntity
 from services.learner.core.memory.memo import Memo
-from services.learner.ports.memory import Known, MemoryChange, Prediction
+from services.learner.ports.memory import MemoryChange, Prediction, StoredKnowledge
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, TaskSource
 from shared.domain.accuracy import WINDOW_KEPT, drifts
@@ -16,7 +16,7 @@ _TASKS = 5
 _NAMES = 4
 
 
-def change_of(known: Known, memos: Sequence[Memo]) -> MemoryChange:
+def change_of(known: StoredKnowledge, memos: Sequence[Memo]) -> MemoryChange:
     """What new memos of one tenant make of it, in order: for each, entities seen and predictions tried once more."""
     entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
     for memo in memos:

@@ -12,7 +12,7 @@ from shared.contracts.forget import ForgetRequest, ForgetScope
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 
 
-class Stored(NamedTuple):
+class StoredMemory(NamedTuple):
     """All that is stored of a tenant: rows of lists with what they hold, and entities by their fields."""
 
     version: str
@@ -39,14 +39,14 @@ class Removal(NamedTuple):
         return {name: len(size) for name, size in sizes.items() if size}
 
 
-def removal(request: ForgetRequest, stored: Stored) -> Removal:
+def removal(request: ForgetRequest, stored: StoredMemory) -> Removal:
     """What goes for a session or an entity; of a tenant everything goes, and nobody has to look at it."""
     if request.scope is ForgetScope.SESSION:
         return _of_session(request.subject, stored)
     return _of_entity(request.subject, stored)
 
 
-def _of_session(session_id: str, stored: Stored) -> Removal:
+def _of_session(session_id: str, stored: StoredMemory) -> Removal:
     gone: list[str] = []
     fewer: dict[str, KnownEntity] = {}
     links: dict[str, EntityLinks] = {}
@@ -69,7 +69,7 @@ def _of_session(session_id: str, stored: Stored) -> Removal:
     )
 
 
-def _of_entity(subject: str, stored: Stored) -> Removal:
+def _of_entity(subject: str, stored: StoredMemory) -> Removal:
     is_it = _naming(subject, stored)
     gone = [field for field, known in stored.entities.items() if any(map(is_it, (known.value, *known.names)))]
     told = [(row, (fact.text, fact.subject, fact.value, fact.replaces, fact.superseded_by, *fact.entities))
@@ -101,7 +101,7 @@ def _links_left(
     return kept
 
 
-def _naming(subject: str, stored: Stored) -> Callable[[str], bool]:
+def _naming(subject: str, stored: StoredMemory) -> Callable[[str], bool]:
     """Whether a text names the subject: in any writing that is known of it, as words of their own."""
     wanted = {one.field for one in find_entities(subject)}
     bare = short_name(subject).casefold()

@@ -20,7 +20,7 @@ _TIMES = 20  # how often another learner may be first to write a tenant's memory
 
 
 @dataclass
-class Remembered:
+class MemoryCounts:
     """What this process has done since it started.
 
     ``passed``: events that cannot be read, which the dead letters have, or of a tenant whose memory is spoiled.
@@ -57,7 +57,7 @@ class Rememberer:
         self._wants_facts = wants_facts
         self._mine: frozenset[int] = frozenset()
         self._expected: frozenset[int] = frozenset()
-        self.counts = Remembered()
+        self.counts = MemoryCounts()
 
     async def round(self) -> int:
         """Remember what is there; how many events were in hand."""

@@ -13,21 +13,21 @@ _SIGNALS, _FAILURES, _RANKING = "brainos_training_signals", "top_failures", "sce
 _ROWS = ("rows", "examples", "training_rows", "signals", "data")
 
 
-class Prepared(NamedTuple):
+class PreparedRows(NamedTuple):
     """Rows in the training format, and what no row could be made of, with its reason."""
 
     rows: Sequence[dict[str, JsonValue]]
     skipped: Sequence[str]
 
 
-def prepare_training(reports: Iterable[Report]) -> Prepared:
+def prepare_training(reports: Iterable[Report]) -> PreparedRows:
     """No score is made up: what has none, neither itself nor in the ranking of its scenario, becomes no row."""
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
     for report in reports:
         for found in (*_ready_made(report), *_failures(report)):
             skipped.append(found) if isinstance(found, str) else rows.append(found)
-    return Prepared(list({str(row): row for row in rows}.values()), skipped)
+    return PreparedRows(list({str(row): row for row in rows}.values()), skipped)
 
 
 def _ready_made(report: Report) -> Iterator[dict[str, JsonValue] | str]:

@@ -9,7 +9,7 @@ from services.learner.core.training.merge import merge_cases
 from services.learner.core.training.rows import BadRow, Rows, read_rows
 from services.learner.ports.outcomes import (
     CaseRepository,
-    Loaded,
+    LoadedRows,
     ObjectChanged,
     Shelved,
     TrainingBucket,
@@ -20,7 +20,7 @@ from shared.contracts.case import CaseEntry
 LARGEST = 64 * 1024 * 1024  # bytes of one object
 
 
-class Seeded(NamedTuple):
+class SeedResult(NamedTuple):
     """What became of one object. ``kept`` is how many of its cases stand in the log now; None: it was known."""
 
     found: TrainingObject
@@ -56,7 +56,7 @@ class Seeder:
         self._tenant = tenant
         self._clock = clock
 
-    async def look(self, tell: Callable[[Seeded], None]) -> bool:
+    async def look(self, tell: Callable[[SeedResult], None]) -> bool:
         """Load what is new, telling of each object; False if another one looks at this time.
 
         Raises ``BucketUnavailable`` and ``StoreUnavailable``; what was loaded by then stays, and is not loaded again.
@@ -73,7 +73,7 @@ class Seeder:
             await self._repository.end(self._tenant)
         return True
 
-    async def _seed(self, found: TrainingObject) -> Seeded | None:
+    async def _seed(self, found: TrainingObject) -> SeedResult | None:
         """None if it was replaced while it was read: the next look finds the new one."""
         if found.size > LARGEST:
             bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
@@ -87,14 +87,14 @@ class Seeder:
         source, now = found.name.rpartition("/")[2], self._clock()
         return await self._keep(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
 
-    async def _keep(self, found: TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]) -> Seeded:
+    async def _keep(self, found: TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]) -> SeedResult:
         def merge(log: Sequence[Shelved]) -> Sequence[Shelved]:
             return merge_cases(log, cases)
 
         first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
-        loaded = Loaded(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
+        loaded = LoadedRows(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
         log = await self._repository.keep(self._tenant, merge, loaded)
-        return Seeded(found, len(cases), bad, None if log is None else _standing(log, cases))
+        return SeedResult(found, len(cases), bad, None if log is None else _standing(log, cases))
 
 
 def _standing(log: Sequence[Shelved], cases: Sequence[CaseEntry]) -> int:

@@ -44,7 +44,7 @@ from services.executor.core.figures.calculate.operations import (
     perform,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
-from services.executor.core.figures.made_formulas import NOTHING, Made
+from services.executor.core.figures.made_formulas import NOTHING, MadeToolResults
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.record_tree import is_empty
 from services.executor.core.figures.vocabulary import is_currency, one_currency
@@ -56,14 +56,14 @@ _NO_GROUP = "(none)"
 _AS_IT_IS = Context(prec=1000)
 
 
-def evaluate(asked: NamedValue, known: KnownFigures, made: Made = NOTHING) -> NamedValue:
+def evaluate(asked: NamedValue, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
     """The value with what it comes to over these facts. ``CannotCalculate`` and ``NoSuchPath`` name what does not fit;
     ``NotRun`` names a made tool that has to run first.
     """
     return evaluate_over(OperandSources(known), asked, made)
 
 
-def evaluate_over(sources: OperandSources, asked: NamedValue, made: Made = NOTHING) -> NamedValue:
+def evaluate_over(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
     """``evaluate``, where results were read before."""
     known = sources.known
     columns = [_read_column(operand, place, asked, sources) for place, operand in enumerate(asked.operands)]
@@ -85,7 +85,7 @@ def evaluate_over(sources: OperandSources, asked: NamedValue, made: Made = NOTHI
     return asked.model_copy(update=update)
 
 
-def audit(values: Sequence[NamedValue], known: KnownFigures, made: Made = NOTHING) -> tuple[str, ...]:
+def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING) -> tuple[str, ...]:
     """What is wrong with the values, a sentence each; empty when the audit is clean. ``known.values`` stand before."""
     problems: list[str] = []
     sources = OperandSources(known)
@@ -98,7 +98,9 @@ def audit(values: Sequence[NamedValue], known: KnownFigures, made: Made = NOTHIN
     return tuple(problems)
 
 
-def recompute(values: Sequence[NamedValue], known: KnownFigures, made: Made = NOTHING) -> tuple[NamedValue, ...]:
+def recompute(
+    values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
+) -> tuple[NamedValue, ...]:
     """The same values over other facts: each computed anew in order. Raises as ``evaluate`` does.
 
     A value that is equal keeps its text, however many zeros end it.
@@ -115,7 +117,7 @@ def takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
-def _problems(value: NamedValue, sources: OperandSources, made: Made) -> list[str]:
+def _problems(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> list[str]:
     known = sources.known
     if any(one.name == value.name for one in known.values):
         return [f"{value.name}: named twice"]
@@ -258,7 +260,7 @@ def _check_order(values: list[Json], against: list[Json], condition: RowConditio
         raise CannotCalculate(f"{condition.field} is compared with an amount of another currency")
 
 
-def _compute_groups(call: CalculationCall, by: str, made: Made) -> OperationResult:
+def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> OperationResult:
     """The operation over the rows of each group; of a sought row, the group that has the most or the least in sum."""
     if call.operation not in (*AGGREGATES, *SOUGHT):
         raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")

@@ -28,7 +28,7 @@ from services.executor.core.figures.calculate.columns import (
 )
 from services.executor.core.figures.calculate.conditions import are_same, compare, identity
 from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
-from services.executor.core.figures.made_formulas import Made
+from services.executor.core.figures.made_formulas import MadeToolResults
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
 from services.executor.core.figures.record_tree import is_empty
 from services.executor.core.figures.vocabulary import UNITS, is_currency, places
@@ -133,7 +133,7 @@ _CONVERSIONS = (
 _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
-def perform(call: CalculationCall, made: Made) -> OperationResult:
+def perform(call: CalculationCall, made: MadeToolResults) -> OperationResult:
     """The answer; ``CannotCalculate`` names what does not fit, ``NotRun`` a made tool that was not run yet."""
     if call.operation in made.tools:
         currency = call.currency()

@@ -35,7 +35,7 @@ from services.executor.core.figures.calculate.operations import (
     free_numbers,
     takes_percent,
 )
-from services.executor.core.figures.made_formulas import NOTHING, Made
+from services.executor.core.figures.made_formulas import NOTHING, MadeToolResults
 from services.executor.core.finance.calculator import CannotCalculate
 from services.executor.core.finance.catalogue import CALCULATORS, describe_calculators
 from services.executor.ports.models import ToolDefinition
@@ -92,7 +92,7 @@ def operations_in_words() -> str:
     return f"Operands in this order. {plain}; {describe_calculators()}"
 
 
-def calculate_tool(made: Made = NOTHING) -> ToolDefinition:
+def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
     """The local tool, with the operations that were made at run time beside those that are built in."""
     extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
     told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
@@ -116,7 +116,7 @@ def calculate_tool(made: Made = NOTHING) -> ToolDefinition:
 CALCULATE = calculate_tool()
 
 
-def calculate(given: JsonObject, known: KnownFigures, made: Made = NOTHING) -> NamedValue:
+def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
     """The value of one calculation, with where each operand stands, so that ``evaluate`` gives it again.
 
     Raises ``CannotCalculate`` with a sentence that a model can mend its call by, and ``NotRun`` where a made tool has
@@ -149,7 +149,7 @@ def describe_value(value: NamedValue) -> JsonObject:
     return {"name": value.name, "value": content, **{name: text for name, text in texts.items() if text}}
 
 
-def _operation(given: Json, made: Made) -> str:
+def _operation(given: Json, made: MadeToolResults) -> str:
     asked = read_text(given).casefold().replace(" ", "_")
     operation = _OTHER_NAMES.get(asked, asked)
     if operation in OPERATIONS or operation in CALCULATORS or operation in made.tools:

@@ -17,7 +17,7 @@ from services.gateway.features.console.views.words import (
 )
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.config import state_of
-from services.gateway.features.webhooks.model import Registered
+from services.gateway.features.webhooks.model import RegisteredWebhook
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import plain
 from shared.domain.words import Resolution, TaskState
@@ -225,7 +225,7 @@ def _files(record: TaskRecord) -> Iterator[FileRow]:
         yield FileRow(file.shown_name, about, str(row.get("file_id") or file.file_id))
 
 
-def delivery(registered: Registered) -> DeliveryLine:
+def delivery(registered: RegisteredWebhook) -> DeliveryLine:
     webhook, told = registered
     host = webhook.url.partition("://")[2].partition("/")[0]
     return DeliveryLine(host, _DELIVERIES[state_of(registered)], told.delivered, told.error)
