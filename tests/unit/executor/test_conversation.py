@@ -424,6 +424,26 @@ async def test_a_number_from_nowhere_is_written_only_where_it_is_a_small_choice(
     assert weighed == ([weight] if is_made else [])
 
 
+@pytest.mark.promise("conversation.chosen_numbers")
+@pytest.mark.parametrize(
+    ("rating", "is_made"), [("2h", True), ("P1D", True), ("ID-277007784", False), ("FL9488", False)]
+)
+async def test_a_code_from_nowhere_is_written_only_where_its_numbers_are_small(rating: str, is_made: bool) -> None:
+    """Whatever the field is called: nobody chooses an identifier for a rating."""
+    stage, rated = Stage("Rate claim C-1"), list[Json]()
+
+    def rate(given: JsonObject) -> Json:
+        rated.append(given["rating"])
+        return {"id": "C-1", "rating": given["rating"]}
+
+    fields: JsonObject = {"claim_id": {"type": "string"}, "rating": {"type": "string"}}
+    stage.servers.add("rate_claim", rate, ToolClass.CHANGE, {"type": "object", "properties": fields})
+    rates: tuple[str, JsonObject] = ("rate_claim", {"claim_id": "C-1", "rating": rating})
+    stage.talk.rounds = [[READ], *[[rates]] * 5]
+    await stage.run()
+    assert rated == ([rating] if is_made else [])
+
+
 @pytest.mark.promise("conversation.held_together")
 async def test_a_history_that_is_too_long_begins_anew_only_once_no_call_waits() -> None:
     stage = Stage("Approve claim C-1. Tell the clerk")

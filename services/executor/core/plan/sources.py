@@ -16,6 +16,7 @@ from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, index_facts
 from services.executor.core.figures.facts import FactOrigin as Place
+from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
 from services.executor.core.model.opening import local_now
@@ -128,6 +129,7 @@ _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_DIGITS = re.compile(r"[0-9]+")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
 
@@ -395,8 +397,12 @@ def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:
 
 
 def _is_small(value: Json) -> bool:
-    number = _number(value)  # None: its words are no figure
-    return number is None or (number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN)
+    """Whether a number, or each number in a code, is small and whole: `P1D` may be chosen, nobody chooses `ID-4711`."""
+    number = _number(value)
+    if number is not None:
+        return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
+    is_code = isinstance(value, str) and whole_form(value) is IdentifierForm.CODE  # other words are no figure
+    return not is_code or all(int(digits) <= _MOST_CHOSEN for digits in _DIGITS.findall(str(value)))
 
 
 def _sets_scale(tool: Tool, path: str) -> bool:
