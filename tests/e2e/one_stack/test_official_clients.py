@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as pb
 
 from tests.contracts.sdk_of_0_3 import PYTHON, make_environment, run
-from tests.e2e.one_stack.two_replicas import TwoReplicas
+from tests.e2e.one_stack.two_replicas import TwoReplicas, official_client
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 QUESTION = "Which expenses of EMP-447 are still pending? Answer with a JSON list of expense ids."
@@ -19,11 +18,10 @@ SCRIPT = Path(__file__).parents[2] / "contracts" / "question_of_0_3.py"
 @pytest.mark.long  # at two replicas it is in the suite
 @pytest.mark.promise("gateway.a2a_1_0")
 async def test_the_client_of_today_sends_a_message_and_reads_the_task(pair: TwoReplicas) -> None:
-    card = await A2ACardResolver(pair.http, pair.url).get_agent_card()
-    client = ClientFactory(ClientConfig(httpx_client=pair.http, streaming=False)).create(card)
     message = pb.Message(message_id="q1", role=pb.Role.ROLE_USER, parts=[pb.Part(text=QUESTION)])
-    replies = [reply async for reply in client.send_message(pb.SendMessageRequest(message=message))]
-    task = await client.get_task(pb.GetTaskRequest(id=replies[-1].task.id))
+    async with official_client(pair, streaming=False) as client:
+        replies = [reply async for reply in client.send_message(pb.SendMessageRequest(message=message))]
+        task = await client.get_task(pb.GetTaskRequest(id=replies[-1].task.id))
     assert task.status.state == pb.TaskState.TASK_STATE_COMPLETED
     assert task.artifacts[0].parts[0].text == ANSWER
 

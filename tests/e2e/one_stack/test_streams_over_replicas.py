@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 import pytest_asyncio
-from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import UnsupportedOperationError
 
 from shared.domain.exact_json import JsonObject
-from tests.e2e.one_stack.two_replicas import NAMES, TwoReplicas, served_by
+from tests.e2e.one_stack.two_replicas import NAMES, TwoReplicas, official_client, served_by
 from tests.e2e.whole_stack import WholeStack
 from tests.integration.gateway_stage import at
 from tests.sse_reading import SseEvent, SseReader, rpc_stream
@@ -108,16 +107,16 @@ async def test_a_replica_that_is_stopped_costs_no_request(pair: TwoReplicas) -> 
 @pytest.mark.promise("gateway.stream_resumes")
 async def test_the_official_client_streams_and_subscribes_again_at_any_replica(pair: TwoReplicas) -> None:
     """It sends no last id: the subscription begins with the task as it stands, and lacks nothing after that."""
-    client = await _official_client(pair)
     message = pb.Message(message_id="m2", role=pb.Role.ROLE_USER, parts=[pb.Part(text=TASK)])
-    async with asyncio.timeout(PATIENCE):
-        begun = await anext(client.send_message(pb.SendMessageRequest(message=message)))
-    task_id = begun.task.id
-    async with asyncio.timeout(PATIENCE):
-        after = [event async for event in client.subscribe(pb.SubscribeToTaskRequest(id=task_id))]
-    task = await client.get_task(pb.GetTaskRequest(id=task_id))
-    with pytest.raises(UnsupportedOperationError):
-        await anext(aiter(client.subscribe(pb.SubscribeToTaskRequest(id=task_id))))
+    async with official_client(pair, streaming=True) as client:
+        async with asyncio.timeout(PATIENCE):
+            begun = await anext(client.send_message(pb.SendMessageRequest(message=message)))
+        task_id = begun.task.id
+        async with asyncio.timeout(PATIENCE):
+            after = [event async for event in client.subscribe(pb.SubscribeToTaskRequest(id=task_id))]
+        task = await client.get_task(pb.GetTaskRequest(id=task_id))
+        with pytest.raises(UnsupportedOperationError):
+            await anext(aiter(client.subscribe(pb.SubscribeToTaskRequest(id=task_id))))
     assert after[0].task.id == task_id
     assert after[-1].status_update.status.state == pb.TaskState.TASK_STATE_COMPLETED
     assert [event.artifact_update.artifact.parts[0].text for event in after if event.HasField("artifact_update")] == [
@@ -151,8 +150,3 @@ async def _until_cut(reader: SseReader) -> list[SseEvent]:
 def _is_end(event: SseEvent) -> bool:
     state = str(at(event.result, "statusUpdate.status.state")) if "statusUpdate" in event.result else ""
     return state == "TASK_STATE_COMPLETED"
-
-
-async def _official_client(pair: TwoReplicas) -> Client:
-    card = await A2ACardResolver(pair.http, pair.url).get_agent_card()
-    return ClientFactory(ClientConfig(httpx_client=pair.http, streaming=True)).create(card)
