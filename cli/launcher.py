@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cli.console import Complaint
 from cli.stack.child import Child
+from cli.stack.forked import begin_imports
 from cli.stack.free_ports import free_ports, is_free
 from cli.stack.plan import HOST, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
 from cli.stack.readiness import Tell, tell_nobody, wait_until_ready
@@ -90,6 +91,7 @@ async def running(
     """A stack that is ready; everything is stopped on leaving, whatever happened. Raises ``Complaint``."""
     _check_ports(options)
     _check_open(options)
+    begin_imports()
     options = settle_unruled_writes(options)
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     options = replace(

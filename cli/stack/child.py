@@ -1,23 +1,22 @@
 """One child process: started with its log file, asked to stop, made to stop."""
 
 import asyncio
-import signal
-import subprocess
-import sys
+import os
 from collections import deque
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from cli.stack.forked import start_process
 from cli.stack.plan import ProcessSpec
-from shared.infra.process import dies_with_parent
 
 TERM_SECONDS = 10.0
 LOG_TAIL = 15
 
 
 class Child:
-    """A running process of the stack. Start it in the main thread: it dies with the thread that started it."""
+    """A running process of the stack."""
 
-    def __init__(self, spec: ProcessSpec, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    def __init__(self, spec: ProcessSpec, process: ForkServerProcess, log: Path) -> None:
         self.spec = spec
         self.log = log
         self._process = process
@@ -34,39 +33,40 @@ class Child:
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return int(self._process.pid or 0)
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
-        return self._process.poll()
+        """None while it runs; the negative number of a signal that ended it."""
+        return self._process.exitcode
 
     def last_lines(self, count: int = LOG_TAIL) -> str:
         with self.log.open(encoding="utf-8", errors="replace") as lines:
             return "".join(deque(lines, maxlen=count)).rstrip()
 
+    async def wait(self) -> None:
+        """Returns when it has ended."""
+        ended, loop = asyncio.Event(), asyncio.get_running_loop()
+        sentinel = os.dup(self._process.sentinel)  # several may wait for the same process
+        loop.add_reader(sentinel, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(sentinel)
+            os.close(sentinel)
+
     async def stop(self, patience: float = TERM_SECONDS) -> None:
         """SIGTERM, and SIGKILL for what is still there after ``patience`` seconds."""
         if self.exit_code is not None:
             return
-        self._process.send_signal(signal.SIGTERM)
+        self._process.terminate()
         try:
-            await asyncio.to_thread(self._process.wait, patience)
-        except subprocess.TimeoutExpired:
+            await asyncio.wait_for(self.wait(), patience)
+        except TimeoutError:
             self._process.kill()
-            await asyncio.to_thread(self._process.wait)
+            await self.wait()
 
 
-def _spawn(spec: ProcessSpec, log: Path) -> "subprocess.Popen[bytes]":
+def _spawn(spec: ProcessSpec, log: Path) -> ForkServerProcess:
     log.touch(mode=0o600)
-    with log.open("ab") as sink:
-        return subprocess.Popen(  # noqa: S603  our own modules, run by our own interpreter
-            [sys.executable, "-m", *spec.arguments],
-            env=dict(spec.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            umask=0o077,  # books, logs and archived tasks are for their owner
-            preexec_fn=dies_with_parent(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
-        )
+    return start_process(spec.arguments, spec.environ, log)

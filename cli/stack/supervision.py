@@ -38,7 +38,7 @@ async def keep_up(child: Child, ready_seconds: float, say: Say) -> None:
     restarts = Restarts()
     while True:
         started = time.monotonic()
-        await _wait_for_end(child)
+        await child.wait()
         pause = restarts.pause_after(time.monotonic() - started)
         ended = f"{child.spec.name} ended with exit code {child.exit_code}"
         say(f"{ended}; it is started again in {pause:g} s ({child.log}).")
@@ -50,8 +50,3 @@ async def keep_up(child: Child, ready_seconds: float, say: Say) -> None:
             say(complaint.sentence)  # an end is seen above; one that runs and is not ready yet may still get there
         else:
             say(f"{child.spec.name} is up again, pid {child.pid}.")
-
-
-async def _wait_for_end(child: Child) -> None:
-    while child.exit_code is None:  # noqa: ASYNC110  no event tells of the end of a process
-        await asyncio.sleep(LOOK_EVERY)

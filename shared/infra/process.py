@@ -29,14 +29,23 @@ def dies_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
 
     Linux only (elsewhere it does nothing). The parent is the *thread* that spawns, so spawn from the main thread.
     """
-    parent = os.getpid()
+    parent, ask_kernel = os.getpid(), death_signal(with_signal)
+
+    def die_with_parent() -> None:
+        ask_kernel()
+        if os.getppid() != parent:  # it died before the kernel was asked
+            os._exit(1)
+
+    return die_with_parent
+
+
+def death_signal(number: int) -> Callable[[], None]:
+    """What asks the kernel to send this process that signal when its parent ends; nothing where there is no Linux."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def ask_kernel() -> None:
         if libc is not None:
-            libc.prctl(_PR_SET_PDEATHSIG, int(with_signal))
-            if os.getppid() != parent:  # it died before the kernel was asked
-                os._exit(1)
+            libc.prctl(_PR_SET_PDEATHSIG, int(number))
 
     return ask_kernel
 

@@ -9,11 +9,12 @@ from cli.stack.child import Child
 from cli.stack.plan import ProcessSpec, url_of
 from shared.infra.embedded_redis import EmbeddedRedis
 
-folder = Path(sys.argv[1])
-redis = EmbeddedRedis(folder / "redis")
-redis.start()
-sleeper = ProcessSpec("sleeper", ("tests.e2e.sleeper",), url_of(1), 1, environ=dict(os.environ))
-child = Child.start(sleeper, folder)
-sys.stdout.write(f"{redis.pid} {child.pid}\n")
-sys.stdout.flush()
-signal.pause()
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    redis = EmbeddedRedis(folder / "redis")
+    redis.start()
+    sleeper = ProcessSpec("sleeper", ("tests.e2e.sleeper",), url_of(1), 1, environ=dict(os.environ))
+    child = Child.start(sleeper, folder)
+    sys.stdout.write(f"{redis.pid} {child.pid}\n")
+    sys.stdout.flush()
+    signal.pause()

@@ -1,6 +1,5 @@
 """A whole stack whose tool server demands an OAuth token: the work is done, and no secret is found anywhere."""
 
-import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +10,9 @@ from examples.company import ledger
 from examples.company.protocols import ToolProtocol
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import TaskState
-from shared.infra.archive_key import folder_url
-from shared.infra.archive_open import ArchiveSettings
 from tests.demanding import Guarded, TokenServer, guarded_company
 from tests.doubles.otlp_receiver import receiving
+from tests.e2e.archived import archived_tasks
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 from tests.serving import serving
 
@@ -51,8 +49,8 @@ async def test_a_task_is_done_with_a_credential_that_is_found_nowhere_afterwards
             secret.write_text(RIGHT)
             await stack.send(TASK, "done")
             refused, done = await stack.record("refused"), await stack.record("done")
-            archived = await _archived(folder / "s", 2)
-        kept = b"".join((*_contents(folder / "s"), *archived, traces.raw))
+            archived = await archived_tasks(folder / "s", 2)
+        kept = b"".join((*_contents(folder / "s"), *archived.values(), traces.raw))
         written = ledger.count(folder / "company.db", "update_employee_phone")
     assert (refused.state, done.state, written) == (TaskState.FAILED, TaskState.COMPLETED, 1)
     assert "no token for the credential file:erp" in str(refused.reason)
@@ -60,17 +58,6 @@ async def test_a_task_is_done_with_a_credential_that_is_found_nowhere_afterwards
     assert b"file:erp" in kept
     assert b"execute_tool update_employee_phone" in traces.raw
     assert [one for one in (WRONG, RIGHT, TOKEN) if one.encode() in kept] == []
-
-
-async def _archived(folder: Path, count: int) -> list[bytes]:
-    """What the archive holds, decrypted, once it holds so many tasks."""
-    key = (folder / "archive.key").read_text().strip()
-    archive = ArchiveSettings(archive_url=folder_url(folder), archive_key=key).archive()
-    assert archive is not None
-    async with asyncio.timeout(20):
-        while len(names := await archive.list(TENANT)) < count:
-            await asyncio.sleep(0.05)
-    return [await archive.get(TENANT, one) or b"" for one in names]
 
 
 def _contents(folder: Path) -> Iterator[bytes]:

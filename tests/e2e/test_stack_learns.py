@@ -6,9 +6,8 @@ from typing import cast
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from shared.infra import keys
-from shared.infra.journal_rows import read_rows
-from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
+from tests.e2e.archived import archived_tasks
+from tests.e2e.whole_stack import WholeStack, whole_stack
 
 _QUESTION = "Which expense claims are pending? Answer with a JSON list of their ids."
 _TELLS = f"{_QUESTION} Globex Ltd's payment terms are net 30."
@@ -39,13 +38,6 @@ async def _facts(whole: WholeStack) -> list[JsonObject]:
         return facts
 
 
-async def _journal(whole: WholeStack, task_id: str) -> str:
-    """All that the task's journal holds: also what it was given of earlier ones."""
-    record = await whole.record(task_id)
-    rows = await whole.redis.xrange(keys.task_keys(TENANT, record.session_id, record.task_id).journal)
-    return " ".join(part for step in read_rows(rows) for part in step.parts if isinstance(part, str))
-
-
 @pytest.mark.promise("rl.status")
 @pytest.mark.promise("prime.primer")
 @pytest.mark.promise("knowledge.end_to_end")
@@ -59,7 +51,7 @@ async def test_an_ended_task_is_counted_and_primes_the_next_one_like_it() -> Non
         status = await _learned(whole, 2)
         primed = await whole.event("second", "note", primer=[{"case": await _case_of(whole, "first"), "use": "follow"}])
         metadata = (await whole.record("second")).metadata
-        journal = await _journal(whole, "second")
+        told = (await archived_tasks(whole.stack.options.folder, 2))["second"]
     arms = cast(JsonObject, cast(JsonObject, status["bandit"])["expense_approval"])
     assert cast(JsonObject, arms["fsm"])["n"] == 2
     assert cast(int, cast(JsonObject, status["tool_registry"])["size"]) > 0
@@ -69,7 +61,7 @@ async def test_an_ended_task_is_counted_and_primes_the_next_one_like_it() -> Non
     assert said == ["Globex Ltd", "payment terms", "net 30", True]
     assert ("vendor", "Globex Ltd", 1) in [(one["kind"], one["value"], one["seen"]) for one in entities]
     assert "net 30" not in _ASKS
-    assert "net 30" in journal
+    assert b"net 30" in told
 
 
 async def _case_of(whole: WholeStack, task_id: str) -> str:

@@ -122,16 +122,27 @@ async def test_with_the_policy_service_stopped_nothing_is_written(stack: WholeSt
 
 
 @pytest.mark.promise("bad_input.parts_down")
-@pytest.mark.parametrize(
-    ("part", "named"), [("company", "tool server"), pytest.param("planner", "model", marks=pytest.mark.long)]
-)
-async def test_a_part_that_is_down_ends_the_task_with_its_name(stack: WholeStack, part: str, named: str) -> None:
-    await stack.kill(stack.child(part).pid)
-    await stack.send("Update the phone of employee EMP-447 to +1 555 4400.", f"no-{part}")
-    record = await stack.record(f"no-{part}")
-    await stack.replaced(part)
+async def test_a_tool_server_that_is_down_ends_the_task_with_its_name(stack: WholeStack) -> None:
+    await stack.kill(stack.child("company").pid)
+    await stack.send("Update the phone of employee EMP-447 to +1 555 4400.", "no-company")
+    record = await stack.record("no-company")
+    await stack.replaced("company")
     assert record.state is TaskState.FAILED
-    assert named in (record.reason or "")
+    assert "tool server" in (record.reason or "")
+
+
+@pytest.mark.long  # it rests for as long as it would before a real model
+@pytest.mark.promise("conversation.model_away")
+async def test_a_task_whose_model_is_down_rests_and_ends_when_the_model_is_back(stack: WholeStack) -> None:
+    await stack.kill(stack.child("planner").pid)
+    await stack.send("Update the phone of employee EMP-447 to +1 555 4400.", "no-planner")
+    resting = await stack.record("no-planner")
+    await stack.replaced("planner")
+    async with asyncio.timeout(60):
+        while (record := await stack.record("no-planner")).state is TaskState.WORKING:
+            await asyncio.sleep(0.2)
+    assert "waiting for the model" in (resting.reason or "")
+    assert record.state is TaskState.COMPLETED
 
 
 @pytest.mark.promise("waiting.is_data")

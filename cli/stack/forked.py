@@ -1,0 +1,81 @@
+"""Processes forked from one that has imported what the services run: the imports of a whole stack are paid for once.
+
+A new interpreter spends one to three seconds of CPU before a service's first line runs. The process that is forked from
+(the fork server of ``multiprocessing``) runs nothing of what it imports, starts no thread, and ends with us.
+"""
+
+import multiprocessing
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import cast
+
+from setproctitle import setproctitle
+
+from shared.infra.process import death_signal
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_IMPORTED = "cli.stack.imported"
+_OF_INTERPRETERS = frozenset(
+    {"LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS"}
+)  # heeded at its start alone
+
+
+def begin_imports() -> None:
+    """Start the process that is forked from, if it does not run, without waiting for its imports."""
+    _CONTEXT.set_forkserver_preload([_IMPORTED])
+    forkserver.ensure_running()
+
+
+def start_process(arguments: Sequence[str], environ: Mapping[str, str], log: Path) -> ForkServerProcess:
+    """``python -m`` with these arguments and this environment, in a session of its own: Ctrl-C does not reach it.
+
+    It writes to the log, reads nothing, and is told to end (SIGTERM) when we are gone, however that came.
+    """
+    begin_imports()
+    process = _CONTEXT.Process(target=_run, args=(tuple(arguments), dict(environ), str(log)), daemon=True)
+    process.start()
+    return process
+
+
+def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> None:
+    """Become what was asked for, by an interpreter of its own where its code or settings are not those of this one."""
+    _die_with_launcher()
+    os.setsid()
+    os.umask(0o077)  # books, logs and archived tasks are for their owner
+    _redirect(log)
+    package, *words = arguments
+    if _OF_INTERPRETERS & environ.keys() or package not in _imported_packages():
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.execve(sys.executable, [sys.executable, "-m", *arguments], environ)  # noqa: S606  our own modules
+    os.environ.clear()
+    os.environ.update(environ)
+    setproctitle(f"python -m {' '.join(arguments)}")
+    sys.argv = [package, *words]
+    runpy.run_module(package, run_name="__main__", alter_sys=True)
+
+
+def _imported_packages() -> Collection[str]:
+    module = sys.modules.get(_IMPORTED)
+    return cast("Collection[str]", module.PACKAGES) if module else ()
+
+
+def _die_with_launcher() -> None:
+    """The process that this one was forked from ends with the launcher, and the kernel then tells this one."""
+    death_signal(signal.SIGTERM)()
+    launcher = multiprocessing.parent_process()
+    if launcher is None or not launcher.is_alive():  # it ended before the kernel was asked
+        os._exit(1)
+
+
+def _redirect(log: str) -> None:
+    nothing, sink = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND)
+    for source, target in ((nothing, 0), (sink, 1), (sink, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(sink)

@@ -1,0 +1,18 @@
+"""What a stack's archive holds, as whoever has its key reads it."""
+
+import asyncio
+from pathlib import Path
+
+from shared.infra.archive_key import folder_url, key_of
+from shared.infra.archive_open import ArchiveSettings
+from tests.e2e.whole_stack import TENANT
+
+
+async def archived_tasks(folder: Path, count: int) -> dict[str, bytes]:
+    """The archive of the stack in that folder by task, decrypted, once it holds so many."""
+    archive = ArchiveSettings(archive_url=folder_url(folder), archive_key=key_of(folder)).archive()
+    assert archive is not None
+    async with asyncio.timeout(20):
+        while len(names := await archive.list(TENANT)) < count:
+            await asyncio.sleep(0.05)
+    return {name: await archive.get(TENANT, name) or b"" for name in names}
