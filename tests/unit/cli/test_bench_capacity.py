@@ -13,6 +13,7 @@ WELL = BurstFigures(
     seconds_to_drain=60.0,
     wakes_a_task=1.0,
     slots_used=0.9,
+    cores_used=0.2,
     most_waiting=580,
     quiet_tasks=40,
     quiet_begun_median=0.1,
@@ -30,6 +31,7 @@ WELL = BurstFigures(
         (WELL._replace(wakes_a_task=1.3), ("wakes",)),
         (WELL._replace(quiet_begun_most=2.0), ("another tenant",)),
         (WELL._replace(slots_used=0.5), ("slots",)),
+        (WELL._replace(slots_used=0.5, cores_used=0.95), ()),
         (WELL._replace(slots_used=0.0, most_waiting=0), ()),
     ],
 )

@@ -24,6 +24,7 @@ from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain
 from shared.infra.installation import Installation
 from shared.infra.redis import connect
+from tools.bench.overhead.spending import cpu_ms
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
@@ -57,7 +58,8 @@ class QuietTask(NamedTuple):
 
 
 class BurstFigures(NamedTuple):
-    """``slots_used``: of all slots of all executors, as a mean over the time in which tasks waited.
+    """``slots_used``: of all slots of all executors, as a mean over the time in which tasks waited. ``cores_used``: CPU
+    time of all executors until the burst had drained, by one core for each.
 
     ``warnings``: events that executors and gateway wrote as warnings or errors meanwhile, and how often.
     """
@@ -69,6 +71,7 @@ class BurstFigures(NamedTuple):
     seconds_to_drain: float
     wakes_a_task: float
     slots_used: float
+    cores_used: float
     most_waiting: int
     quiet_tasks: int
     quiet_begun_median: float
@@ -149,7 +152,7 @@ class _Burst:
         for one in [tasks.pop() for _ in range(_WARM)]:  # what only the first tasks cost
             await _carry_out(self._flood, one.text)
         clock, wakes = asyncio.get_running_loop().time, await self._count_wakes()
-        began = clock()
+        began, spent = clock(), self._executors_cpu()
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(self._ask_beside())
             with err.status(f"{len(tasks)} tasks at once ..."):
@@ -158,6 +161,7 @@ class _Burst:
                 await self._await_drain()
             self._drained.set()
         drained, quiet = clock() - began, asking.result()
+        spent = self._executors_cpu() - spent
         wakes = await self._count_wakes() - wakes
         return BurstFigures(
             sent=len(tasks),
@@ -167,6 +171,7 @@ class _Burst:
             seconds_to_drain=drained,
             wakes_a_task=wakes / (taken + len(quiet)),
             slots_used=statistics.fmean(self._used) if self._used else 0.0,
+            cores_used=spent / drained / self._plan.executors,
             most_waiting=self._most_waiting,
             quiet_tasks=len(quiet),
             quiet_begun_median=statistics.median(one.begun for one in quiet),
@@ -215,6 +220,11 @@ class _Burst:
                 elif not now.held:
                     return
                 await asyncio.sleep(_LOOK_SECONDS)
+
+    def _executors_cpu(self) -> float:
+        """Seconds that the executors have spent so far."""
+        executors = [one for one in self._stack.children if one.spec.name.startswith("executor-")]
+        return sum(cpu_ms(one.pid) for one in executors) / 1000
 
     async def _count_wakes(self) -> int:
         """How often the doorbell rang: once for each session that was put into the queue."""
