@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.dispatcher import NoticeLoop
-from services.gateway.features.approvals.notices import Notifier
-from services.gateway.features.approvals.store import EnvironmentReferences, NoPosts, RedisApprovals, RedisOwedNotices
+from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
+from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop
 from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
@@ -149,12 +149,10 @@ async def noticing(
     push: WebhookWiring, state: Redis, live: Live, console: str, now: Callable[[], datetime]
 ) -> AsyncIterator[None]:
     """Tell meanwhile, through the deliveries of webhooks. ``live`` must be open; ``console``: where it is reached."""
-    nowhere = NoPosts()
     notifier = Notifier(
         notices=RedisOwedNotices(state),
         approvals=RedisApprovals(state),
-        posts=push.posts or nowhere,
-        urls=push.book.urls if push.book else nowhere,
+        webhooks=NoticeWebhooks(push.posts, push.urls) if push.posts else None,
         references=EnvironmentReferences(),
         console=console,
         clock=now,

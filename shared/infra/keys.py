@@ -100,7 +100,7 @@ TASK_KINDS = (
         "record",
         "gateway, executor",
         "open",
-        "hash: json, version, state, ended, known_as, outcome (event id once counted), buried (turn given up), listed "
+        "hash: json, version, state, ended, outcome (event id once counted), buried (turn given up), listed "
         "(where it is listed)",
     ),
     KeyKind("journal", "executor", "open", "stream of finished steps"),

@@ -41,21 +41,16 @@ class TaskStore(Tasks):
     async def ping(self) -> None:
         await self._scripts.command("PING")
 
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None, known_as: str | None = None) -> Accepted:
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
         """Store a turn, and the record if its task is new, in one step; repeat it freely after a failure.
 
         ``dedupe`` names the message among the caller's (the turn's id if None). A known task keeps the record it has.
-        ``known_as``: a further task id that leads to this task from now on.
         Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``, ``TooManyWait``.
         """
         message = dedupe or turn.turn_id
         if isinstance(self._redis, ClusterRedis):
-            accepted = await self._accept_apart(record, turn, message, known_as or "")
-        else:
-            accepted = await self._accept_at_once(record, turn, message, known_as or "")
-        if known_as is not None:
-            await self._set_alias(accepted.record, known_as)
-        return accepted
+            return await self._accept_apart(record, turn, message)
+        return await self._accept_at_once(record, turn, message)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision, cancel or deadline before the session's inbox; False if the task is unknown or has ended."""
@@ -99,19 +94,19 @@ class TaskStore(Tasks):
                     after = row.stream_id
                     yield row
 
-    async def _accept_at_once(self, record: TaskRecord, turn: Turn, message: str, known_as: str) -> Accepted:
+    async def _accept_at_once(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
         """Store the turn and the task's name in one step."""
-        reply = await self._accept(record, turn, message, known_as, names_task=True)
+        reply = await self._accept(record, turn, message, names_task=True)
         if reply[0] == "named":
             await self._take_over_alias(record, reply[1])
-            reply = await self._accept(record, turn, message, known_as, names_task=True)
+            reply = await self._accept(record, turn, message, names_task=True)
         return await self._read_acceptance(record, turn, reply)
 
-    async def _accept_apart(self, record: TaskRecord, turn: Turn, message: str, known_as: str) -> Accepted:
+    async def _accept_apart(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
         """Reserve the task's name first: on a cluster it lies in another slot than the task."""
         alias = keys.alias_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
-        reply = await self._accept(record, turn, message, known_as)
+        reply = await self._accept(record, turn, message)
         if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
             await self._command("DEL", alias)
         accepted = await self._read_acceptance(record, turn, reply)
@@ -119,9 +114,7 @@ class TaskStore(Tasks):
             await self._command("DEL", alias)
         return accepted
 
-    async def _accept(
-        self, record: TaskRecord, turn: Turn, message: str, known_as: str, *, names_task: bool = False
-    ) -> list[str]:
+    async def _accept(self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False) -> list[str]:
         tenant, session_id = record.tenant, record.session_id
         session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
         partition = keys.partition_keys_of(tenant, session_id)
@@ -132,7 +125,7 @@ class TaskStore(Tasks):
         arguments: list[Argument] = [turn.turn_id, turn.stored_json(), record.task_id]
         arguments += [record.stored_json(), record.state.value]
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
-        arguments += [keys.EVENTS_KEPT, self._resend_window, known_as, event.stored_json()]
+        arguments += [keys.EVENTS_KEPT, self._resend_window, event.stored_json()]
         arguments += [keys.listing_argument(tenant, record.requester.id, session_id, record.task_id)]
         arguments += [await self._find_limit(), PARTITIONS]
         if names_task:
@@ -206,16 +199,6 @@ class TaskStore(Tasks):
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
         await self._command("SET", keys.alias_key(record.tenant, record.task_id), _place_of(record))
-
-    async def _set_alias(self, record: TaskRecord, known_as: str) -> None:
-        """Point a client's name at the task, for as long as the task lives."""
-        name, task = (
-            keys.alias_key(record.tenant, known_as),
-            keys.task_keys(record.tenant, record.session_id, record.task_id),
-        )
-        await self._command("SET", name, _place_of(record))
-        if await self._command("HGET", task.record, "ended") == "1":
-            await self._command("EXPIRE", name, str(keys.TASK_RETENTION_SECONDS))
 
     async def _resolve(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
         if session_id:

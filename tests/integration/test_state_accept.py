@@ -103,14 +103,6 @@ async def test_an_ended_task_takes_no_turn(store: TaskStore, sessions: RedisSess
     assert not await store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
 
 
-async def test_a_second_name_leads_to_the_newest_task(store: TaskStore, sessions: RedisSessions) -> None:
-    old, new = a_record(task_id="T-1"), a_record()
-    await store.accept(old, a_turn(old), dedupe=None)
-    await _end(sessions, "s1")
-    await store.accept(new, a_turn(new), dedupe=None, known_as="T-1")
-    assert await store.record("acme", "T-1") == new
-
-
 async def test_a_watch_of_an_unknown_task_says_so(store: TaskStore) -> None:
     async with aclosing(store.watch("acme", "nowhere")) as events:
         with pytest.raises(UnknownTask):

@@ -46,7 +46,7 @@ async def _lifetimes(redis: Redis) -> dict[str, tuple[str, int]]:
 async def _wait_for_approval(redis: Redis, store: TaskStore) -> None:
     """A first turn that uses everything a turn can use, and ends waiting."""
     record = a_record("a:b{c}")
-    await store.accept(record, a_turn(record), dedupe="m:1", known_as="T{1}")
+    await store.accept(record, a_turn(record), dedupe="m:1")
     await redis.hset(keys.task_keys("acme", record.session_id, record.task_id).push, "webhook", "off\n{}\nsealed")  # type: ignore[misc]  # redis-py
     await ArqWakes(redis).wake("acme", record.session_id)
     one = sessions_of(redis, "one")

@@ -36,44 +36,41 @@ class RedisEndedTasks(EndedTasks):
         each = max(1, most // max(1, len(partitions)))
         calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS, int(whole)]) for number in partitions]
         rows = cast("list[list[_Taken]]", await self._scripts.run_many("take_ended", calls))
-        found = [await self._content(*row, whole=whole) for taken in rows for row in taken]
+        found = [await self._content(*row) for taken in rows for row in taken]
         tasks = tuple(one for one in found if one is not None)
         return TakenTasks(tasks, more=any(len(taken) >= each for taken in rows))
 
-    async def _content(self, member: str, problem: str, found: list[object], *, whole: bool) -> EndedContent | None:
+    async def _content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
         """None where it cannot be read."""
         task = EndedTask(*keys.unpack_ended(member))
-        if not whole:
-            return EndedContent(task, str(found[1]) if found else "")
         if problem != "ok":
             log.warning("not_archived", task=task.task_id, error=problem)
             return None
         if not found:
             return EndedContent(task)
         try:
-            known_as, envelope = await self._envelope(task.tenant, found)
+            return EndedContent(task, await self._envelope(task.tenant, found))
         except StoreUnavailable:
             raise
         except Exception as error:  # the outer edge of one task: one that cannot be read must not hold up the others
             log.exception("not_archived", task=task.task_id, error=repr(error))
             return None
-        return EndedContent(task, known_as, envelope)
 
     @override
     async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
-        for task, known_as, _ in tasks:
-            calls += [("let_go", *_alias(task, name)) for name in sorted({task.task_id, known_as or task.task_id})]
+        for task, _ in tasks:
+            calls.append(("let_go", *_alias(task)))
             names = [_mark(task), *_names(task), _push(task)]
             calls.append(("archived", names, [_member(task), *seconds, keys.TASK_RETENTION_SECONDS]))
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
             if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
                 log.warning("ended_task_stays", script=script, error=str(reply))
 
-    async def _envelope(self, tenant: str, found: list[object]) -> tuple[str, bytes]:
-        """The task's other name, and the ``ArchivedTask`` as JSON; what is JSON already is put together unread."""
-        record, known_as, journal, ledger, approvals, events = found
+    async def _envelope(self, tenant: str, found: list[object]) -> bytes:
+        """The ``ArchivedTask`` as JSON; what is JSON already is put together unread."""
+        record, journal, ledger, approvals, events = found
         read = read_rows((row_id, _pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
@@ -83,7 +80,7 @@ class RedisEndedTasks(EndedTasks):
         told = [_fields(row)["e"] for row in cast("list[_Row]", events)]
         parts = [f'"v":{VERSION}', f'"record":{record}', f'"journal":[{",".join(steps)}]']
         parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
-        return str(known_as), ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
+        return ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
 
 
 def _names(task: EndedTask) -> list[str]:
@@ -103,9 +100,9 @@ def _member(task: EndedTask) -> str:
     return keys.pack(keys.EndedMember(*task))
 
 
-def _alias(task: EndedTask, name: str) -> tuple[list[str], list[Argument]]:
+def _alias(task: EndedTask) -> tuple[list[str], list[Argument]]:
     value = f"{task.task_id}\n{task.session_id}"
-    return [keys.alias_key(task.tenant, name)], [value, keys.TASK_RETENTION_SECONDS]
+    return [keys.alias_key(task.tenant, task.task_id)], [value, keys.TASK_RETENTION_SECONDS]
 
 
 def _step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:

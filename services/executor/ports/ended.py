@@ -13,12 +13,9 @@ class EndedTask(NamedTuple):
 
 
 class EndedContent(NamedTuple):
-    """``known_as``: its other name, if it has one. ``envelope`` is an ``ArchivedTask``; None where the task is gone, or
-    only its name was asked for.
-    """
+    """``envelope`` is an ``ArchivedTask``; None where the task is gone, or only its name was asked for."""
 
     task: EndedTask
-    known_as: str = ""
     envelope: bytes | None = None
 
 
@@ -33,7 +30,7 @@ class EndedTasks(Protocol):
     """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
 
     async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
-        """Tasks of these partitions to be archived now, with everything that is known of each, or its names alone.
+        """Tasks of these partitions to be archived now, with everything that is known of each, or its name alone.
 
         Nobody else takes them for half a minute.
         """

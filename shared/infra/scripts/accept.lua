@@ -3,8 +3,8 @@
 -- ``alias``: the task's name, which lies in another slot; on a cluster it was reserved before, and is not among the keys.
 -- The reply holds the record of a known task; of a new one, which the caller has, nothing.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped, alias = unpack(KEYS)
-local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event, listed, most, partitions = unpack(ARGV)
-local place = ARGV[15]
+local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, event, listed, most, partitions = unpack(ARGV)
+local place = ARGV[14]
 
 local named = alias and redis.call('GET', alias)
 if named and named ~= place then return {'named', named} end
@@ -38,7 +38,6 @@ if alias and not named then redis.call('SET', alias, place) end
 if not known[1] then
   redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0', 'listed', listed)
   enlist(record, state, '0')
-  if known_as ~= '' then redis.call('HSET', record, 'known_as', known_as) end
   redis.call('SADD', open, task_id)
 end
 redis.call('HSET', session, 'owner', owner)
@@ -49,5 +48,5 @@ redis.call('HSET', turns, turn_id, turn)
 redis.call('HSET', begun, turn_id .. ':at', int(now_us()), turn_id .. ':of', string.sub(record, 1, -#'record' - 1))
 redis.call('RPUSH', inbox, turn_id)
 await_claim(waiting, leased, member)
-emit(events, kept, 11, 11)
+emit(events, kept, 10, 10)
 return {'ok', known[1] or '', counted}

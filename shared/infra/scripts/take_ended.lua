@@ -1,5 +1,5 @@
 -- Take ended tasks of one partition that are to be archived, for a while, with everything that is known of each, or only
--- its record and its other name; one that cannot be read has no more than its name. How many were found goes before them.
+-- its name; one that cannot be read has no more than that.
 -- A task's keys are named after its place in the set, and lie in its slot.
 local unarchived = unpack(KEYS)
 local most, claim_ms, whole = unpack(ARGV)
@@ -9,11 +9,10 @@ local now = now_ms()
 local members = redis.call('ZRANGEBYSCORE', unarchived, '-inf', int(now), 'LIMIT', 0, most)
 
 local function read(stem)
-  local known = redis.call('HMGET', stem .. 'record', 'json', 'known_as')
-  if not known[1] then return {} end
-  if whole == '0' then return {known[1], known[2] or ''} end
+  local record = whole == '1' and redis.call('HGET', stem .. 'record', 'json')
+  if not record then return {} end
   return {
-    known[1], known[2] or '', redis.call('XRANGE', stem .. 'journal', '-', '+'), redis.call('HGETALL', stem .. 'ledger'),
+    record, redis.call('XRANGE', stem .. 'journal', '-', '+'), redis.call('HGETALL', stem .. 'ledger'),
     redis.call('HGETALL', stem .. 'approvals'), redis.call('XRANGE', stem .. 'events', '-', '+'),
   }
 end

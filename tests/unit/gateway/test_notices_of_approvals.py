@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from services.gateway.features.approvals.dispatcher import NoticeLoop
 from services.gateway.features.approvals.model import Approvals, OwedNotice, OwedNotices, Question
-from services.gateway.features.approvals.notices import Notifier
+from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences
 from services.gateway.features.deliveries.model import Posts
 from services.gateway.features.webhooks.model import SignedPost, UrlCheck
@@ -120,8 +120,8 @@ async def _told(
 def _notifier(
     notices: OwedNotices, approvals: Approvals, posts: Posts, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
-    references = EnvironmentReferences(environ)
-    return Notifier(notices, approvals, posts, OnlyHttps(), references, "https://purple.example/", lambda: _NOW)
+    webhooks, references = NoticeWebhooks(posts, OnlyHttps()), EnvironmentReferences(environ)
+    return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)
 
 
 @pytest.mark.promise("approvals.notices")

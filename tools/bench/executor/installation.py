@@ -55,7 +55,7 @@ class BenchInstallation:
     async def turn(self, session_id: str) -> None:
         """One message of the session, from its acceptance to the session's release."""
         sent = await self.accept(session_id)
-        await self._note_thread(sent.known_as, sent.record.task_id, sent.turn.turn_id)
+        await self._note_thread(sent.client_id, sent.record.task_id, sent.turn.turn_id)
         lease = await self._sessions.claim(TENANT, session_id)
         if lease is None:
             raise LookupError(session_id)
@@ -65,7 +65,7 @@ class BenchInstallation:
     async def accept(self, session_id: str) -> TypicalMessage:
         """One message of the session, which waits for somebody."""
         sent = message(TENANT, session_id)
-        await self._store.accept(sent.record, sent.turn, None, sent.known_as)
+        await self._store.accept(sent.record, sent.turn, None)
         return sent
 
     async def archive(self) -> None:

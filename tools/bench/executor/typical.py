@@ -31,7 +31,7 @@ class TypicalMessage(NamedTuple):
 
     record: TaskRecord
     turn: Turn
-    known_as: str
+    client_id: str
 
 
 class TypicalWorker:

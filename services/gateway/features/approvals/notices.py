@@ -164,24 +164,33 @@ def _time(at: datetime) -> str:
 
 
 log = structlog.get_logger()
+_NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
+
+
+class NoticeWebhooks(NamedTuple):
+    """By whom notices are delivered, and to which URLs they may go."""
+
+    posts: Posts
+    urls: UrlCheck
 
 
 class Notifier:
-    """``console``: the gateway's public URL, for links. A target that cannot be told is said in the log, and passed."""
+    """``console``: the gateway's public URL, for links. ``webhooks``: None where none are offered.
+
+    A target that cannot be told is said in the log, and passed.
+    """
 
     def __init__(
         self,
         notices: OwedNotices,
         approvals: Approvals,
-        posts: Posts,
-        urls: UrlCheck,
+        webhooks: NoticeWebhooks | None,
         references: References,
         console: str,
         clock: Callable[[], datetime],
     ) -> None:
-        self._notices, self._approvals, self._posts = notices, approvals, posts
-        self._urls, self._references = urls, references
-        self._console, self._clock = console, clock
+        self._notices, self._approvals, self._webhooks = notices, approvals, webhooks
+        self._references, self._console, self._clock = references, console, clock
 
     async def take_owed(self) -> Sequence[OwedNotice]:
         """What is to be told now. Raises ``StoreUnavailable``; it is another's to tell should this process die."""
@@ -196,21 +205,24 @@ class Notifier:
 
     async def _tell(self, owed: OwedNotice, question: Question) -> None:
         told = ApprovalNews(owed.event, owed.step, question)
-        for addressed in self._address_news(owed, question):
-            await self._posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
-
-    def _address_news(self, owed: OwedNotice, question: Question) -> Iterator[AddressedTarget]:
         for target in question.approval.notices:
-            if owed.event not in target.events:
-                continue
-            try:
-                yield self._read(target, owed.tenant)
-            except UnreadableReference as why:
-                log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
+            if owed.event in target.events:
+                await self._tell_target(owed, target, told)
 
-    def _read(self, target: NoticeTarget, tenant: str) -> AddressedTarget:
+    async def _tell_target(self, owed: OwedNotice, target: NoticeTarget, told: ApprovalNews) -> None:
+        webhooks = self._webhooks
+        try:
+            if webhooks is None:
+                raise UnreadableReference(_NO_WEBHOOKS)
+            addressed = self._read(target, owed.tenant, webhooks.urls)
+        except UnreadableReference as why:
+            log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
+            return
+        await webhooks.posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
+
+    def _read(self, target: NoticeTarget, tenant: str, urls: UrlCheck) -> AddressedTarget:
         url, secret = self._references.read(target.url, tenant), self._references.read(target.secret, tenant)
-        if problem := self._urls.problem(url):
+        if problem := urls.problem(url):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")

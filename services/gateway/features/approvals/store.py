@@ -15,8 +15,6 @@ from services.gateway.features.approvals.model import (
     References,
     UnreadableReference,
 )
-from services.gateway.features.deliveries.model import Posts
-from services.gateway.features.webhooks.model import SignedPost, UrlCheck
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.credential import beyond_walls, parse_reference
 from shared.contracts.notice import NoticeEvent
@@ -121,13 +119,3 @@ class EnvironmentReferences(References):
         if not found:
             raise UnreadableReference(f"{text} is not set in the gateway's environment")
         return found
-
-
-class NoPosts(Posts, UrlCheck):
-    @override
-    async def enqueue(self, delivery: SignedPost) -> None:
-        raise NotImplementedError("no URL may be called here")
-
-    @override
-    def problem(self, url: str) -> str | None:
-        return "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
