@@ -13,6 +13,7 @@ from cli.stack.free_ports import free_ports
 from cli.stack.plan import HOST, ProcessSpec, url_of
 from cli.stack.readiness import wait_until_ready
 from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER
+from shared.infra.tls import trusted_certificates
 
 API_KEY = "ASSESSOR_API_KEY"
 AGENT_KEY = "AGENT_API_KEY"
@@ -30,7 +31,7 @@ async def assessor_at(
     """
     key = os.environ.get(API_KEY, "")
     headers = {**({"X-API-Key": key} if key and url else {}), **({AGENT_KEY_HEADER: agent_key} if agent_key else {})}
-    async with httpx.AsyncClient(trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(trust_env=False, headers=headers, verify=trusted_certificates()) as http:
         if url:
             yield url, http
             return

@@ -9,6 +9,7 @@ import httpx
 
 from cli.console import Complaint
 from cli.demo.books import Books
+from shared.infra.tls import trusted_certificates
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 HEALTHY = "{}"
@@ -30,7 +31,7 @@ class Company:
         if not faults:
             yield
             return
-        async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT, verify=trusted_certificates()) as http:
             await self._switch(http, faults)
             try:
                 yield

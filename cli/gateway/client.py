@@ -14,6 +14,7 @@ from cli.console import Complaint
 from cli.gateway.messages import Event, TaskView, Utterance, task_view
 from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.infra.tls import trusted_certificates
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 API_KEY = "PURPLE_API_KEY"
@@ -170,7 +171,8 @@ class GatewayClient:
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     """A client that sends the API key in ``PURPLE_API_KEY``, where one is set. No URL: the stack that runs here."""
     key = os.environ.get(API_KEY, "")
-    async with httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"} if key else None) as http:
+    headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
+    async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
         yield GatewayClient(url or gateway_url(), http, keyed=bool(key))
 
 

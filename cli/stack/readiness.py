@@ -7,6 +7,7 @@ import httpx
 
 from cli.console import Complaint
 from cli.stack.child import Child
+from shared.infra.tls import trusted_certificates
 
 Tell = Callable[[Sequence[str]], None]
 
@@ -32,7 +33,7 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Te
             tell(tuple(awaited))
         return problem
 
-    async with httpx.AsyncClient(timeout=ASK_TIMEOUT, trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=ASK_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
         for problem in await asyncio.gather(*(wait(child) for child in children)):
             if problem is not None:
                 raise problem

@@ -46,6 +46,7 @@ from shared.infra.metrics_page import MetricsPage, metrics_app
 from shared.infra.participations import RedisParticipations
 from shared.infra.sealed import Seal
 from shared.infra.side_server import serve_beside
+from shared.infra.tls import trusted_certificates
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tasks import Tasks, Wakes
 
@@ -65,7 +66,8 @@ class IdentityWiring:
     """``identity`` and ``watch``, and what they need running beside the requests."""
 
     def __init__(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> None:
-        self._http = httpx.AsyncClient(trust_env=True)  # a proxy on the way to the issuer is the operator's to name
+        tls = trusted_certificates()
+        self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
         patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source, monotonic, patience) if "jwt" in settings.ways else None

@@ -9,7 +9,6 @@ import io
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import NamedTuple
 
 import aiohttp
@@ -18,6 +17,8 @@ from aiohttp.abc import AbstractResolver
 from aiohttp.http import HttpProcessingError
 from typing_extensions import override
 from yarl import URL
+
+from shared.infra.tls import trusted_certificates
 
 _MOST_HEAD_BYTES = 64 * 1024  # of each line of an answer's head
 _MOST_AT_ONCE = 1024 * 1024  # of a body: a longer one is written in parts
@@ -30,11 +31,6 @@ class Keeping(NamedTuple):
 
     most_connections: int = 1000
     kept_seconds: float = 5.0
-
-
-@cache  # reading the authorities takes tens of milliseconds, during which nothing else runs
-def usual_tls() -> ssl.SSLContext:
-    return httpx2.create_ssl_context()
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -87,7 +83,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             keepalive_timeout=self._keeping.kept_seconds,
             resolver=self._resolver,
             use_dns_cache=self._resolver is None,
-            ssl=self._tls or usual_tls(),
+            ssl=self._tls or trusted_certificates(),
         )
         return aiohttp.ClientSession(
             connector=connector,

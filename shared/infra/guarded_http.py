@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from shared.domain.outgoing import OutgoingRule, Refused, Target
 from shared.infra.guard import Guard
+from shared.infra.tls import trusted_certificates
 
 _SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
 
@@ -37,7 +38,7 @@ def guarded_client(
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
     def __init__(self, guard: Guard, limits: httpx.Limits, tls: ssl.SSLContext | None = None) -> None:
-        tls = tls or httpx.create_ssl_context()
+        tls = tls or trusted_certificates()
         super().__init__(verify=tls, limits=limits, retries=0)
         self._guard = guard
         if not isinstance(self._pool, httpcore.AsyncConnectionPool):

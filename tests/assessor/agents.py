@@ -3,16 +3,16 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.ports.participants import Emitter
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import Update
-from shared.infra.ues.client import AsyncUESClient, trusted_certificates
+from shared.infra.ues.client import AsyncUESClient
 from tests.assessor.scenes import BEN, USER
 from tests.doubles.scripted_participant import ScriptedParticipant
+from tests.http_client import open_http
 from tests.serving import listening, serving_on
 
 
@@ -68,6 +68,6 @@ async def reached(participant: ScriptedParticipant) -> AsyncIterator[A2aParticip
         participant.url = url
         async with (
             serving_on(listener, participant.app()),
-            httpx.AsyncClient(trust_env=False, verify=trusted_certificates()) as http,
+            open_http(trust_env=False) as http,
         ):
             yield A2aParticipant(url, http, poll_seconds=0.01)

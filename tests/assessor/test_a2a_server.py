@@ -24,6 +24,7 @@ from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
+from tests.http_client import open_http
 from tests.serving import serving
 
 STEPS = (
@@ -43,7 +44,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     written(tmp_path)
     async with simulator() as ues:
         app = build(settings(tmp_path, simulator_url=ues, simulator_admin_key=ADMIN))
-        async with serving(app) as url, httpx.AsyncClient(base_url=url, timeout=30) as client:
+        async with serving(app) as url, open_http(base_url=url, timeout=30) as client:
             yield client
 
 
@@ -152,7 +153,7 @@ async def test_the_card_says_who_it_is_and_what_it_cannot_judge(http: httpx.Asyn
 
 async def test_whoever_has_no_key_is_not_let_in(tmp_path: Path) -> None:
     app = build(settings(tmp_path, authentication="key", assessor_api_key="secret"))
-    async with serving(app) as url, httpx.AsyncClient(base_url=url) as http:
+    async with serving(app) as url, open_http(base_url=url) as http:
         closed = await http.post("/", json={})
         opened = await http.post("/", json={}, headers={"X-API-Key": "secret"})
         health = await http.get("/health")

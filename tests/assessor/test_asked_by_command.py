@@ -18,6 +18,7 @@ from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
+from tests.http_client import open_http
 from tests.serving import serving
 
 pytestmark = pytest.mark.promise("assess.command")
@@ -35,7 +36,7 @@ async def assessor(tmp_path: Path) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with open_http(trust_env=False) as client:
         yield client
 
 
@@ -102,7 +103,7 @@ async def test_whoever_gives_up_leaves_no_assessment_running(assessor: str, http
 async def _is_revoked(agent: ScriptedParticipant) -> bool:
     """The key that the agent was given opens nothing any more."""
     start = agent.heard[0]
-    async with httpx.AsyncClient(trust_env=False, headers={"X-API-Key": str(start["api_key"])}) as http:
+    async with open_http(trust_env=False, headers={"X-API-Key": str(start["api_key"])}) as http:
         return (await http.get(f"{start['ues_url']}/chat/state")).status_code in (401, 404)
 
 

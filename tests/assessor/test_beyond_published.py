@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import httpx
 import pytest
 
 from services.assessor.adapters.ues_server import UESServerManager
@@ -17,6 +16,7 @@ from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, config, simulator, staged
 from tests.doubles.scripted_participant import ScriptedParticipant
+from tests.http_client import open_http
 
 pytestmark = pytest.mark.promise("assessor.beyond_published")
 
@@ -105,6 +105,6 @@ def _agents(folder: Path, url: str) -> GreenAgents:
 
 
 async def _worlds(url: str) -> set[str]:
-    async with httpx.AsyncClient(trust_env=False, headers={"X-API-Key": ADMIN}) as http:
+    async with open_http(trust_env=False, headers={"X-API-Key": ADMIN}) as http:
         listed = (await http.get(f"{url}/worlds")).json()
     return {str(world["world_id"]) for world in listed["worlds"]}

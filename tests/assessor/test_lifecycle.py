@@ -19,6 +19,7 @@ from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import config
 from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
+from tests.http_client import open_http
 
 
 @pytest.mark.promise("assessor.lifecycle")
@@ -64,7 +65,7 @@ async def test_an_agent_runs_assessments_from_startup_to_shutdown(tmp_path: Path
     assert (results.judged and results.judged.max_score, results.unjudged) == (9, ("polite",))
     assert gold.inbox == ["Re: Friday?", "Friday?"]  # Ben's answer came within the first turn
     with pytest.raises(httpx.ConnectError):
-        await httpx.AsyncClient().get(f"{agent.ues_url}/health")
+        await open_http().get(f"{agent.ues_url}/health")
 
 
 @pytest.mark.promise("assessor.errors")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import httpx
 import pytest
 
 from cli.assess.asked import WantedRun, run_assessment
@@ -13,6 +12,7 @@ from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.doubles.kept_spans import KeptSpans
+from tests.http_client import open_http
 from tests.serving import serving
 
 
@@ -21,7 +21,7 @@ async def test_the_agent_is_told_of_the_trace_that_its_assessments_request_began
     written(tmp_path)
     kept, gold = KeptSpans(), Gold()
     given = {"scenarios_dir": tmp_path, "anthropic_api_key": "", "anthropic_base_url": ""}
-    async with simulator() as ues, reached(gold.participant) as agent, httpx.AsyncClient(trust_env=False) as http:
+    async with simulator() as ues, reached(gold.participant) as agent, open_http(trust_env=False) as http:
         settings = AssessorSettings.model_validate({**given, "simulator_url": ues, "simulator_admin_key": ADMIN})
         async with serving(trace_requests(build(settings, tracer=kept.tracer), kept.tracer)) as url:
             await run_assessment(url, http, WantedRun(SCENE, agent.url), lambda _: None)

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
 import pytest
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
@@ -19,6 +18,7 @@ from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import BEN, USER, character
 from tests.assessor.stage import Stage, staged
 from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
+from tests.http_client import open_http
 
 GO_ON: JsonObject = {"message_type": "turn_complete", "time_step": "PT1H"}
 ENOUGH: JsonObject = {"message_type": "early_completion", "reason": "Enough."}
@@ -94,7 +94,7 @@ async def test_an_agent_that_breaks_in_mid_run_is_judged_by_what_it_did(tmp_path
 
 @pytest.mark.promise("assessor.errors")
 async def test_an_agent_that_never_was_there_ends_the_assessment(tmp_path: Path) -> None:
-    async with staged(tmp_path) as stage, httpx.AsyncClient() as http:
+    async with staged(tmp_path) as stage, open_http() as http:
         with pytest.raises(ParticipantFailed, match="could not be reached"):
             await stage.assessed(A2aParticipant("http://127.0.0.1:9", http))
 
@@ -104,7 +104,7 @@ async def test_an_agent_that_never_was_there_ends_the_assessment(tmp_path: Path)
 
 @pytest.mark.promise("assessor.errors")
 async def test_limits_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    async with staged(tmp_path) as stage, httpx.AsyncClient() as http:
+    async with staged(tmp_path) as stage, open_http() as http:
         with pytest.raises(BadRequest, match="max_turns"):
             await stage.assessed(A2aParticipant("http://127.0.0.1:9", http), max_turns=0)
 

@@ -19,8 +19,8 @@ from ues.server import ServerManager
 from services.assessor.adapters.ues_server import free_port
 from services.simulator.core.records import JsonObject
 from services.simulator.entrypoints.version import UES_VERSION
-from shared.infra.ues.client import trusted_certificates
 from tests.assessor.scenes import BEN, USER, mail, world
+from tests.http_client import open_http
 
 ROOT = Path(__file__).parents[2]
 KEY = "k" * 64
@@ -126,7 +126,7 @@ async def _started_by_command() -> AsyncIterator[str]:
     process = await _process("server", "--host", "127.0.0.1", "--port", str(port))
     base_url = f"http://127.0.0.1:{port}"
     try:
-        async with asyncio.timeout(60), httpx.AsyncClient(verify=trusted_certificates(), trust_env=False) as http:
+        async with asyncio.timeout(60), open_http(trust_env=False) as http:
             while not await _is_healthy(http, base_url):
                 assert process.returncode is None
                 await asyncio.sleep(0.2)
@@ -159,12 +159,12 @@ async def _ran(*arguments: str) -> tuple[int, str]:
 
 async def _key(base_url: str) -> tuple[str, str]:
     """By plain HTTP, as Green agents make the key of the agent that they measure."""
-    async with httpx.AsyncClient(headers={"X-API-Key": KEY}, verify=trusted_certificates(), trust_env=False) as http:
+    async with open_http(headers={"X-API-Key": KEY}, trust_env=False) as http:
         body = {"name": "Purple Agent", "permissions": _USER_PERMISSIONS}
         made = cast(JsonObject, (await http.post(f"{base_url}/keys", json=body)).json())
     return str(made["secret"]), str(made["key_id"])
 
 
 async def _revoke(base_url: str, key_id: str) -> None:
-    async with httpx.AsyncClient(headers={"X-API-Key": KEY}, verify=trusted_certificates(), trust_env=False) as http:
+    async with open_http(headers={"X-API-Key": KEY}, trust_env=False) as http:
         assert (await http.delete(f"{base_url}/keys/{key_id}")).status_code == 200

@@ -25,6 +25,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object, plain, wire
 from tests.conformance.replicas import PATIENCE, Replicas
 from tests.conformance.speaking import NEW, REASONS, UNTOLD, Event, Reply, Speaker
 from tests.contracts.sdk_of_0_3 import PYTHON
+from tests.http_client import open_http
 
 _OLD_SCRIPT = Path(__file__).with_name("old_client.py")
 _NOT_SENT = httpx.Response(0)  # a client shows no response
@@ -145,7 +146,7 @@ async def new_client(
     abilities = pb.AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=True)
     card = pb.AgentCard(name="purple", version="1", supported_interfaces=[interface], capabilities=abilities)
     headers = full.headers_of(person)
-    async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False, headers=headers) as http:
+    async with open_http(timeout=PATIENCE, trust_env=False, headers=headers) as http:
         made = [
             ClientFactory(
                 ClientConfig(httpx_client=http, streaming=streaming, supported_protocol_bindings=[binding])

@@ -21,6 +21,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, round_robin
+from tests.http_client import open_http
 from tests.scripted_agent import WEBHOOK_SECRET, make_keys, start_worker
 from tests.scripted_worker import ConformanceWorker
 from tests.serving import listening, serving_on
@@ -73,7 +74,7 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         ports = {name: await _serve(stack, said) for name in ("one", "two")}
         url = await stack.enter_async_context(round_robin(ports, folder, port, UNCHECKED))
         worker = await start_worker(stack, redis, server.url, _SLOW)
-        http = httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False)
+        http = open_http(base_url=url, timeout=PATIENCE, trust_env=False)
         await stack.enter_async_context(http)
         found = Replicas(url, http, worker, tokens)
         http.headers.update(found.headers_of("casey"))

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 import pytest_asyncio
 
 from shared.domain.exact_json import loads_object
 from tests.conformance.speaking import NEW, message
 from tests.contracts import sdk_in_javascript, sdk_of_0_3
+from tests.http_client import open_http
 from tests.integration.gateway_stage import at
 from tests.scripted_worker import SCRIPTS
 
@@ -66,7 +66,7 @@ async def _run(*command: str | Path, environment: Mapping[str, str]) -> str:
 @pytest.mark.promise("gateway.scripted_agent")
 @pytest.mark.parametrize(("card", "lacks"), [("1.0", "url"), ("0.3", "supportedInterfaces")])
 async def test_one_command_starts_an_agent_with_the_card_of_its_generation(card: str, lacks: str) -> None:
-    async with _started("--card", card) as (url, _), httpx.AsyncClient(base_url=url, trust_env=False) as http:
+    async with _started("--card", card) as (url, _), open_http(base_url=url, trust_env=False) as http:
         assert lacks not in loads_object((await http.get("/.well-known/agent-card.json")).text)
         said = message("tck-artifact-text")
         answers = [await http.post("/message:send", json={"message": said}, headers=NEW) for _ in range(2)]

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
-import httpx
 import pytest
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import ParseDict
@@ -13,6 +12,7 @@ from services.executor.core.states.template import TEMPLATES
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, rest_reply, rpc_reply, sent
+from tests.http_client import open_http
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -165,7 +165,7 @@ async def test_the_scheme_of_a_credential_is_read_in_any_case(full: Replicas) ->
         ("authorization", f"BEARER {token}"),
         ("x-api-key", token),
     ):
-        async with httpx.AsyncClient(base_url=full.url, trust_env=False) as http:
+        async with open_http(base_url=full.url, trust_env=False) as http:
             assert (await http.get("/tasks", headers={**NEW, name: value})).status_code == 200
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from cli.stack.free_ports import free_ports
 from shared.infra.process import dies_with_parent
+from tests.http_client import open_http
 
 SERVED_BY = "x-served-by"  # the response header that names the server
 _PATIENCE = 10.0
@@ -80,7 +81,7 @@ def _start(config: Path) -> "subprocess.Popen[bytes]":
 
 
 async def _answers(url: str, process: "subprocess.Popen[bytes]") -> None:
-    async with asyncio.timeout(_PATIENCE), httpx.AsyncClient(trust_env=False) as client:
+    async with asyncio.timeout(_PATIENCE), open_http(trust_env=False) as client:
         while process.poll() is None:
             try:
                 if (await client.get(f"{url}/health")).is_success:

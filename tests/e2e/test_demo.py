@@ -12,6 +12,7 @@ import pytest
 from cli.stack.free_ports import free_ports
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.e2e.commands import Done, purple
+from tests.http_client import open_http
 
 PER_TASK = {"name", "ok", "states", "strategy", "tool_calls", "writes", "answer", "database"}
 
@@ -57,7 +58,7 @@ async def _endpoint() -> AsyncIterator[str]:
 
 
 async def _ready(url: str) -> None:
-    async with asyncio.timeout(30), httpx.AsyncClient() as http:
+    async with asyncio.timeout(30), open_http() as http:
         while True:
             try:
                 if (await http.get(f"{url}/ready")).is_success:

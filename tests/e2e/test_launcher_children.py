@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 
 from cli.console import Complaint
@@ -20,6 +19,7 @@ from cli.stack.plan import ProcessSpec, StackOptions, url_of
 from cli.stack.readiness import wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
+from tests.http_client import open_http
 
 READY = 20.0
 
@@ -42,7 +42,7 @@ async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Pa
     (port,) = free_ports(1)
     async with _started(_company(tmp_path, port), tmp_path) as child:
         await wait_until_ready((child,), READY)
-        async with httpx.AsyncClient(timeout=5) as client:
+        async with open_http(timeout=5) as client:
             answer = await client.get(f"{child.spec.url}/health")
     assert answer.is_success
     assert child.exit_code is not None

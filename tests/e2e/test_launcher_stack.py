@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
 import pytest
 
 from cli.stack.free_ports import free_ports, is_free
@@ -17,6 +16,7 @@ from cli.up import EXAMPLE
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.e2e.commands import call_purple, purple, start_purple
 from tests.e2e.waiting import eventually, is_gone
+from tests.http_client import open_http
 
 READY = 60.0
 SEED_000: JsonObject = {
@@ -95,7 +95,7 @@ def _first_text(answer: JsonObject) -> Json:
 async def test_a_stack_answers_curl_and_shows_live_phases_and_stops_in_order(tmp_path: Path) -> None:
     """The request of seed 000 gets its text; `purple send` tells the states as they happen; SIGTERM ends it all."""
     async with _up(tmp_path) as up:
-        async with httpx.AsyncClient(timeout=90) as client:
+        async with open_http(timeout=90) as client:
             answer = loads_object((await client.post(f"{up.url}/", json=SEED_000)).text)
         assert str(_first_text(answer)).strip()
         sent = await call_purple("send", EXAMPLE, "--url", up.url)

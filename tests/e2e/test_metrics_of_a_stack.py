@@ -3,12 +3,12 @@
 import asyncio
 import json
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cli.stack.free_ports import free_ports
 from tests.e2e.whole_stack import WholeStack, whole_stack
+from tests.http_client import open_http
 
 SECRET = "Bearer hunter2-hunter2-hunter2"
 TASK = "Update the phone of employee EMP-447 to +1 555 4200."
@@ -16,7 +16,7 @@ TASK = "Update the phone of employee EMP-447 to +1 555 4200."
 
 async def _scraped(url: str) -> tuple[str, dict[str, float]]:
     """The page, and the sum of each metric's samples."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with open_http(trust_env=False) as client:
         text = (await client.get(f"{url}/metrics")).text
     sums: dict[str, float] = {}
     for family in text_string_to_metric_families(text):

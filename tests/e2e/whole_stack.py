@@ -25,6 +25,7 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.e2e.commands import bare_environment
 from tests.e2e.waiting import eventually, is_gone
+from tests.http_client import open_http
 
 TENANT = "default"
 
@@ -150,7 +151,7 @@ async def whole_stack(executors: int = 1, folder: Path | None = None, **environ:
         options = StackOptions(folder=folder or Path(fresh), environ=chosen, port=port, executors=executors)
         async with running(options) as stack:
             redis = connect(stack.redis_url)
-            async with Live(redis) as live, httpx.AsyncClient(base_url=stack.url("gateway"), timeout=90) as http:
+            async with Live(redis) as live, open_http(base_url=stack.url("gateway"), timeout=90) as http:
                 whole = WholeStack(stack, redis, TaskStore(redis, live), http)
                 try:
                     yield whole

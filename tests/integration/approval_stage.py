@@ -17,6 +17,7 @@ from shared.contracts.policy import TriggeredRule
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import RuleAction
 from shared.infra.wakes import ArqWakes
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, ScriptedWorker, gateway
 from tests.unit.executor.stage import TASK, Stage
 
@@ -115,7 +116,7 @@ async def office(redis: Redis, redis_url: str, world: Stage, **settings: object)
     given = {"authentication": "keys", "profile": "production", **settings}
     async with (
         gateway(redis_url, **given) as url,
-        httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+        open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client,
         asyncio.TaskGroup() as group,
     ):
         here = Office(client, world, tokens)

@@ -12,6 +12,7 @@ import httpx
 
 from cli.stack.free_ports import free_ports
 from shared.infra.process import dies_with_parent
+from tests.http_client import open_http
 
 START_SECONDS = 30.0
 
@@ -41,7 +42,7 @@ async def gateway_process(redis_url: str, **settings: str) -> AsyncIterator[Gate
     process = _start(port, {**os.environ, **given})
     url = f"http://127.0.0.1:{port}"
     try:
-        async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
+        async with open_http(base_url=url, timeout=30, trust_env=False) as http:
             await _is_ready(http, process)
             yield GatewayProcess(process, url, http)
     finally:

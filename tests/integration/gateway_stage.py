@@ -27,6 +27,7 @@ from shared.domain.words import RuleAction, TaskState, ToolClass
 from shared.infra.keys import BELL, QUEUE
 from shared.infra.redis import connect
 from shared.infra.wakes import from_bytes
+from tests.http_client import open_http
 from tests.serving import listening, serving_on
 
 PATIENCE = 60.0  # a busy machine may take long; nothing waits for it to be over
@@ -249,7 +250,7 @@ async def stage(redis: Redis, redis_url: str, **settings: object) -> AsyncIterat
     worker = ScriptedWorker(redis, redis_url)
     async with (
         gateway(redis_url, **settings) as url,
-        httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+        open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client,
         asyncio.TaskGroup() as group,
     ):
         working = group.create_task(worker.run())

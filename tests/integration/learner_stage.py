@@ -24,6 +24,7 @@ from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.process import dies_with_parent
 from tests.doubles.redis_tasks import NOON
+from tests.http_client import open_http
 
 PATIENCE = 20.0
 
@@ -159,12 +160,12 @@ class LearnerProcess:
         self.url = url
 
     async def ready(self) -> None:
-        async with asyncio.timeout(PATIENCE), httpx.AsyncClient(trust_env=False) as http:
+        async with asyncio.timeout(PATIENCE), open_http(trust_env=False) as http:
             while not await self._answers(http):
                 await asyncio.sleep(0.01)
 
     async def unready(self) -> None:
-        async with asyncio.timeout(PATIENCE), httpx.AsyncClient(trust_env=False) as http:
+        async with asyncio.timeout(PATIENCE), open_http(trust_env=False) as http:
             while await self._answers(http):
                 await asyncio.sleep(0.01)
 

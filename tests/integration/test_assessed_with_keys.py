@@ -20,6 +20,7 @@ from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER
 from shared.contracts.assessment.updates import Update
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, stage
 from tests.serving import serving
 
@@ -60,7 +61,7 @@ async def test_an_agent_behind_keys_is_measured_and_its_key_stands_nowhere(scene
     followed: list[Update] = []
     wanted = WantedRun(SCENE, scene.play.url, max_turns=2, turn_timeout=20)
     with capture_logs() as logs:
-        async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: scene.key}) as http:
+        async with open_http(trust_env=False, headers={AGENT_KEY_HEADER: scene.key}) as http:
             results = await run_assessment(scene.assessor, http, wanted, followed.append)
             shown = await _kept_tasks(http, scene.assessor)
 
@@ -84,7 +85,7 @@ async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
     ],
 )
 async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said: str, scene: Scene) -> None:
-    async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
+    async with open_http(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
         with pytest.raises(Complaint, match=said):
             await run_assessment(scene.assessor, http, WantedRun(SCENE, scene.play.url), lambda _: None)
 

@@ -18,6 +18,7 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.ports.tools import ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.words import ToolClass
+from tests.http_client import open_http
 from tests.refusals import refusal_of, refusal_of_process
 
 START_SECONDS = 90
@@ -98,7 +99,7 @@ async def test_a_write_survives_a_kill_and_a_restart_keeps_the_books(tmp_path: P
 
 
 async def test_faults_are_not_to_be_changed_unless_allowed(tmp_path: Path) -> None:
-    async with started(DATABASE=str(tmp_path / "company.db"), RESET="true") as (_, url), httpx.AsyncClient() as http:
+    async with started(DATABASE=str(tmp_path / "company.db"), RESET="true") as (_, url), open_http() as http:
         assert (await http.post(f"{url}/faults", json={})).status_code == 404
 
 
@@ -114,7 +115,7 @@ async def test_faults_at_run_time_do_what_they_say(tmp_path: Path) -> None:
     async with (
         started("--reset", "--allow-faults", DATABASE=str(database)) as (process, url),
         McpTools() as servers,
-        httpx.AsyncClient() as http,
+        open_http() as http,
     ):
         connection = Connection(id="c", url=url)
         assert (await http.post(f"{url}/faults", content=b"{")).status_code == 422

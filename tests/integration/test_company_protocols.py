@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
 import pytest
 from pydantic import JsonValue
 
@@ -20,6 +19,7 @@ from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company
+from tests.http_client import open_http
 from tests.integration.test_company_process import started
 
 
@@ -227,7 +227,7 @@ async def test_the_bridge_answers_without_an_envelope(
     tmp_path: Path, served: ToolProtocol, body: JsonValue, status: int, answer: JsonValue
 ) -> None:
     """Nothing found is an empty list or says so; a second time is a constraint violation; a malformed call a 422."""
-    async with company(tmp_path, protocol=served) as running, httpx.AsyncClient() as http:
+    async with company(tmp_path, protocol=served) as running, open_http() as http:
         said = await http.post(f"{running.url}/mcp", json=body)
 
     assert said.status_code == status
@@ -239,14 +239,14 @@ async def test_the_bridge_answers_without_an_envelope(
     "body", [b"", b"{", b"[]", b"null", b"\xff", b'"tool"', b'{"tool": "\\ud800"}', b"{}", b"[" * 9999]
 )
 async def test_a_body_that_is_no_call_is_malformed(tmp_path: Path, body: bytes) -> None:
-    async with company(tmp_path, protocol=ToolProtocol.REST) as running, httpx.AsyncClient() as http:
+    async with company(tmp_path, protocol=ToolProtocol.REST) as running, open_http() as http:
         assert (await http.post(f"{running.url}/mcp", content=body)).status_code == 422
         assert (await http.get(f"{running.url}/health")).status_code == 200
 
 
 async def test_each_protocol_is_only_there_when_it_is_served(tmp_path: Path) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    async with httpx.AsyncClient() as http:
+    async with open_http() as http:
         async with company(tmp_path, protocol=ToolProtocol.MCP) as running:
             assert (await http.get(f"{running.url}/mcp/tools")).status_code == 404
         (tmp_path / "company.db").unlink()
@@ -262,7 +262,7 @@ async def test_the_process_takes_protocol_and_renames_from_its_settings_and_at_r
     """A rename of what is not there, or onto a name that is, is refused and changes nothing."""
     renames = '{"rename": {"vendors.trade": "business"}, "get_order": {"fail": "down"}}'
     options = {"DATABASE": str(tmp_path / "c.db"), "COMPANY_FAULTS": renames, "COMPANY_PROTOCOL": "rest"}
-    async with started("--reset", "--allow-faults", **options) as (_, url), httpx.AsyncClient() as http:
+    async with started("--reset", "--allow-faults", **options) as (_, url), open_http() as http:
         asked = {"tool": "get_vendor", "params": {"vendor_id": "VEN-601"}}
         shown = (await http.post(f"{url}/mcp", json=asked)).json()
         for wrong in ({"vendors.colour": "color"}, {"vendors.trade": "email"}, {"vendors.trade": "no name"}):

@@ -25,6 +25,7 @@ from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import new_key
 from shared.infra.embedded_redis import EmbeddedRedis
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, gateway, stage
 from tests.integration.test_gateway_tokens import trusting
 
@@ -63,7 +64,7 @@ async def reader() -> AsyncIterator[Callable[[str], Reader]]:
         clients: list[httpx.AsyncClient] = []
 
         def made(url: str) -> Reader:
-            clients.append(httpx.AsyncClient(base_url=url, timeout=20, trust_env=False))
+            clients.append(open_http(base_url=url, timeout=20, trust_env=False))
             stack.push_async_callback(clients[-1].aclose)
             return Reader(clients[-1])
 
@@ -291,7 +292,7 @@ async def test_every_answer_carries_the_policy_and_is_kept_nowhere(
 @pytest.mark.promise("console.nothing_foreign")
 async def test_files_are_small_compressed_and_kept_for_good(redis_url: str) -> None:
     assets = ConsoleAssets()
-    async with gateway(redis_url, **OPEN) as url, httpx.AsyncClient(base_url=url) as http:
+    async with gateway(redis_url, **OPEN) as url, open_http(base_url=url) as http:
         found = {name: await http.get(path) for name, path in assets.urls.items()}
         css = found["console.css"]
         again = await http.get(str(css.url), headers={"If-None-Match": css.headers["etag"]})

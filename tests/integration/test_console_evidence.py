@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 
@@ -10,6 +9,7 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.turn.archiver import Archiver
 from shared.domain.partition import PARTITIONS
 from shared.infra.archive_open import ArchiveSettings, new_key
+from tests.http_client import open_http
 from tests.integration.approval_stage import Office, asks, office
 from tests.integration.test_console import Reader
 from tests.unit.executor.stage import Stage
@@ -33,7 +33,7 @@ def world() -> Stage:
 
 
 async def page_of(here: Office, who: str, task: str = "t1") -> str:
-    async with httpx.AsyncClient(base_url=here.client.base_url, timeout=20, trust_env=False) as http:
+    async with open_http(base_url=here.client.base_url, timeout=20, trust_env=False) as http:
         reader = Reader(http)
         await reader.sign_in(key=here.key_of(who)["X-API-Key"])
         await reader.go(f"/console/tasks/{task}")

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-import httpx
 import pytest
 import pytest_asyncio
 from pydantic import JsonValue
@@ -15,6 +14,7 @@ from services.gateway.first_key import first_key
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
 from shared.infra import keys
 from tests.doubles.redis_tasks import NOON
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.test_console import LOCKED, Reader
 from tests.integration.test_gateway_dead_letters import _dead_turn, _record
@@ -44,7 +44,7 @@ async def house(redis: Redis, redis_url: str) -> AsyncIterator[House]:
         wish = {"key": {"principal": "clara", "roles": ["client"]}}
         made = await play.client.post("/keys/create", json=wish, headers={"X-API-Key": operator.token})
         readers = []
-        async with httpx.AsyncClient(base_url=play.url) as one, httpx.AsyncClient(base_url=play.url) as other:
+        async with open_http(base_url=play.url) as one, open_http(base_url=play.url) as other:
             for http, token in ((one, operator.token), (other, str(made.json()["token"]))):
                 reader = Reader(http)
                 await reader.sign_in(key=token)

@@ -17,6 +17,7 @@ from services.gateway.first_key import first_key
 from shared.contracts.assessment.card import card_of
 from shared.contracts.assessment.kept import Assessment
 from shared.infra.keys import ASSESSMENT_SECONDS, assessment_keys
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.test_gateway_keys import LOCKED, _key
 from tests.integration.test_state_keys import kind_of
@@ -177,7 +178,7 @@ async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
 
 @asynccontextmanager
 async def _signed_in(scene: Scene, who: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=scene.play.url, timeout=20, trust_env=False) as client:
+    async with open_http(base_url=scene.play.url, timeout=20, trust_env=False) as client:
         await client.get("/console/sign-in")
         form = form_token(client.cookies["purple_console_form"])
         await client.post("/console/sign-in", data={"form": form, "key": scene.tokens[who]})

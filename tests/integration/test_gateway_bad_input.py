@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.redis import connect
+from tests.http_client import open_http
 from tests.integration.gateway_stage import at, gateway
 
 TEXT = [{"text": "hello"}]
@@ -33,7 +34,7 @@ async def client(redis: Redis, redis_server: str) -> AsyncIterator[httpx.AsyncCl
     """One gateway for all of this: none of these requests leaves anything behind."""
     async with (
         gateway(redis_server, max_body_bytes=4096) as url,
-        httpx.AsyncClient(base_url=url, timeout=20, trust_env=False) as client,
+        open_http(base_url=url, timeout=20, trust_env=False) as client,
     ):
         yield client
 
@@ -203,7 +204,7 @@ async def test_what_is_switched_off_is_refused_by_its_own_code(redis_url: str, m
     body = {"jsonrpc": "2.0", "id": "a", "method": method, "params": {"id": "t1", "message": message}}
     async with (
         gateway(redis_url, a2a_streaming="off", a2a_push="off") as url,
-        httpx.AsyncClient(base_url=url, trust_env=False) as client,
+        open_http(base_url=url, trust_env=False) as client,
     ):
         response = await client.post("/", json=body)
     assert (response.status_code, at(loads_object(response.text), "error.code")) == (200, code)

@@ -15,6 +15,7 @@ from shared.infra.keys import partition_keys_of
 from shared.infra.lua import Scripts
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.e2e.commands import call_purple
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 from tests.integration.state_stage import an_outcome
 
@@ -47,7 +48,7 @@ async def _post(client: httpx.AsyncClient, path: str, **body: object) -> tuple[i
 
 
 async def _ask(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
-    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
         return await _post(client, path, **body)
 
 

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 
@@ -14,6 +13,7 @@ from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import Role
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, gateway, stage
 
 LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
@@ -162,7 +162,7 @@ async def test_a_store_that_is_away_lets_nobody_in_and_says_so() -> None:
     """Fails closed: 503, which a client may try again."""
     async with (
         gateway("redis://127.0.0.1:1", **LOCKED) as url,
-        httpx.AsyncClient(base_url=url, trust_env=False) as client,
+        open_http(base_url=url, trust_env=False) as client,
     ):
         response = await client.post("/", json=_send("t1"), headers={"X-API-Key": "pa_abc_def"})
     assert (response.status_code, "Retry-After" in response.headers) == (503, True)

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from tests.http_client import open_http
 from tests.integration.gateway_stage import gateway
 
 SMALL = {"max_parts": 3, "max_text_characters": 50, "max_metadata_characters": 60, "max_body_bytes": 4096}
@@ -66,7 +67,7 @@ async def test_a_message_that_holds_too_much_is_refused_by_the_name_of_its_field
     ]
     async with (
         gateway(redis_server, **SMALL) as url,
-        httpx.AsyncClient(base_url=url, timeout=10, trust_env=False) as client,
+        open_http(base_url=url, timeout=10, trust_env=False) as client,
     ):
         for field, parts, extra in cases:
             reply = await sent(client, way, way.body(message(parts), extra))
@@ -81,7 +82,7 @@ async def test_a_question_that_brings_too_long_a_history_is_refused(redis: Redis
     question = {"task_id": "q1", "task": "Which?", "history": [{"role": "user", "content": "a" * 30}] * 2}
     async with (
         gateway(redis_server, **SMALL) as url,
-        httpx.AsyncClient(base_url=url, timeout=10, trust_env=False) as client,
+        open_http(base_url=url, timeout=10, trust_env=False) as client,
     ):
         reply = await client.post("/api/a2a/purple-agent", json=question)
 
@@ -95,7 +96,7 @@ async def test_no_route_reads_a_body_over_the_limit(redis_server: str) -> None:
     large = b"[" + b" " * 5000
     async with (
         gateway(redis_server, **SMALL) as url,
-        httpx.AsyncClient(base_url=url, timeout=10, trust_env=False) as client,
+        open_http(base_url=url, timeout=10, trust_env=False) as client,
     ):
         described: dict[str, dict[str, object]] = (await client.get("/openapi.json")).json()["paths"]
         paths = {path for path, methods in described.items() if "post" in methods}
@@ -121,7 +122,7 @@ async def test_while_too_much_waits_messages_are_refused_and_tasks_are_still_rea
     """No executor runs here, so all that is accepted waits."""
     async with (
         gateway(redis_server, max_waiting_sessions=2) as url,
-        httpx.AsyncClient(base_url=url, timeout=10, trust_env=False) as client,
+        open_http(base_url=url, timeout=10, trust_env=False) as client,
     ):
         one, two = (message([{"text": "hello"}], messageId=name, contextId=name) for name in ("m1", "m2"))
         simple = WAYS["REST 1.0"]

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 
@@ -14,6 +13,7 @@ from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect
 from tests.e2e.commands import call_purple
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, at, gateway
 
 OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
@@ -31,7 +31,7 @@ TOOL = MadeTool(
 
 
 async def _post(url: str, path: str, body: object) -> tuple[int, JsonObject]:
-    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
         response = await client.post(path, json=body)
     return response.status_code, loads_object(response.text)
 

@@ -15,6 +15,7 @@ from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.gauges import LearnerGauges
 from shared.infra.metrics import Metrics
+from tests.http_client import open_http
 from tests.integration.gateway_stage import stage
 from tests.integration.learner_stage import an_outcome, leave
 from tests.samples import samples
@@ -22,7 +23,7 @@ from tests.samples import samples
 
 async def _shown(url: str) -> dict[tuple[str, ...], float]:
     """Name and labels of each sample; waits until somebody listens."""
-    async with asyncio.timeout(10), httpx.AsyncClient(trust_env=False) as client:
+    async with asyncio.timeout(10), open_http(trust_env=False) as client:
         while True:
             try:
                 text = (await client.get(url)).text

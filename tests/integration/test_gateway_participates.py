@@ -32,6 +32,7 @@ from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.keys import PARTICIPATION_SECONDS, participation_key
 from shared.infra.participations import RedisParticipations
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, gateway, gateway_on, stage
 from tests.serving import serving
 from tests.sse_reading import rpc_stream
@@ -224,7 +225,7 @@ async def test_any_replica_answers_for_an_assessment_that_another_began(redis: R
     """So one that dies in the middle of it, or comes back, costs no more than the turn that it waited for."""
     async with _stage(redis, redis_url) as play, gateway(redis_url, assessment_key=KEY) as other:
         await _said(play, START)
-        async with httpx.AsyncClient(base_url=other, timeout=20, trust_env=False) as client:
+        async with open_http(base_url=other, timeout=20, trust_env=False) as client:
             turn = await _said(Stage(other, client, play.worker, redis), _turn())
         await _said(play, COMPLETE)
     assert at(turn, "result.status.state") == "completed"
@@ -234,7 +235,7 @@ async def test_any_replica_answers_for_an_assessment_that_another_began(redis: R
 
 @pytest.mark.promise("participant.reply")
 async def test_our_own_assessors_client_begins_asks_and_ends(redis: Redis, redis_url: str) -> None:
-    async with _stage(redis, redis_url) as play, httpx.AsyncClient(trust_env=False) as http:
+    async with _stage(redis, redis_url) as play, open_http(trust_env=False) as http:
         agent = A2aParticipant(play.url, http)
         start = AssessmentStart.model_validate({**START, "initial_state_summary": InitialStateSummary()})
         await agent.tell(start)

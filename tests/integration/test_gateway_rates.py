@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import cast
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 from redis.crc import key_slot
@@ -23,6 +22,7 @@ from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.lua import Scripts, source
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, gateway, stage
 from tests.integration.test_gateway_keys import LOCKED
 
@@ -112,8 +112,8 @@ async def test_replicas_count_together_and_exactly(redis: Redis, redis_url: str)
     async with (
         limited(redis, redis_url, messages_a_day=10, messages_a_minute=0) as (play, key),
         gateway(redis_url, **LOCKED) as other,
-        httpx.AsyncClient(base_url=play.url, timeout=20, trust_env=False, headers=key) as first,
-        httpx.AsyncClient(base_url=other, timeout=20, trust_env=False, headers=key) as second,
+        open_http(base_url=play.url, timeout=20, trust_env=False, headers=key) as first,
+        open_http(base_url=other, timeout=20, trust_env=False, headers=key) as second,
     ):
         clients = [first, second] * 10
         sent = (client.post("/", json=_call("tasks/send", f"t{i}")) for i, client in enumerate(clients))

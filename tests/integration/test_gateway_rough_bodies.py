@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.process import dies_with_parent
+from tests.http_client import open_http
 from tests.integration.gateway_stage import ScriptedWorker, stage
 from tests.integration.rough_bodies import Rough, rough
 from tests.integration.rough_paths import asked, operations
@@ -68,7 +69,7 @@ async def put(requests: Sequence[Rough], url: str) -> None:
             check(one, *await answer_to(client, one))
 
     async with (
-        httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+        open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client,
         asyncio.TaskGroup() as all_,
     ):
         for _ in range(SIDE_BY_SIDE):
@@ -159,7 +160,7 @@ def gateway_process(redis_url: str) -> Iterator[tuple[subprocess.Popen[bytes], s
 
 
 async def answering(url: str) -> None:
-    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+    async with asyncio.timeout(20), open_http(trust_env=False) as client:
         while True:
             try:
                 await client.get(f"{url}/health")

@@ -13,6 +13,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.keys import QUEUE
 from shared.infra.redis import connect
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 
 
@@ -32,7 +33,7 @@ async def _call(client: httpx.AsyncClient, method: str, params: object, version:
 @pytest.mark.promise("gateway.store_down")
 async def test_every_method_names_redis_when_it_is_down(own_server: EmbeddedRedis) -> None:
     message = {"messageId": "m", "role": "user", "parts": [{"text": "x"}]}
-    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
+    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as client:
         own_server.stop()
         replies = [
             await _call(client, "tasks/send", {"id": "t1", "message": {"parts": [{"text": "x"}]}}),
@@ -55,7 +56,7 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
     client = connect(own_server.url)
     await client.config_set("appendfsync", "everysec")
     await client.aclose()
-    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url, timeout=PATIENCE) as http:
+    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as http:
         response = await http.get("/ready")
     assert response.status_code == 503
     assert "appendfsync" in response.json()["problems"][0]
@@ -63,7 +64,7 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
 
 async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis) -> None:
     redis = connect(own_server.url)
-    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
+    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as client:
         await redis.client_pause(90_000)
         async with asyncio.timeout(PATIENCE):
             reply = await _call(client, "tasks/get", {"id": "t1"})
@@ -75,7 +76,7 @@ async def test_a_client_that_waits_is_told_when_redis_goes(own_server: EmbeddedR
     """The answer has begun by then: the error comes in its body, and says that the task was accepted."""
     redis = connect(own_server.url)
     params = {"id": "t1", "message": {"parts": [{"text": "nobody works"}]}}
-    async with gateway(own_server.url, blocking_limit=1) as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
+    async with gateway(own_server.url, blocking_limit=1) as url, open_http(base_url=url, timeout=60) as client:
         waiting = asyncio.create_task(_call(client, "tasks/send", params))
         await _accepted(redis)
         await redis.aclose()

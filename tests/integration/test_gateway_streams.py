@@ -2,11 +2,11 @@
 
 import asyncio
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject, loads_object
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage
 from tests.sse_reading import SseEvent, rpc_stream
 
@@ -117,7 +117,7 @@ async def test_a_stream_that_is_cut_after_any_event_goes_on_at_the_other_replica
     async with stage(redis, redis_url) as play, gateway(redis_url) as url:
         whole = await _streamed(play, "SendStreamingMessage", _message("hello"), NEW)
         task: JsonObject = {"id": at(whole[0].result, "task.id")}
-        async with httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as other:
+        async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as other:
             for cut, event in enumerate(whole[:-1], start=1):
                 async with rpc_stream(other, "SubscribeToTask", task, event.event_id, NEW) as reader:
                     assert [told.told for told in await reader.events()] == [told.told for told in whole[cut:]]
@@ -133,7 +133,7 @@ async def test_a_live_stream_goes_on_at_the_other_replica_while_the_task_is_work
         assert first is not None
         task: JsonObject = {"id": at(first.result, "task.id")}
         async with (
-            httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as other,
+            open_http(base_url=url, timeout=PATIENCE, trust_env=False) as other,
             rpc_stream(other, "SubscribeToTask", task, first.event_id, NEW) as reader,
         ):
             play.worker.release.set()

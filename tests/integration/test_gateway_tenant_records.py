@@ -20,6 +20,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.tenant_records import RedisTenantRecords
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 
 OPERATOR: JsonObject = {"principal": {"id": "olga", "roles": ["operator"]}}
@@ -51,7 +52,7 @@ class Operator(NamedTuple):
 async def operator(redis_url: str, **settings: object) -> AsyncIterator[Operator]:
     async with (
         gateway(redis_url, **settings) as url,
-        httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+        open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client,
     ):
         yield Operator(client)
 

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import httpx
 import pytest
 
 from services.executor.adapters.redis_spend import RedisSpend
@@ -10,6 +9,7 @@ from services.executor.ports.spend import DayCaps
 from services.executor.ports.turns import Charge
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, at, gateway
 
 OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
@@ -17,7 +17,7 @@ V1 = {"A2A-Version": "1.0"}
 
 
 async def _post(url: str, path: str, body: object, headers: dict[str, str] | None = None) -> tuple[int, JsonObject]:
-    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
         response = await client.post(path, json=body, headers=headers)
     return response.status_code, loads_object(response.text)
 

@@ -29,6 +29,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.infra.archive_open import new_key
 from shared.infra.keys import partition_keys_of
 from tests.doubles.redis_tasks import a_record
+from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, stage
 from tests.integration.test_gateway_dead_letters import _dead_turn
 from tests.integration.test_gateway_keys import LOCKED, _key, _post
@@ -115,7 +116,7 @@ class Intruder:
         """``names``: what may be named, and is left out of what was said."""
         self._token, self._names = token, names
         self._made = 0
-        self.client = httpx.AsyncClient(base_url=play.url, timeout=20, trust_env=False)
+        self.client = open_http(base_url=play.url, timeout=20, trust_env=False)
 
     async def sign_in(self) -> None:
         await self.client.get("/console/sign-in")

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 
@@ -23,6 +22,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.learned_files import learned_files
 from shared.infra.rpc import RpcQueue
 from tests.e2e.commands import call_purple
+from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, gateway
 from tests.integration.learner_stage import an_outcome
 from tests.unit.executor.test_definitions import A_PROCESS
@@ -47,7 +47,7 @@ async def _stack(redis: Redis, redis_url: str) -> AsyncIterator[str]:
 
 
 async def _post(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
-    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
         response = await client.post(path, json=body)
     return response.status_code, loads_object(response.text)
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from services.policy.bootstrap import build
 from services.policy.settings import PolicySettings
 from shared.contracts.policy import Verdict
+from shared.infra.tls import trusted_certificates
 from tests.unit.policy.generated import plans, requests
 
 REQUEST = {
@@ -287,7 +288,14 @@ odd_bodies = (
 @pytest.fixture(scope="module")
 def served() -> Iterator[httpx.Client]:
     """A client of a service in a process of its own."""
-    with _service() as (_, port), httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+    with (
+        _service() as (_, port),
+        httpx.Client(
+            base_url=f"http://127.0.0.1:{port}",
+            timeout=20,
+            verify=trusted_certificates(),
+        ) as client,
+    ):
         yield client
 
 

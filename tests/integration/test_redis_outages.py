@@ -27,6 +27,7 @@ from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
 from tests.integration.gateway_stage import at, gateway
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
@@ -125,7 +126,7 @@ async def test_without_memory_the_gateway_says_try_later_and_nothing_is_half_don
 ) -> None:
     async with (
         gateway(server.url, blocking_limit=0.1) as url,
-        httpx.AsyncClient(base_url=url, timeout=PATIENCE) as http,
+        open_http(base_url=url, timeout=PATIENCE) as http,
     ):
         await client.ping()
         before = set(await client.keys("*"))
@@ -149,7 +150,7 @@ async def test_without_memory_nobody_is_ready_and_with_it_everybody_is_again(
     learner = RedisOutcomes(client, "learner", 5.0)
     async with (
         gateway(server.url) as url,
-        httpx.AsyncClient(base_url=url, timeout=PATIENCE) as http,
+        open_http(base_url=url, timeout=PATIENCE) as http,
     ):
         async with no_memory(client):
             assert await client.ping()

@@ -13,12 +13,13 @@ from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
+from tests.http_client import open_http
 from tests.integration.gateway_stage import gateway
 from tests.integration.learner_stage import an_outcome
 
 
 async def _status(url: str, path: str = "/rl/status") -> httpx.Response:
-    async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+    async with open_http(base_url=url, trust_env=False) as client:
         return await client.get(path)
 
 

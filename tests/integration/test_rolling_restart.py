@@ -13,6 +13,7 @@ from cli.stack.free_ports import free_ports
 from cli.stack.plan import HOST, ProcessSpec, url_of
 from cli.stack.readiness import wait_until_ready
 from shared.infra.tcp_proxy import TcpProxy
+from tests.http_client import open_http
 from tools.chaos.crew import Crew
 from tools.chaos.roller import Roller
 
@@ -37,7 +38,7 @@ async def _crew(folder: Path) -> AsyncIterator[Crew]:
 
 async def _ask(url: str, failed: list[str]) -> None:
     """Each time anew, until cancelled."""
-    async with httpx.AsyncClient(trust_env=False, headers={"Connection": "close"}) as http:
+    async with open_http(trust_env=False, headers={"Connection": "close"}) as http:
         while True:
             try:
                 (await http.get(f"{url}/ready")).raise_for_status()

@@ -20,6 +20,7 @@ from shared.infra.keys import task_keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
 from tests.integration.state_stage import sessions_of
 from tests.integration.task_events import PATIENCE, times
@@ -119,7 +120,7 @@ def _free_port() -> int:
 
 
 async def _ready(port: int) -> None:
-    async with asyncio.timeout(PATIENCE), httpx.AsyncClient(trust_env=False) as client:
+    async with asyncio.timeout(PATIENCE), open_http(trust_env=False) as client:
         while True:
             try:
                 if (await client.get(f"http://127.0.0.1:{port}/ready")).is_success:

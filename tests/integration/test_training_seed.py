@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Iterator
 from datetime import UTC, datetime
 from typing import cast
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 
@@ -24,6 +23,7 @@ from services.learner.core.training.seeding import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.domain.cases import CaseOutcome
 from shared.infra import keys
+from tests.http_client import open_http
 from tests.integration.bucket_stage import BUCKET, BucketServer, bucket_server
 from tests.integration.learner_stage import PATIENCE, an_outcome, case_log, learner_process, leave, until_settled
 from tests.unit.learner.training import a_row, lines_of
@@ -153,7 +153,7 @@ async def test_a_log_that_learners_write_meanwhile_loses_nothing(
         await leave(redis, outcomes)
         await learner.ready()
         await until_settled(redis)
-        async with asyncio.timeout(PATIENCE), httpx.AsyncClient(trust_env=False) as http:
+        async with asyncio.timeout(PATIENCE), open_http(trust_env=False) as http:
             while (await http.get(f"{learner.url}/health")).json()["training"]["objects"] == 0:
                 await asyncio.sleep(0.05)
     ids = [case.case_id for case in await case_log(redis, "acme")]

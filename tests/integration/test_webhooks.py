@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import httpx
 import pytest
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as pb
@@ -10,6 +9,7 @@ from google.protobuf.json_format import ParseDict
 from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject
+from tests.http_client import open_http
 from tests.integration.gateway_stage import at, stage
 from tests.integration.webhook_receiver import SOON, Taken, receiving
 
@@ -121,7 +121,7 @@ async def test_the_official_client_sets_a_webhook_and_is_told(redis: Redis, redi
     async with (
         receiving() as receiver,
         stage(redis, redis_url, **SOON) as play,
-        httpx.AsyncClient(timeout=20, trust_env=False) as http,
+        open_http(timeout=20, trust_env=False) as http,
     ):
         card = await A2ACardResolver(http, play.url).get_agent_card()
         client = ClientFactory(ClientConfig(httpx_client=http, streaming=False, polling=True)).create(card)

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 import anyio.to_thread
-import httpx
 import pytest
 
 from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.entrypoints.app import application
 from services.simulator.entrypoints.modalities.all import ROUTERS
 from services.simulator.entrypoints.ticking import ticking
+from tests.http_client import open_http
 from tests.serving import serving
 from tests.simulator.stage import ADMIN, open_stage
 from tests.simulator.test_permissions import endpoints
@@ -52,7 +52,7 @@ async def test_generated_requests_meet_no_server_error(tmp_path: Path) -> None:
 
 async def _described(url: str) -> None:
     """Written when first asked for, which on a busy machine takes longer than a request may."""
-    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+    async with open_http(trust_env=False, timeout=60) as client:
         assert (await client.get(f"{url}/openapi.json")).is_success
 
 

@@ -18,6 +18,7 @@ from cli.stack.readiness import Tell, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from shared.infra.tcp_proxy import TcpProxy
+from shared.infra.tls import trusted_certificates
 from tools.chaos.balancer import Balancer
 from tools.chaos.burst import BURST_MESSAGES, Bursts
 from tools.chaos.crew import Crew
@@ -130,7 +131,12 @@ async def stack_of(
         state.on_change = partial(_lead_to, crew, lines)
         held.push_async_callback(crew.stop)
         await wait_until_ready(crew.children, READY_SECONDS, tell)
-        http = await held.enter_async_context(httpx.AsyncClient(trust_env=False))
+        http = await held.enter_async_context(
+            httpx.AsyncClient(
+                trust_env=False,
+                verify=trusted_certificates(),
+            )
+        )
         redis = connect(f"redis://{lines[_SIGHT].address}/0")
         held.push_async_callback(redis.aclose)
         keyring = await _open_tenants(schedule, wiring, crew, lines, http)

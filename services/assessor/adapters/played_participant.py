@@ -9,7 +9,7 @@ from typing_extensions import override
 from services.assessor.ports.participants import Participant, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject, Told
 from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentStart
-from shared.infra.ues.client import trusted_certificates
+from shared.infra.tls import trusted_certificates
 
 FOLDER = "played"
 _DONE: JsonObject = {"message_type": "early_completion", "reason": "Everything that is written down is done."}

@@ -10,7 +10,7 @@ from collections import deque
 import httpx
 
 from shared.infra.process import dies_with_parent
-from shared.infra.ues.client import trusted_certificates
+from shared.infra.tls import trusted_certificates
 from shared.ports.simulated_world import SimulatorFailed
 
 _POLL_SECONDS = 0.1

@@ -15,6 +15,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport
+from shared.infra.tls import trusted_certificates
 from shared.ports.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class A2aAgents(ToolServers):
     ) -> None:
         """``guard``: where it may connect; without, wherever it is told. ``credentials``: what agents are shown."""
         self._tracer, self._credentials = tracer, credentials or NoCredentials()
-        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
+        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
         self._transport = GuardedTransport(guard, _LIMITS) if guard else plain
         self._agents: dict[str, A2aAgent] = {}
 

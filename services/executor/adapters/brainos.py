@@ -17,6 +17,7 @@ from services.executor.ports.orchestrators import (
     ToolAsked,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.infra.tls import trusted_certificates
 
 log = structlog.get_logger()
 _PATH = "/api/copilot/chat"
@@ -42,7 +43,8 @@ class BrainOS(Orchestrator):
         self._seconds = seconds
         self._url = f"{account.url.rstrip('/')}{_PATH}"
         headers = {"Authorization": f"Bearer {account.key}", "X-Organization-Id": account.organization}
-        self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False)
+        tls = trusted_certificates()
+        self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False, verify=tls)
 
     @override
     async def say(self, saying: Saying) -> OrchestratorReply:

@@ -14,6 +14,7 @@ from shared.contracts.credential import Credential
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import guarded_client
+from shared.infra.tls import trusted_certificates
 
 TOKEN_SECONDS = 10.0
 MAX_ANSWER = 64 * 1024
@@ -41,7 +42,8 @@ class TokenEndpoints:
 
     def __init__(self, guard: Guard | None = None) -> None:
         limit = httpx.Timeout(TOKEN_SECONDS, connect=5.0)
-        self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False)
+        tls = trusted_certificates()
+        self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
         self._kept: dict[str, AccessToken] = {}
         self._asking: dict[str, asyncio.Lock] = {}

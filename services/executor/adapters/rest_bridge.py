@@ -16,6 +16,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, dumps
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport
+from shared.infra.tls import trusted_certificates
 from shared.ports.tracing import NO_TRACER, Tracer
 
 DISCOVERY_SECONDS = 15.0
@@ -41,7 +42,7 @@ class RestBridge(ToolServers):
         """``guard``: where it may connect; without, wherever it is told. ``credentials``: what servers are shown."""
         self._tracer = tracer
         self._credentials = credentials or NoCredentials()
-        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
+        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
         transport = GuardedTransport(guard, _LIMITS) if guard else plain
         self._client = httpx.AsyncClient(transport=transport, headers=_HEADERS, follow_redirects=False)
 

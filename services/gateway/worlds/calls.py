@@ -18,7 +18,8 @@ from services.gateway.worlds.world import ConnectedWorld, Operation, WorldRefuse
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport, RefusedConnection
-from shared.infra.ues.client import AsyncUESClient, trusted_certificates
+from shared.infra.tls import trusted_certificates
+from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import APIError, ProtocolError, ServerError, UESError
 
 _ALL: tuple[type[Operation], ...] = (*MAIL, *TEXTS, *APPOINTMENTS, *TALK)

@@ -1,13 +1,12 @@
 """A client for the REST interface of a user environment simulator, ours or another's."""
 
-import ssl
-from functools import cache
 from types import TracebackType
 from typing import Self
 
 import httpx
 from pydantic import JsonValue
 
+from shared.infra.tls import trusted_certificates
 from shared.infra.ues.access import AccessLogsEndpoints, KeysEndpoints, WorldsEndpoints
 from shared.infra.ues.calendar import CalendarEndpoints
 from shared.infra.ues.chat import ChatEndpoints
@@ -16,12 +15,6 @@ from shared.infra.ues.line import WorldLine
 from shared.infra.ues.simulation import EventsEndpoints, ScenarioEndpoints, SimulationEndpoints, TimeEndpoints
 from shared.infra.ues.sms import SmsEndpoints
 from shared.infra.ues.surroundings import EnvironmentEndpoints, PlainEndpoints
-
-
-@cache
-def trusted_certificates() -> ssl.SSLContext:
-    """Read once: it takes longer than most requests."""
-    return httpx.create_ssl_context(trust_env=False)
 
 
 class AsyncUESClient:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-import httpx
 import pytest
 from pydantic import JsonValue
 
@@ -26,6 +25,7 @@ from shared.domain.words import TaskState
 from tests.e2e.commands import call_purple, purple
 from tests.e2e.one_stack.two_replicas import TwoReplicas
 from tests.e2e.whole_stack import WholeStack
+from tests.http_client import open_http
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 TOOL = "update_employee_phone"
@@ -34,7 +34,7 @@ TOOL = "update_employee_phone"
 @pytest.mark.promise("I6.one_after_the_other")
 async def test_two_turns_of_one_session_through_two_gateways_run_in_order(stack: WholeStack, second: Child) -> None:
     texts = [f"Update the phone of employee EMP-447 to +1 555 410{number}." for number in range(4)]
-    async with httpx.AsyncClient(base_url=second.spec.url, timeout=90) as other:
+    async with open_http(base_url=second.spec.url, timeout=90) as other:
         doors = (stack.http, other)
         sends = (
             stack.send(text, f"order-{number}", door=doors[number % 2], session_id="order")

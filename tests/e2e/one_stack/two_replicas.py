@@ -18,6 +18,7 @@ from cli.stack.readiness import wait_until_ready
 from tests.e2e.haproxy import SERVED_BY, haproxy_or_skip, round_robin
 from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack
+from tests.http_client import open_http
 
 NAMES = ("gateway", "gateway-2")
 _PATIENCE = 20.0
@@ -62,7 +63,7 @@ class TwoReplicas:
 @asynccontextmanager
 async def official_client(pair: TwoReplicas, streaming: bool) -> AsyncIterator[Client]:
     """The official client, over a connection of its own: its factory sets headers on what it is given."""
-    async with httpx.AsyncClient(timeout=90, trust_env=False) as http:
+    async with open_http(timeout=90, trust_env=False) as http:
         card = await A2ACardResolver(http, pair.url).get_agent_card()
         yield ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(card)
 
@@ -80,7 +81,7 @@ async def two_replicas(whole: WholeStack, proxy_port: int) -> AsyncIterator[TwoR
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         async with (
             round_robin(ports, Path(folder), proxy_port) as url,
-            httpx.AsyncClient(base_url=url, timeout=90, trust_env=False) as http,
+            open_http(base_url=url, timeout=90, trust_env=False) as http,
         ):
             yield TwoReplicas(whole, url, http)
 

@@ -13,6 +13,7 @@ from services.executor.ports.tools import ToolSilent
 from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, Came, WorldCalls
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
+from tests.http_client import open_http
 from tests.unit.assessed.world_stage import URL, USER, WorldStage
 
 ANNA = "anna@corp.example"
@@ -224,7 +225,7 @@ async def test_any_world_is_bridged_that_a_request_names_with_its_key(world: Wor
 async def _ask_bridge(url: str, headers: dict[str, str]) -> str:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_emails", "arguments": {}}}
     accepts = {"Accept": "application/json, text/event-stream"}
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with open_http(trust_env=False) as http:
         return (await http.post(f"{url}/bridge/mcp", json=body, headers={**accepts, **headers})).text
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-import httpx
 import pytest
 from typing_extensions import override
 
 from cli.gateway.messages import Speaker, TaskView, Utterance
+from tests.http_client import open_http
 from tests.unit.cli.test_chaos_findings import sent_refund
 from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
 from tools.chaos.load import Load, SentTask
@@ -21,7 +21,7 @@ class _Gateways(GatewayCaller):
     """Accepts every message as a new task, or refuses all."""
 
     def __init__(self, *, refuses: bool = False) -> None:
-        super().__init__((), httpx.AsyncClient())
+        super().__init__((), open_http())
         self.refuses = refuses
         self.canceled: list[str] = []
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,6 +14,7 @@ from starlette.types import ASGIApp, Message
 from services.gateway.edge.body import BadCall
 from services.gateway.edge.limits import RequestLimits
 from services.gateway.edge.request_limits import RequestLimiter
+from tests.http_client import open_http
 from tests.serving import serving
 
 LIMITS = RequestLimits(body_bytes=1000, body_seconds=30, header_bytes=2000, url_bytes=300, open_requests=2)
@@ -61,7 +61,7 @@ class Rooms:
 
 
 async def test_a_body_within_the_limit_is_read() -> None:
-    async with serving(Rooms().app()) as url, httpx.AsyncClient(base_url=url) as client:
+    async with serving(Rooms().app()) as url, open_http(base_url=url) as client:
         assert (await client.post("/own", content=b"x" * 1000)).json() == {"read": 1000}
 
 
@@ -73,7 +73,7 @@ async def test_a_body_over_the_limit_is_refused_whoever_reads_it(path: str) -> N
         for _ in range(100):
             yield b"x" * 100
 
-    async with serving(Rooms().app()) as url, httpx.AsyncClient(base_url=url) as client:
+    async with serving(Rooms().app()) as url, open_http(base_url=url) as client:
         headers = {"content-type": "application/x-www-form-urlencoded"}
         for content in (b"x" * 1001, pieces()):
             reply = await client.post(path, content=content, headers=headers)
@@ -87,7 +87,7 @@ async def test_only_a_message_may_be_larger_and_only_some_at_once() -> None:
     limits = LIMITS._replace(message_bytes=5000, large_bodies=1)
     async with (
         serving(rooms.app(limits)) as url,
-        httpx.AsyncClient(base_url=url) as client,
+        open_http(base_url=url) as client,
         asyncio.timeout(10),
         asyncio.TaskGroup() as group,
     ):
@@ -127,7 +127,7 @@ async def test_a_body_that_does_not_end_is_given_up() -> None:
 
 
 async def test_long_urls_and_headers_are_refused() -> None:
-    async with serving(Rooms().app()) as url, httpx.AsyncClient(base_url=url) as client:
+    async with serving(Rooms().app()) as url, open_http(base_url=url) as client:
         assert (await client.get("/health?" + "q" * 300)).status_code == 414
         assert (await client.get("/health", headers={"x-long": "h" * 2000})).status_code == 431
 
@@ -136,7 +136,7 @@ async def test_one_request_too_many_is_told_to_come_back_and_probes_are_answered
     rooms = Rooms()
     async with (
         serving(rooms.app()) as url,
-        httpx.AsyncClient(base_url=url) as client,
+        open_http(base_url=url) as client,
         asyncio.timeout(10),
         asyncio.TaskGroup() as group,
     ):

@@ -24,6 +24,7 @@ from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain
 from shared.infra.installation import Installation
 from shared.infra.redis import connect
+from shared.infra.tls import trusted_certificates
 from tools.bench.overhead.spending import cpu_ms
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
@@ -93,8 +94,17 @@ async def measure_burst(plan: BurstPlan) -> BurstFigures:
             flood, quiet = await _headers(stack, _FLOOD), await _headers(stack, _QUIET)
             lines = httpx.Limits(max_connections=_LINES)
             async with (
-                httpx.AsyncClient(trust_env=False, limits=lines, headers=flood) as flooding,
-                httpx.AsyncClient(trust_env=False, headers=quiet) as asking,
+                httpx.AsyncClient(
+                    trust_env=False,
+                    limits=lines,
+                    headers=flood,
+                    verify=trusted_certificates(),
+                ) as flooding,
+                httpx.AsyncClient(
+                    trust_env=False,
+                    headers=quiet,
+                    verify=trusted_certificates(),
+                ) as asking,
             ):
                 return await _Burst(stack, state, queue, plan, flooding, asking).measure()
 

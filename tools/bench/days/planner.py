@@ -17,6 +17,7 @@ from cli.stack.plan import StackOptions
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import Update
 from shared.domain.exact_json import JsonObject, loads_object
+from shared.infra.tls import trusted_certificates
 
 _FROM_ELSEWHERE = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
 _MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
@@ -67,7 +68,12 @@ async def _tasks(gateway: str) -> list[JsonObject]:
     """Every task that the gateway lists."""
     found: list[JsonObject] = []
     token = ""
-    async with httpx.AsyncClient(base_url=gateway, trust_env=False, timeout=30) as http:
+    async with httpx.AsyncClient(
+        base_url=gateway,
+        trust_env=False,
+        timeout=30,
+        verify=trusted_certificates(),
+    ) as http:
         while True:
             answer = await http.get("/v1/tasks", params={"pageSize": _PAGE, **({"pageToken": token} if token else {})})
             if not answer.is_success:

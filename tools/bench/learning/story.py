@@ -21,6 +21,7 @@ from cli.launcher import Stack, running
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import StackOptions
 from shared.domain.exact_json import Json, loads_object
+from shared.infra.tls import trusted_certificates
 
 TASKS, LAST = 30, 10
 WORSE, KIND = "five_phase", "sla_breach"  # five_phase alone asks for a plan of reads
@@ -117,13 +118,23 @@ class _Story:
         return view, events
 
     async def _status(self) -> Mapping[str, Json]:
-        async with httpx.AsyncClient(base_url=self._stack.url("gateway"), trust_env=False, timeout=10) as http:
+        async with httpx.AsyncClient(
+            base_url=self._stack.url("gateway"),
+            trust_env=False,
+            timeout=10,
+            verify=trusted_certificates(),
+        ) as http:
             return loads_object((await http.get("/rl/status")).content)
 
     async def _status_times(self) -> tuple[float, float]:
         """Milliseconds of ``GET /rl/status``: the median, and what 99 of 100 stay under."""
         times: list[float] = []
-        async with httpx.AsyncClient(base_url=self._stack.url("gateway"), trust_env=False, timeout=10) as http:
+        async with httpx.AsyncClient(
+            base_url=self._stack.url("gateway"),
+            trust_env=False,
+            timeout=10,
+            verify=trusted_certificates(),
+        ) as http:
             for _ in range(_STATUS_READS):
                 began = time.perf_counter()
                 (await http.get("/rl/status")).raise_for_status()

@@ -8,6 +8,7 @@ from typing_extensions import override
 from services.gateway.features.records.model import PolicyCheck, PolicyUnchecked
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.tenant_document import FieldProblem
+from shared.infra.tls import trusted_certificates
 
 _TIMEOUT = httpx.Timeout(5.0, connect=2.0)
 
@@ -25,7 +26,7 @@ class HttpPolicyCheck(PolicyCheck):
         request = EvaluateRequest(policies=tuple(policies), text="")
         headers = {"content-type": "application/json"}
         try:
-            async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False) as client:
+            async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
                 answer = await client.post(self._url, content=request.to_json(), headers=headers)
         except httpx.HTTPError as error:
             raise PolicyUnchecked(f"the policy service does not answer ({type(error).__name__})") from error

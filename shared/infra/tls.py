@@ -1,0 +1,15 @@
+"""What this process trusts as a client of others."""
+
+import ssl
+from functools import cache
+
+import httpx
+
+
+@cache
+def trusted_certificates() -> ssl.SSLContext:
+    """The usual authorities, or those that ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` names.
+
+    They are read once and shared by all clients: reading them takes longer than most requests.
+    """
+    return httpx.create_ssl_context()
