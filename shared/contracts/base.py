@@ -1,6 +1,10 @@
 """What every message between processes has in common."""
 
+from collections.abc import Mapping
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import override
 
 
 class Contract(BaseModel):
@@ -12,6 +16,18 @@ class Contract(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     v: int = 1
+
+    @override
+    def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Self:
+        """As Pydantic's, in a third of its steps: a message has neither extra fields nor private ones."""
+        if deep or not update:
+            return super().model_copy(update=update, deep=deep)
+        copied = object.__new__(type(self))
+        object.__setattr__(copied, "__dict__", {**self.__dict__, **update})
+        object.__setattr__(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__ | update.keys())
+        object.__setattr__(copied, "__pydantic_extra__", None)
+        object.__setattr__(copied, "__pydantic_private__", None)
+        return copied
 
     def stored_json(self) -> str:
         """As JSON for a store, without what stands at its default: whoever reads it fills that in.

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
 from typing import TypeAlias, cast
@@ -11,7 +11,6 @@ Json: TypeAlias = "None | bool | int | Decimal | str | list[Json] | dict[str, Js
 JsonObject: TypeAlias = dict[str, Json]
 _encode_any = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs ten times the encoding
 _encode = encode_basestring  # of a text
-_WORDS: dict[object, str] = {None: "null", True: "true", False: "false"}
 MAX_DEPTH = 100  # deeper values end a writer's stack
 MAX_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to write out
 
@@ -23,12 +22,12 @@ def loads(text: str | bytes) -> Json:
     if isinstance(text, bytes):
         text = text.decode()
     try:
-        value = cast(Json, _decoder.decode(text))
+        value = _read(text)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
         raise ValueError("JSON nested too deeply")
-    if "\\ud" in text.lower():
+    if "\\u" in text and "\\ud" in text.lower():
         dumps(value).encode()
     return value
 
@@ -43,15 +42,7 @@ def loads_object(text: str | bytes) -> JsonObject:
 
 def dumps(value: Json) -> str:
     """Canonical text: keys sorted, no white space, ``Decimal`` as the number it is written as."""
-    if type(value) is str:  # exact types first: what a general match asks of every value costs three times as much
-        return _encode(value)
-    if type(value) is dict:
-        return "{" + ",".join([f"{_encode(key)}:{dumps(value[key])}" for key in sorted(value)]) + "}"
-    if type(value) is list:
-        return "[" + ",".join([dumps(item) for item in value]) + "]"
-    if type(value) is int:
-        return str(value)
-    return _WORDS[value] if value is None or type(value) is bool else _dump_other(value)
+    return _WRITERS.get(type(value), _dump_other)(value)
 
 
 def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
@@ -68,6 +59,15 @@ def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 def digest(value: Json) -> str:
     """A stable SHA-256 (hex) of a value's canonical text: the hash of plans, contexts and policies."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def _read(text: str) -> Json:
+    """Canonical text has nothing around its value: that takes a third of the decoder's steps."""
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration:
+        value, end = None, -1
+    return cast(Json, value if end == len(text) else _decoder.decode(text))
 
 
 def _is_too_deep(value: Json) -> bool:
@@ -97,21 +97,50 @@ def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is not JSON")
 
 
+def _dump_object(value: JsonObject) -> str:
+    # The writer is looked up here: to call ``dumps`` for each value costs more than to write most of them.
+    find = _WRITERS.get
+    fields = [f"{_encode(key)}:{find(type(value[key]), _dump_other)(value[key])}" for key in sorted(value)]
+    return "{" + ",".join(fields) + "}"
+
+
+def _dump_list(value: "list[Json]") -> str:
+    find = _WRITERS.get
+    return "[" + ",".join([find(type(item), _dump_other)(item) for item in value]) + "]"
+
+
+def _dump_decimal(value: Decimal) -> str:
+    if not value.is_finite():
+        raise ValueError(f"{value} is not JSON")
+    return format(value, "f")
+
+
 def _dump_other(value: Json) -> str:
-    """Numbers, and values of derived types."""
+    """Values of derived types."""
     match value:
         case Decimal():
-            if not value.is_finite():
-                raise ValueError(f"{value} is not JSON")
-            return format(value, "f")
+            return _dump_decimal(value)
         case dict():
-            return dumps(dict(value))
+            return _dump_object(value)
         case list() | tuple():
-            return dumps(list(value))
+            return _dump_list(list(value))
         case float():
             raise TypeError("a binary float has no exact JSON; pass Decimal")
         case _:
             return _encode_any(value)
+
+
+_WRITERS: dict[
+    type, Callable[..., str]
+] = {  # by exact type: what a match asks of every value costs three times as much
+    str: encode_basestring,
+    dict: _dump_object,
+    list: _dump_list,
+    int: int.__repr__,
+    Decimal: _dump_decimal,
+    bool: {True: "true", False: "false"}.__getitem__,
+    type(None): {None: "null"}.__getitem__,
+}
 
 
 def plain(value: object) -> Json:
@@ -169,6 +198,7 @@ def _is_kept(number: object, value: int | Decimal) -> bool:
 
 
 _decoder = json.JSONDecoder(parse_float=_decimal, parse_constant=_refuse_constant)  # making it costs more than a use
+_scan = _decoder.scan_once  # type: ignore[attr-defined]  # reads one value, and says where it ends; the stub knows it not
 _SAFE = 2**53 - 1  # every whole number up to it is a double
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from stdnum import iban, luhn
@@ -89,6 +90,7 @@ _RECORD_ID = re.compile(r"[A-Z]{2,6}-\d{1,8}")
 _LEAST = 4  # characters of a password that is taken for one
 _SHORTEST = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
 _SHORTEST_WORD = 20  # of letters alone: the shortest of the keys that a provider gives out
+_SHORT = 100  # characters of a text that may come again in other tasks
 _LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
@@ -96,11 +98,18 @@ def marks(text: str) -> tuple[Mark, ...]:
     """What is marked in a text, in order, no two overlapping."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
+    return _marks_of_short(text) if len(text) <= _SHORT else _sort_out(text)
+
+
+def _sort_out(text: str) -> tuple[Mark, ...]:
     found: list[Mark] = []
     for mark in sorted(_find_marks(text), key=lambda mark: (mark.start, -mark.end)):
         if not found or mark.start >= found[-1].end:
             found.append(mark)
     return tuple(found)
+
+
+_marks_of_short = lru_cache(maxsize=2_048)(_sort_out)  # names of tools, states and models come again with each task
 
 
 def marked_values(text: str) -> dict[str, MarkKind]:

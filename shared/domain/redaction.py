@@ -20,7 +20,11 @@ _LABELLED = re.compile(
 
 def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
     """The text with a word such as ``[card]`` for everything that is marked in it, and for the ``known`` values."""
-    values = {**marked_values(text), **known}
+    values = marked_values(text)
+    if known:
+        values |= known
+    if not values:
+        return text
     found = {value: kind for value, kind in values.items() if value in text}
     return literals(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
 

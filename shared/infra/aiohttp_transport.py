@@ -63,7 +63,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 response = await session.request(
                     request.method,
                     URL(str(request.url), encoded=True),
-                    headers=request.headers.multi_items(),
+                    headers=_headers_of(request),
                     data=io.BytesIO(body) if len(body) > _MOST_AT_ONCE else body or None,
                     allow_redirects=False,
                     timeout=timeout,
@@ -93,6 +93,14 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             max_line_size=_MOST_HEAD_BYTES,
             skip_auto_headers=_ADDED_UNASKED,
         )
+
+
+def _headers_of(request: httpx2.Request) -> list[tuple[str, str]]:
+    """As they were given; httpx2 asks for their encoding once for each."""
+    try:
+        return [(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw]
+    except UnicodeDecodeError:
+        return request.headers.multi_items()
 
 
 class _AnswerStream(httpx2.AsyncByteStream):

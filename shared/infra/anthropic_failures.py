@@ -2,13 +2,14 @@
 for. A failure is told to clients: the endpoint's own words, which may hold its operator's, go into the log alone.
 """
 
+import json
 import math
 import re
 import time
 from collections.abc import Set
 from email.utils import mktime_tz, parsedate_tz
 
-import anthropic
+import httpx2
 import structlog
 
 from shared.infra.anthropic_request import Feature
@@ -48,19 +49,19 @@ class Invalid(ModelUnavailable):
         self.said = said
 
 
-def status_failure(model: str, error: anthropic.APIStatusError) -> ModelUnavailable:
+def status_failure(model: str, answer: httpx2.Response) -> ModelUnavailable:
     """What an answer other than 2xx means, in words of ours; the endpoint's own are in the log."""
-    said, status = _reason_in(error.body), error.status_code
+    said, status = _reason_in(answer.content), answer.status_code
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
         return Absent(f"the endpoint has no model {model}")
     if status in _OVERLOADED:
         why = f"the model {model} is overloaded or its rate limit is reached ({status})"
-        return ModelBusy(why, _retry_after(error))
+        return ModelBusy(why, _retry_after(answer))
     if status in _GATEWAYS:
-        return Unreached(f"the model endpoint is away ({status})", _retry_after(error))
+        return Unreached(f"the model endpoint is away ({status})", _retry_after(answer))
     if status >= 500:
-        return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _retry_after(error))
+        return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _retry_after(answer))
     if status in (401, 403):
         return ModelUnavailable(f"the model endpoint refused the API key ({status}); its words are in the log")
     why = f"the model endpoint refused the request ({status}); its words are in the log"
@@ -87,9 +88,13 @@ def feature_named(said: str, without: Set[Feature]) -> Feature | None:
     return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(said)), None)
 
 
-def _reason_in(body: object) -> str:
+def _reason_in(body: bytes) -> str:
     """The endpoint's own words, bounded; never headers, which may hold a key."""
-    return (_words(body) or "no reason given")[:300]
+    try:
+        said = _words(json.loads(body))
+    except (ValueError, RecursionError):
+        said = ""
+    return (said or "no reason given")[:300]
 
 
 def _words(body: object) -> str:
@@ -105,9 +110,9 @@ def _words(body: object) -> str:
             return ""
 
 
-def _retry_after(error: anthropic.APIStatusError) -> float | None:
+def _retry_after(answer: httpx2.Response) -> float | None:
     """Seconds after which the endpoint wants to be asked again, if it says so in a way that can be read."""
-    headers = error.response.headers
+    headers = answer.headers
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers[name]) / unit

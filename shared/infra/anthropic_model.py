@@ -1,12 +1,16 @@
-"""The ``Model`` port on the official ``anthropic`` SDK: any endpoint that speaks the Messages API."""
+"""The ``Model`` port on the official ``anthropic`` SDK: any endpoint that speaks the Messages API.
+
+The SDK says where the endpoint is, what it is shown and over which HTTP client; the request, one body that stands as
+bytes already, goes over that client as it is. The SDK's own way from a body to a reply costs twice the call.
+"""
 
 import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import aiohttp
 import anthropic
 import httpx2
-import structlog
 
 from shared.domain import span_names as names
 from shared.infra.anthropic_failures import (
@@ -22,10 +26,9 @@ from shared.infra.anthropic_failures import (
 from shared.infra.anthropic_reply import read_reply
 from shared.infra.anthropic_request import Feature, encode_request
 from shared.infra.patiently import retry_patiently
-from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
+from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
-log = structlog.get_logger()
 _PATH = "/v1/messages"
 _PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # an overloaded model that wants a longer pause is left to the caller
@@ -68,14 +71,18 @@ class AnthropicModel(Model):
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
         self._without: dict[str, frozenset[Feature]] = {}
+        self._http = anthropic.DefaultAioHttpClient()  # by a proxy where the environment names one
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key or "none",  # an endpoint of one's own may need no key; the SDK insists on one
             base_url=base_url,
             timeout=httpx2.Timeout(self._limits.seconds, connect=self._limits.connect_seconds),
-            http_client=anthropic.DefaultAioHttpClient(),  # by a proxy where the environment names one
+            http_client=self._http,
             max_retries=0,  # the SDK would sleep for as long as the endpoint says
         )
-        self._url = f"{str(self._client.base_url).rstrip('/')}{_PATH}"  # whole: the SDK would join it for each call
+        self._url = httpx2.URL(f"{str(self._client.base_url).rstrip('/')}{_PATH}")
+        self._shown = httpx2.Headers()  # with every request, once there was one
+        times = httpx2.Timeout(self._limits.seconds, connect=self._limits.connect_seconds)
+        self._extensions = {"timeout": times.as_dict()}
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         return await retry_patiently(
@@ -131,21 +138,18 @@ class AnthropicModel(Model):
                 return reply._replace(saw_images=Feature.IMAGES not in without)
 
     async def _send(self, model: str, body: bytes) -> str:
+        request = httpx2.Request("POST", self._url, headers=self._headers(), content=body)
+        request.extensions.update(self._extensions)
         try:
             async with asyncio.timeout(self._limits.seconds):
-                response = await self._client.post(
-                    self._url, cast_to=httpx2.Response, content=body, options={"headers": self._headers()}
-                )
-            return response.content.decode(errors="replace")
-        except anthropic.APIStatusError as error:
-            raise status_failure(model, error) from error
-        except (anthropic.APITimeoutError, httpx2.TimeoutException, TimeoutError) as error:
+                response = await self._http.send(request)
+        except (httpx2.TimeoutException, TimeoutError) as error:
             raise ModelAway(f"the model {model} did not answer in time") from error
-        except (anthropic.APIConnectionError, httpx2.TransportError) as error:
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise connection_failure(error) from error
-        except anthropic.AnthropicError as error:
-            log.warning("model_not_asked", model=model, error=str(error)[:300])
-            raise ModelUnavailable(f"the model {model} could not be asked ({type(error).__name__})") from error
+        if not response.is_success:
+            raise status_failure(model, response)
+        return response.content.decode(errors="replace")
 
     def _note(self, model: str, request: ModelRequest) -> None:
         span = self._tracer.current_span()
@@ -153,6 +157,10 @@ class AnthropicModel(Model):
             span.rename(names.CHAT.format(model=model))
             span.note({names.REQUEST_MODEL: model, names.MAX_TOKENS: request.max_tokens, names.PROVIDER: "anthropic"})
 
-    def _headers(self) -> dict[str, str]:
-        here = self._tracer.traceparent() if self._tells_trace else None
-        return {"traceparent": here} if here else {}
+    def _headers(self) -> httpx2.Headers:
+        if not self._shown:
+            named = self._client.default_headers
+            self._shown = httpx2.Headers({name: value for name, value in named.items() if isinstance(value, str)})
+        if self._tells_trace and (here := self._tracer.traceparent()):
+            return httpx2.Headers([*self._shown.raw, (b"traceparent", here.encode())])
+        return self._shown

@@ -386,10 +386,14 @@ def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "
 
 
 def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
-    """Where a task is listed, as the scripts read it from its record."""
+    """Where a task is listed, as the scripts read it from its record. What a list's name says its members do not."""
     stems = list_stems(partition_of(tenant, session_id), tenant, owner, session_id)
-    member = pack(EndedMember(tenant, session_id, task_id))
-    return "\n".join((*stems, member, str(TASK_RETENTION_SECONDS)))
+    return "\n".join((*stems, _q(task_id), str(TASK_RETENTION_SECONDS)))
+
+
+def listed_record(partition: int, tenant: str, member: str) -> str:
+    """The record of a task that is listed in a partition; lists of older revisions name tenant and session with it."""
+    return f"{_tag(partition)}:t:{_q(tenant)}:{member.rpartition(':')[2]}:record"
 
 
 @cache

@@ -11,7 +11,7 @@ from functools import cache
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias, TypeVar, cast
+from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from redis.asyncio import Redis
@@ -57,14 +57,26 @@ def digest_of(text: str) -> str:
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
+@runtime_checkable
+class ExchangingPool(Protocol):
+    """Connections of one server that can do without a client around each command."""
+
+    async def exchange(self, rows: Sequence[Words], seconds: float) -> list[object]:
+        """For each command its reply as it came, or the error with which the server refused it; all within a bound."""
+
+
 class _SharedTrip:
     """Commands of one client that are asked in the same turn of the event loop go in one round trip.
 
-    Whoever asks first sends them all. If it is cancelled, the others ask again: to them the connection was cut.
+    Whoever asks first sends them all, within ``ANSWER_SECONDS``. If it is cancelled, the others ask again: to them the
+    connection was cut.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, redis: Redis) -> None:
         self._joining: list[tuple[Sequence[Words], asyncio.Future[list[object]]]] | None = None
+        pool = getattr(redis, "connection_pool", None)  # a cluster has one for each node
+        self._pool = pool if isinstance(pool, ExchangingPool) else None
+        self._readers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
 
     async def execute(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
         """For each command its reply, or the error with which the server refused it."""
@@ -79,7 +91,7 @@ class _SharedTrip:
             finally:
                 self._joining = None
             every = [*rows, *(row for more, _ in joined for row in more)]
-            replies = await _pipeline(redis, every) if len(every) > 1 else [await _command(redis, every[0])]
+            replies = await self._send(redis, every)
         except BaseException as error:
             cut = error if isinstance(error, RedisError | OSError) else ConnectionError("whoever asked gave up")
             _answer((waiting for _, waiting in joined), [cut] * len(joined))
@@ -88,6 +100,17 @@ class _SharedTrip:
         own = list(islice(left, len(rows)))
         _answer((waiting for _, waiting in joined), [list(islice(left, len(more))) for more, _ in joined])
         return own
+
+    async def _send(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
+        if self._pool is None:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await _pipeline(redis, rows) if len(rows) > 1 else [await _command(redis, rows[0])]
+        replies = await self._pool.exchange(rows, ANSWER_SECONDS)
+        for place, (words, reply) in enumerate(zip(rows, replies, strict=True)):
+            read = self._readers.get(words[0])
+            if read is not None and not isinstance(reply, Exception):
+                replies[place] = read(reply)
+        return replies
 
 
 def _answer(waiting: "Iterable[asyncio.Future[list[object]]]", replies: "Sequence[list[object] | Exception]") -> None:
@@ -117,12 +140,19 @@ async def _pipeline(redis: Redis, rows: Iterable[Words]) -> list[object]:
 _TRIPS: "WeakKeyDictionary[Redis, _SharedTrip]" = WeakKeyDictionary()
 
 
+def _trip_of(redis: Redis) -> _SharedTrip:
+    """The one that all scripts on a client share."""
+    if (known := _TRIPS.get(redis)) is None:
+        known = _TRIPS[redis] = _SharedTrip(redis)
+    return known
+
+
 class Scripts:
     """The scripts on one server. A server that fails for longer than ``patience`` seconds: ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, patience: float = PATIENCE_SECONDS) -> None:
         self._redis = redis
-        self._trip = _TRIPS.setdefault(redis, _SharedTrip())
+        self._trip = _trip_of(redis)
         self._patience = patience
         self.lineage = lineage_of(redis)
 
@@ -216,7 +246,8 @@ class Scripts:
 
     async def _with_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
         rows: list[Words] = [words, ["WAIT", replicas, CONFIRM_MS]]
-        return cast("list[Reply | ResponseError]", await _pipeline(self._redis, rows))
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return cast("list[Reply | ResponseError]", await _pipeline(self._redis, rows))
 
     async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
         """Act, again and again while the failure may pass, telling all but the first that they repeat."""
@@ -224,8 +255,7 @@ class Scripts:
         pause, again = _PAUSE_SECONDS, False
         while True:
             try:
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    return await act(again)
+                return await act(again)
             except (RedisError, OSError) as error:
                 if not _may_pass(error) or asyncio.get_running_loop().time() + pause > until:
                     raise unavailable(error) from error

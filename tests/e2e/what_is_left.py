@@ -5,11 +5,11 @@ from typing import NamedTuple, cast
 
 from examples.company import ledger as company
 from services.executor.core.session.journal import NO_STEPS
-from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import loads_object
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.journal_rows import read_rows
+from shared.infra.ledger_rows import read_entry
 from tests.e2e.whole_stack import TENANT, WholeStack
 
 _OWN = (  # what differs from task to task and from run to run, whatever happens
@@ -91,7 +91,7 @@ def _applied(whole: WholeStack, asked: Asked) -> tuple[str, ...]:
 async def _writes(whole: WholeStack, asked: Asked) -> dict[str, str]:
     name = keys.task_keys(TENANT, asked.session, asked.session).ledger
     rows = await whole.redis.hgetall(name)  # type: ignore[misc]  # sync or async
-    found = (LedgerEntry.model_validate_json(str(row).partition("\n")[2]) for row in rows.values())
+    found = (read_entry(str(row)) for row in rows.values())
     return {entry.call.call_id: entry.status.value for entry in sorted(found, key=lambda entry: entry.call.call_id)}
 
 

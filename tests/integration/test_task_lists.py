@@ -54,7 +54,7 @@ async def test_pages_follow_each_other_without_gap_or_repeat(redis: Redis, task_
 async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(redis: Redis) -> None:
     """Two tasks of one partition with one score: the place names the task too."""
     name = keys.list_stems(3, "acme").tenant + "submitted"
-    members = [keys.pack(keys.EndedMember("acme", "s", task_id)) for task_id in ("a", "b", "c")]
+    members = ["a", "b", "c"]
     await redis.zadd(name, dict.fromkeys(members, 5))
     lists, place, seen = RedisTaskLists(redis), None, list[str]()
     for _ in members:
@@ -62,6 +62,17 @@ async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(
         seen.append(page.after.task if page.after else "end")
         place = page.after
     assert seen == [members[2], members[1], "end"]
+
+
+@pytest.mark.promise("upgrade.opened")
+async def test_a_list_that_an_older_revision_wrote_is_read(redis: Redis, task_store: TaskStore) -> None:
+    """Its members name tenant and session, too."""
+    await _accept(task_store, "t1")
+    for name in [str(name) async for name in redis.scan_iter("*:listed:*")]:
+        score = await redis.zscore(name, "t1") or 0.0
+        await redis.zrem(name, "t1")
+        await redis.zadd(name, {keys.pack(keys.EndedMember("acme", "s-t1", "t1")): score})
+    assert _ids(await RedisTaskLists(redis).page(WantedTasks("acme"), 10, None)) == ["t1"]
 
 
 async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store: TaskStore) -> None:

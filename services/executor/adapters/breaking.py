@@ -122,6 +122,8 @@ class BreakingTools(ToolServers):
         self._news = asyncio.Event()
 
     async def _wait_for_decision(self, breaker: Breaker, timeout: float | None) -> None:
+        if not breaker.is_probing:
+            return
         try:
             async with asyncio.timeout(MOST_WAITED if timeout is None else min(timeout / 2, MOST_WAITED)):
                 while breaker.is_probing:

@@ -36,6 +36,15 @@ _HEADERS = {
 _KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
 _LINE_ERROR = -32099
 _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
+
+
+@lru_cache(maxsize=512)
+def _headers_of_call(session: str, stamped: tuple[tuple[str, str], ...]) -> httpx2.Headers:
+    """Of calls of one tool in one session: a request takes them over as they are."""
+    of_session = {"mcp-session-id": session} if session else {}
+    return httpx2.Headers({**_HEADERS, **of_session, **dict(stamped)})
+
+
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
 _NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
@@ -106,8 +115,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         Then that waits here for the SDK's transport, which is to be told of the same call: ``handing_over``.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
-        session = {"mcp-session-id": self._session} if self._session else {}
-        headers = {**_HEADERS, **session, **stamped}
+        headers = _headers_of_call(self._session, tuple(stamped.items()))
         request = httpx2.Request("POST", _read_url(url), headers=headers, content=_encode(message))
         request.extensions["timeout"] = _TIMES
         answer = await self._send(request, message)
@@ -125,9 +133,10 @@ class McpTransport(httpx2.AsyncBaseTransport):
             raise
 
     async def _send(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
-        courtesy = request.method == "DELETE" or "id" not in message
         try:
-            async with asyncio.timeout(COURTESY_SECONDS if courtesy else None):
+            if "id" in message and request.method != "DELETE":
+                return await self._answer(request, message)
+            async with asyncio.timeout(COURTESY_SECONDS):
                 return await self._answer(request, message)
         except _Unusable as error:
             return self._failure(message, error.trouble, str(error))
@@ -164,9 +173,10 @@ class _WireAnswer(NamedTuple):
     result: JSONRPCResponse | None = None
 
     def response(self) -> httpx2.Response:
+        headers = {name: self.headers[name] for name in ("content-type", "mcp-session-id") if name in self.headers}
         if self.stream is not None:
-            return httpx2.Response(self.status, headers=self.headers, stream=self.stream)
-        return httpx2.Response(self.status, headers=self.headers, content=self.body)
+            return httpx2.Response(self.status, headers=headers, stream=self.stream)
+        return httpx2.Response(self.status, headers=headers, content=self.body)
 
 
 async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -> _WireAnswer:
@@ -176,7 +186,7 @@ async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -
         _refuse_early(response, kind)
         if kind == "text/event-stream":
             stream = _Bounded(_stream(response), response)
-            return _WireAnswer(response.status_code, _headers_to_keep(response), stream=stream)
+            return _WireAnswer(response.status_code, response.headers, stream=stream)
         body = b"".join([part async for part in _limit_size(_stream(response))])
     except BaseException:
         await response.aclose()
@@ -185,7 +195,7 @@ async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -
     result = _result(body, message) if response.status_code == 200 else None
     if result is None:
         _refuse_garbage(body, response.status_code, message)
-    return _WireAnswer(response.status_code, _headers_to_keep(response), body, result=result)
+    return _WireAnswer(response.status_code, response.headers, body, result=result)
 
 
 def _result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | None:
@@ -265,10 +275,6 @@ def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> McpTra
 
 def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:
     return cast("httpx2.AsyncByteStream", response.stream)
-
-
-def _headers_to_keep(response: httpx2.Response) -> dict[str, str]:
-    return {name: response.headers[name] for name in ("content-type", "mcp-session-id") if name in response.headers}
 
 
 def _message(request: httpx2.Request) -> Mapping[str, JsonValue]:

@@ -19,6 +19,7 @@ from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 Answer = TypeVar("Answer", bound=PolicyContract)
 _SECONDS = 5.0
+_HEADERS = httpx2.Headers({"content-type": "application/json"})
 _MOST_HASHES = 64
 _FORESEEN_SECONDS = 30.0  # what a service of another version would say is heard of then
 
@@ -89,10 +90,9 @@ class HttpPolicy(PolicyService):
         return _read(await self._post(f"/v1/{question}", request), shape)
 
     async def _post(self, path: str, request: PolicyContract) -> httpx2.Response:
-        headers = {"content-type": "application/json"}
+        sent = httpx2.Request("POST", self._read_url(path), content=request.to_json(), headers=_HEADERS)
         if here := self._tracer.traceparent():
-            headers["traceparent"] = here
-        sent = httpx2.Request("POST", self._read_url(path), content=request.to_json(), headers=headers)
+            sent.headers["traceparent"] = here
         sent.extensions["timeout"] = self._timeout
         try:
             response = await self._transport.handle_async_request(sent)

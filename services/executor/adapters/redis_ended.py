@@ -14,6 +14,7 @@ from services.executor.ports.ended import EndedContent, EndedTask, EndedTasks, T
 from shared.contracts.archive import VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
+from shared.infra.ledger_rows import entry_json
 from shared.infra.lua import Argument, Scripts
 from shared.ports.store import StoreUnavailable
 
@@ -75,7 +76,7 @@ class RedisEndedTasks(EndedTasks):
         own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
         steps = [json.dumps(_step(step, texts), ensure_ascii=False) for step in read if step.kind != OWN_TEXT]
-        writes = [f"{json.dumps(key)}:{row.partition(chr(10))[2]}" for key, row in _pairs(ledger).items()]
+        writes = [f"{json.dumps(key)}:{entry_json(row)}" for key, row in _pairs(ledger).items()]
         asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
         told = [_fields(row)["e"] for row in cast("list[_Row]", events)]
         parts = [f'"v":{VERSION}', f'"record":{record}', f'"journal":[{",".join(steps)}]']

@@ -36,6 +36,7 @@ from shared.domain.partition import partition_of
 from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra import keys
 from shared.infra.journal_rows import Row
+from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.lua import Argument, Reply, Scripts
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
@@ -137,7 +138,7 @@ class RedisTurnStore(TurnStore):
             rows = opening.ledger
         else:
             rows = cast(dict[str, str], await self._read("HGETALL", self._task.ledger))
-        return {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in rows.items()}
+        return {key: read_entry(row) for key, row in rows.items()}
 
     async def approval(self) -> Approval | None:
         if (opening := self._opening) is not None and opening.task:
@@ -204,7 +205,7 @@ class RedisTurnStore(TurnStore):
     async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored) -> tuple[Pulse, bool]:
         """Store the intent; whether as many replicas have it as must. Where the pulse stops the task, nothing is."""
         hold = int(hold_seconds * 1000)
-        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.stored_json(), hold]
+        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), hold]
         pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 0])
         if pulse.held and not pulse.stops:  # what waits there is about another task
             pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 1])
@@ -230,11 +231,11 @@ class RedisTurnStore(TurnStore):
 
     async def _open_anew(self, entry: LedgerEntry) -> None:
         """Store an intent whose request has left."""
-        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, entry.stored_json(), 0]
+        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), 0]
         await self._store_confirmed(NOTHING, [*write, self._member, 1])
 
     async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored) -> Pulse:
-        write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, entry.stored_json()]
+        write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, pack_entry(entry)]
         pulse = await self._store(beside, [*write, self._lease_ms, self._member, 1])
         self._note_entry(entry)
         return pulse

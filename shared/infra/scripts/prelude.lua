@@ -55,7 +55,8 @@ local function enlist(record, state, ended)
     if known[2] and known[2] ~= state then redis.call('ZREM', stem .. known[2], task) end
     if ended == '1' then
       redis.call('ZREMRANGEBYSCORE', stem .. state, '-inf', int(now - tonumber(seconds) * 1000000))
-      redis.call('EXPIRE', stem .. state, seconds)
+      local left = redis.call('TTL', stem .. state)
+      if left < seconds - 3600 then redis.call('EXPIRE', stem .. state, seconds) end  -- not with each task: it is logged
     end
   end
 end

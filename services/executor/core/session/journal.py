@@ -19,15 +19,17 @@ from services.executor.core.budget.budget import (
 )
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
+from services.executor.core.states.template import Template
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import JournalEntry, Pulse, TurnStore, Unstored
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import HIDDEN, without_marks
-from shared.domain.words import WriteStatus
+from shared.domain.words import FsmState, WriteStatus
 
 CHECKPOINT = "checkpoint"
 NOTE = "note"  # what was worked out here
@@ -338,7 +340,7 @@ class Checkpoints:
     @property
     def latest(self) -> Progress | None:
         """The progress as it was saved last; None before the first."""
-        return _progress(self._stored) if self._stored else None
+        return self._saved or (_progress(self._stored) if self._stored else None)
 
     def save(
         self,
@@ -351,8 +353,12 @@ class Checkpoints:
 
         ``beside``: what is stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
         """
-        fields = _fields(progress, self._saved)
-        texts = {name: dumps(value) for name, value in fields.items()}
+        if self._saved is None and self._stored:
+            texts = _texts(progress, None)
+        else:
+            texts = _texts(progress, self._saved or _AT_DEFAULTS)
+        if self._saved is None:  # other releases may have another default
+            texts.setdefault("template", _template_text(progress.template))
         changed = {name: text for name, text in texts.items() if text != self._texts.get(name, _DEFAULTS.get(name))}
         if "template" in changed:
             self._journal.share(changed["template"])  # tasks of a process have it in common
@@ -362,8 +368,7 @@ class Checkpoints:
             self._journal.tell("verdict", **verdict)
         data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
         self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
-        known = (self._stored, self._texts) if self._saved else ({}, {})
-        self._stored, self._texts, self._saved = {**known[0], **fields}, {**known[1], **texts}, progress
+        self._texts, self._saved = {**self._texts, **texts}, progress
 
 
 def latest(entries: Iterable[JournalEntry]) -> Progress | None:
@@ -380,34 +385,39 @@ def _overlaid(entries: Iterable[JournalEntry]) -> JsonObject:
     return fields
 
 
-def _fields(progress: Progress, before: Progress | None) -> JsonObject:
-    """The progress as flat fields, the dossier's prefixed, so that an unchanged list of facts is stored once.
+def _texts(progress: Progress, before: Progress | None) -> dict[str, str]:
+    """The progress as JSON by flat fields, the dossier's prefixed, so that an unchanged list of facts is stored once.
 
     Without those whose very object ``before`` has too: nothing in a progress changes. Exact: Pydantic's own JSON would
     make a text of each ``Decimal``.
     """
     own, dossier = _different(progress, before), _different(progress.dossier, before.dossier if before else None)
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
-    flat = {**progress.model_dump(include=own - {"dossier", "confirmed"}), **dated}
-    named = {
-        **flat,
-        **{f"dossier.{name}": value for name, value in progress.dossier.model_dump(include=dossier).items()},
-    }
-    return {name: plain(value) for name, value in named.items()}
+    flat = {**progress.model_dump(include=own - {"dossier", "confirmed", "template"}), **dated}
+    texts = {name: dumps(plain(value)) for name, value in flat.items()}
+    if "template" in own:
+        texts["template"] = _template_text(progress.template)
+    of_dossier = progress.dossier.model_dump(include=dossier)
+    return texts | {f"dossier.{name}": dumps(plain(value)) for name, value in of_dossier.items()}
 
 
 def _different(now: Contract, before: Contract | None) -> set[str]:
     """The fields in which one is another object than the other."""
-    names = set(type(now).model_fields)
-    return names if before is None else {name for name in names if getattr(now, name) is not getattr(before, name)}
+    names = type(now).model_fields
+    if before is None:
+        return set(names)
+    mine, theirs = now.__dict__, before.__dict__
+    return {name for name in names if mine[name] is not theirs[name]}
 
 
-# As texts: to Python, 1 and true are the same. What was never stored is at its default; a template is stored
-# although it is one, for another release may have another.
+_template_text = IdentityCache[Template, str](lambda template: dumps(plain(template.model_dump())), 256)
+
+# What was never stored is at its default. A template is stored although it is one: another release may have another.
+_AT_DEFAULTS = Progress(
+    path=(FsmState.FAILED,), visited=(FsmState.FAILED,)
+)  # these two have no default: no other is these
 _DEFAULTS = {
-    name: dumps(value)
-    for name, value in _fields(Progress(path=(), visited=()), None).items()
-    if name not in ("template", "path", "visited")
+    name: text for name, text in _texts(_AT_DEFAULTS, None).items() if name not in ("template", "path", "visited")
 }
 
 

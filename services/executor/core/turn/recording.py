@@ -67,9 +67,12 @@ class RecordedTenants(Tenants):
         return self._note_record(await self._tenants.get_at_version(tenant, version))
 
     def _note_record(self, record: TenantRecord) -> TenantRecord:
-        text = record.model_dump_json()
+        text = _record_text(record)
         self._journal.record_input("tenant", text, (text,))
         return record
+
+
+_record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
 
 
 class RecordedPolicy(PolicyService):

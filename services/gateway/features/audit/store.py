@@ -12,9 +12,9 @@ from services.gateway.features.audit.model import ArchivedTasks, Kept, KeptPage,
 from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
-from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
+from shared.infra.ledger_rows import read_entry
 from shared.infra.lua import answering
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.tasks import Tasks
@@ -93,7 +93,7 @@ def _details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, st
     """None where the ledger has left although the record tells of writes."""
     if not ledger and record.metadata.get("writes"):
         return None
-    entries = {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in ledger.items()}
+    entries = {key: read_entry(row) for key, row in ledger.items()}
     asked = [Approval.model_validate_json(row) for key, row in approvals.items() if key != "latest"]
     ordered = tuple(sorted(asked, key=lambda one: one.asked_at))
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)

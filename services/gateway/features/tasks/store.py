@@ -150,7 +150,7 @@ class RedisThreads(ClientThreads):
 
 class _Listed(NamedTuple):
     place: ListPlace
-    member: keys.EndedMember
+    record: str  # the name of its key
 
 
 class RedisTaskLists(TaskLists):
@@ -162,42 +162,47 @@ class RedisTaskLists(TaskLists):
 
     @override
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
-        replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", _calls(wanted, size + 1, after)))
-        rows = sorted((row for reply in replies for row in _rows(reply)), key=lambda row: row.place, reverse=True)
+        partitions = _partitions(wanted)
+        calls = [_call(wanted, partition, size + 1, after) for partition in partitions]
+        replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
+        found = (
+            row
+            for partition, reply in zip(partitions, replies, strict=True)
+            for row in _rows(partition, wanted.tenant, reply)
+        )
+        rows = sorted(found, key=lambda row: row.place, reverse=True)
         shown = rows[:size]
-        records = await self._records([row.member for row in shown])
+        records = await self._records([row.record for row in shown])
         following = shown[-1].place if len(rows) > size else None
         return Page(records, following, sum(int(reply[0]) for reply in replies))
 
-    async def _records(self, members: Sequence[keys.EndedMember]) -> tuple[TaskRecord, ...]:
+    async def _records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
         """Without those that have left meanwhile."""
-        if not members:
+        if not names:
             return ()
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for member in members:
-                pipe.hget(keys.task_keys(*member).record, "json")
+            for name in names:
+                pipe.hget(name, "json")
             found = cast("list[str | None]", await pipe.execute())
         return tuple(TaskRecord.model_validate_json(json) for json in found if json)
 
 
-def _calls(wanted: WantedTasks, count: int, after: ListPlace | None) -> list[Call]:
+def _partitions(wanted: WantedTasks) -> Sequence[int]:
+    """Where the tasks lie: those of a session in one partition, others in any."""
+    return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
+
+
+def _call(wanted: WantedTasks, partition: int, count: int, after: ListPlace | None) -> Call:
     place = (str(after.micros), after.task) if after else ("", "")
     since = _micros(wanted.since) if wanted.since else "-inf"
-    return [([stem + state.value for state in wanted.states], [count, *place, since]) for stem in _stems(wanted)]
+    stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
+    stem = stems.session if wanted.session is not None else stems.tenant if wanted.owner is None else stems.owner
+    return [stem + state.value for state in wanted.states], [count, *place, since]
 
 
-def _stems(wanted: WantedTasks) -> Iterable[str]:
-    if wanted.session is not None:
-        yield keys.list_stems(partition_of(wanted.tenant, wanted.session), wanted.tenant, "", wanted.session).session
-        return
-    for partition in range(PARTITIONS):
-        stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "")
-        yield stems.tenant if wanted.owner is None else stems.owner
-
-
-def _rows(reply: list[str]) -> Iterable[_Listed]:
+def _rows(partition: int, tenant: str, reply: list[str]) -> Iterable[_Listed]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
-        yield _Listed(ListPlace(int(micros), member), keys.unpack_ended(member))
+        yield _Listed(ListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
 
 
 def _micros(moment: datetime) -> str:
