@@ -11,11 +11,10 @@ import asyncio
 import json
 import sys
 
+import httpx
 from a2a import types
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientHTTPError, A2AClientJSONRPCError
-
-from tests.http_client import open_http
 
 _BY_STATUS = {404: -32001, 409: -32002, 415: -32005}
 
@@ -71,7 +70,7 @@ async def _answer(line, polls, streams):
 
 async def main(url, binding, token):
     headers = {"Authorization": f"Bearer {token}"}
-    async with open_http(timeout=20, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(timeout=20, trust_env=False, headers=headers) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
         wanted = {"httpx_client": http, "supported_transports": [binding], "use_client_preference": True}
         clients = [ClientFactory(ClientConfig(streaming=way, **wanted)).create(card) for way in (False, True)]
