@@ -2,10 +2,13 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from cli.console import Complaint, err
-from cli.progress import in_progress
 from shared.domain.exact_json import JsonObject, loads_object
 
 _SHOWN = 2000  # characters of what a process complained about
@@ -47,3 +50,16 @@ def _result(doing: str, said: str, complained: str, code: int) -> JsonObject:
         return loads_object(said.strip().splitlines()[-1])
     except (IndexError, ValueError):
         raise Complaint(f"{doing}: there was no result (exit code {code}).", complained[-_SHOWN:]) from None
+
+
+@contextmanager
+def in_progress(console: Console, doing: str) -> Iterator[None]:
+    """A spinner with its seconds at a terminal, gone when the work is done; elsewhere one line."""
+    if not console.is_terminal:
+        console.print(f"{doing} ...", style="dim", markup=False, soft_wrap=True)
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description} ...", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(doing, total=None)
+        yield

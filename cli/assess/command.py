@@ -2,24 +2,29 @@
 
 import asyncio
 import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.assess.asked import WantedRun, run_assessment
-from cli.assess.authors import begin, run_assessor
-from cli.assess.handed_over import hand_over_assessment
 from cli.assess.kept import keep, read
 from cli.assess.own_assessor import AGENT_KEY, assessor_at
 from cli.assess.progress import AssessProgress
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from cli.send import DEFAULT_URL
 from shared.contracts.assessment.agent_key import agent_key as checked_key
 from shared.contracts.assessment.kept import Assessment, Run
+from shared.domain.exact_json import loads_object
 
 KEPT = Path(".purple") / "assessments"
 assess = typer.Typer()
@@ -246,3 +251,41 @@ def _show(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
     out.print(f"Kept as {kept.name} in {path.parent}.", markup=False, soft_wrap=True)
     if page:
         out.print(f"Its runs, turn by turn: {page}", markup=False, soft_wrap=True)
+
+
+async def hand_over_assessment(url: str, kept: Assessment) -> str:
+    """The address of its page; shows the gateway the key in PURPLE_API_KEY. Raises ``Complaint``."""
+    async with connect_gateway(url) as gateway:
+        answer = await gateway.keep_assessment(loads_object(kept.model_dump_json()))
+    page = answer.get("page")
+    if not isinstance(page, str):
+        raise Complaint(f"The gateway at {url} did not say where the assessment is to be seen.")
+    return f"{url.rstrip('/')}{page}"
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+_STARTER = "starter"
+_TEXT = ".txt"  # so that a template of Python is not taken for a module of ours
+
+
+def begin(folder: Path, name: str) -> Path:
+    """A scenario of that name in the folder, with a gold course and wrong ones. Raises ``Complaint``."""
+    if not _NAME.fullmatch(name):
+        raise Complaint(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
+    made = folder / name
+    if made.exists():
+        raise Complaint(f"There is {made} already.")
+    try:
+        with as_file(files("cli.assess") / _STARTER) as starter:
+            for source in sorted(path for path in starter.rglob("*") if path.is_file()):
+                target = made / str(source.relative_to(starter)).removesuffix(_TEXT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(source.read_text(encoding="utf-8").replace('"NAME"', f'"{name}"'), encoding="utf-8")
+    except OSError as error:
+        raise Complaint(f"The scenario cannot be written to {made}: {error.strerror}.") from error
+    return made
+
+
+def run_assessor(command: str, arguments: Sequence[str]) -> int:
+    """A command of the assessor in a process of its own, which says what it has to say; its exit code."""
+    return subprocess.run((sys.executable, "-m", "services.assessor", command, *arguments), check=False).returncode  # noqa: S603  our own interpreter

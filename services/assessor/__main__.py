@@ -22,7 +22,7 @@ from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
-from shared.ports.simulated_world import SimulatorFailed
+from shared.ports.simulator import SimulatorFailed
 
 
 def main(arguments: Sequence[str]) -> int:

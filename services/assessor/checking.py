@@ -19,7 +19,7 @@ from services.assessor.hosting import GreenAgent
 from services.assessor.ports.participants import Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.updates import Update
-from shared.ports.simulated_world import SimulatorFailed
+from shared.ports.simulator import SimulatorFailed
 
 GOLD = "gold"
 GOLD_EARNS, WRONG_EARNS = 0.95, 0.5  # of the points that somebody could judge: at least, and less than

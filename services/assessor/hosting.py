@@ -23,7 +23,7 @@ from shared.contracts.assessment.updates import ErrorOccurred, ErrorType
 from shared.infra.model_prices import read_prices
 from shared.infra.ues.client import AsyncUESClient
 from shared.ports.models import Model, Tier
-from shared.ports.simulated_world import SimulatorFailed
+from shared.ports.simulator import SimulatorFailed
 
 _LIVELY, _SOBER = 0.7, 0.0  # temperatures, for models that take one
 

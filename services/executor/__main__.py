@@ -10,7 +10,7 @@ import uvloop
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a quarter of the start
 
-from services.executor.adapters.file_tenants import BadTenantFile
+from services.executor.adapters.stored_tenants import BadTenantFile
 from services.executor.bootstrap import carry_out_turns, show_tools
 from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging

@@ -9,22 +9,18 @@ from functools import partial
 from typing import TypeAlias
 
 from services.executor.adapters.a2a_agents import A2aAgents
-from services.executor.adapters.bound_turns import BoundTurns
-from services.executor.adapters.breaking import BreakingTools
+from services.executor.adapters.breaking import BreakingTools, ServerHealth
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
-from services.executor.adapters.counted_turns import CountedTurns
+from services.executor.adapters.counted_turns import BoundTurns, CountedTurns
 from services.executor.adapters.credentials import open_credentials
-from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.standing import ServerHealth
-from services.executor.adapters.stored_tenants import StoredTenants
-from services.executor.adapters.tenants_without_made_tools import TenantsWithoutMadeTools
+from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants, TenantsWithoutMadeTools
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.budget.budget import Ceilings, Tariff
@@ -37,8 +33,15 @@ from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Execute, Worker
-from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
-from services.executor.entrypoints.tools import ServerListing, WantedTools, format_report, parse_arguments
+from services.executor.entrypoints.tools import (
+    CatalogueExists,
+    ServerListing,
+    WantedTools,
+    format_report,
+    parse_arguments,
+    refuse_overwriting,
+    write,
+)
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, PartSetting
 from services.executor.ports.models import Tier

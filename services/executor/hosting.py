@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import structlog
 from redis.asyncio import Redis
@@ -12,35 +13,37 @@ from services.executor.adapters.owners import name_owner
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.adapters.redis_slots import RedisSlots
+from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.core.turn.archiver import Archiver
-from services.executor.core.turn.evictor import Evictor
+from services.executor.core.states.synthesis import import_processes
+from services.executor.core.turn.archiver import Archiver, Evictor
 from services.executor.core.turn.fair_share import Shares
 from services.executor.core.turn.heartbeat import Beats
 from services.executor.core.turn.reaper import FaultCounts, NearFirst, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import ArchiveNews, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
-from services.executor.entrypoints.file_requests import keep_importing
-from services.executor.entrypoints.gauges import ExecutorGauges
 from services.executor.entrypoints.heartbeat_thread import beats_in_thread
-from services.executor.entrypoints.http import Circuits, health_app
-from services.executor.entrypoints.idle_loop import keep_idle_away
-from services.executor.entrypoints.stops_loop import keep_stops_spread
-from services.executor.entrypoints.upkeep_loop import SWEEP_SECONDS, UpkeepPlan, keep_up
+from services.executor.entrypoints.http import Circuits, ExecutorGauges, health_app
+from services.executor.entrypoints.upkeep_loop import (
+    SWEEP_SECONDS,
+    UpkeepPlan,
+    keep_idle_away,
+    keep_stops_spread,
+    keep_up,
+)
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import SessionSlots
 from services.executor.ports.upkeep import Upkeep
 from services.executor.settings import RunSettings
+from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import Installation
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
-from shared.infra.rpc import RpcQueue
+from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.side_server import QuietServer, side_server
 from shared.infra.tenant_stops import TenantStops
 from shared.infra.wakes import ArqWakes
@@ -129,7 +132,10 @@ async def _serve(
         listening = group.create_task(_listen(queue, looked_once))
         archiving = group.create_task(keep_archived(archiver, news))
         evicting = group.create_task(keep_idle_away(evictor, settings.session_idle_seconds))
-        importing = group.create_task(keep_importing(RpcQueue(state, "executor"), RedisLearned(state)))
+        import_file = partial(import_processes, RedisLearned(state))
+        importing = group.create_task(
+            keep_importing(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file)
+        )
         await stop.wait()
         await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting, importing)
 

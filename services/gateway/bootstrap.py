@@ -61,10 +61,11 @@ from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, CountedTasks, SheddingTasks, traced_tasks
 from services.gateway.features.tasks.listing import TaskListService
-from services.gateway.features.tasks.readiness import LeavingReadiness, RedisReadiness
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import Rules, TaskService
 from services.gateway.features.tasks.store import (
+    LeavingReadiness,
+    RedisReadiness,
     RedisStories,
     RedisTaskLists,
     RedisThreads,

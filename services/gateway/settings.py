@@ -11,11 +11,11 @@ from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
 from services.gateway.edge.limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
+from services.gateway.features.participation.settings import AssessmentSettings
 from services.gateway.features.tasks.message import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.open_binding import why_not_open
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.file_settings import SentFileSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings

@@ -13,8 +13,7 @@ import httpx
 from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import DialectBodies
-from services.gateway.features.approvals.dispatcher import NoticeLoop
-from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
+from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop
 from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
@@ -29,6 +28,7 @@ from services.gateway.features.identity.signing_keys import HttpJwks, Patience, 
 from services.gateway.features.identity.throttle import Strictness, networks_in
 from services.gateway.features.identity.tokens import JwtIdentity, TokenDemands
 from services.gateway.features.participation.service import ParticipationService, PermittedWorlds
+from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
@@ -43,7 +43,6 @@ from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
 from shared.infra.live import Live
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage, metrics_app
-from shared.infra.participations import RedisParticipations
 from shared.infra.sealed import Seal
 from shared.infra.side_server import serve_beside
 from shared.infra.tls import trusted_certificates

@@ -12,8 +12,7 @@ from redis.asyncio import Redis
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
-from services.learner.entrypoints.gauges import LearnerGauges
-from services.learner.entrypoints.http import health_app
+from services.learner.entrypoints.http import LearnerGauges, health_app
 from services.learner.entrypoints.loops import consume, keep_share
 from services.learner.file_jobs import build_file_jobs
 from services.learner.memory_jobs import build_memory_jobs

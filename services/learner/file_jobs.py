@@ -17,14 +17,13 @@ from services.learner.core.report.lessons import report_rows
 from services.learner.core.report.teaching import report_teacher
 from services.learner.core.training.seeding import Seeder
 from services.learner.entrypoints.cache import Cache, LearnedCache
-from services.learner.entrypoints.file_requests import keep_importing
 from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
 from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.infra import keys
 from shared.infra.learned_files import learned_files
 from shared.infra.lua import Scripts
-from shared.infra.rpc import RpcQueue
+from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.starting import CannotStart
 
 _HANDED_ON_SECONDS = 3600.0  # an executor may be started long after the learner
@@ -43,7 +42,9 @@ class FileJobs:
     async def run(self) -> None:
         """Until cancelled; then ``close``, once nothing is learned any more."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(keep_importing(RpcQueue(self.redis, "learner"), self.importer))
+            group.create_task(
+                keep_importing(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.carry_out)
+            )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
                 group.create_task(keep_seeded(self._seeder, self.seeding, every))

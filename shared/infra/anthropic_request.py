@@ -5,6 +5,7 @@ API has cached of it, and a model's own blocks go back as they came.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from enum import StrEnum
@@ -14,7 +15,6 @@ from pydantic import JsonValue
 
 from shared.domain.exact_json import dumps, wire
 from shared.domain.identity_cache import IdentityCache
-from shared.infra.model_effort import takes_effort
 from shared.ports.models import (
     Block,
     ImageBlock,
@@ -230,3 +230,16 @@ def _plain(value: object) -> object:
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode  # made once
+
+
+_NAME = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")
+_SINCE = {"opus": (4, 5), "sonnet": (4, 6)}
+_ALL_SINCE = (5, 0)
+
+
+def takes_effort(model: str) -> bool:
+    """By the model's name; of one whose name tells nothing it is not assumed."""
+    named = _NAME.search(model)
+    if named is None:
+        return False
+    return (int(named["major"]), int(named["minor"] or 0)) >= _SINCE.get(named["family"], _ALL_SINCE)

@@ -11,8 +11,7 @@ from typing import Literal
 
 import structlog
 
-from shared.domain.redaction import HIDDEN, redact_text, without_marks
-from shared.domain.secrets_in_text import without_secrets
+from shared.domain.redaction import HIDDEN, redact_text, without_marks, without_secrets
 
 _PR_SET_PDEATHSIG = 1
 

@@ -9,8 +9,10 @@ from typing import NamedTuple, cast
 from uuid import uuid4
 
 import structlog
+from pydantic import ValidationError
 from redis.asyncio import Redis
 
+from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, answering
 from shared.ports.store import StoreUnavailable
@@ -79,3 +81,31 @@ class RpcQueue:
 
     async def _answer(self, request: RpcRequest, text: str) -> None:
         await self._scripts.command("SET", keys.rpc_reply_key(request.request_id), text, "EX", keys.RPC_REPLY_SECONDS)
+
+
+async def keep_importing(
+    queue: RpcQueue, file: LearningFile, import_file: Callable[[FileRequest], Awaitable[FileReport]]
+) -> None:
+    """Import the files that others ask to have imported; runs until cancelled. ``file``: of a request nobody can read.
+
+    ``import_file`` may raise ``StoreUnavailable``; whatever else it raises is told to whoever asked.
+    """
+
+    async def do(text: str) -> str:
+        try:
+            request = FileRequest.model_validate_json(text)
+        except ValidationError as error:
+            problem = f"it is no request that this version knows: {error.error_count()} fields are wrong"
+            return FileReport(file=file, problems=(problem,)).model_dump_json()
+        try:
+            report = await import_file(request)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # the edge of one file: what is in it stops no service
+            log.exception("file_not_imported", tenant=request.tenant, file=request.file.value)
+            problem = f"it cannot be imported: {type(error).__name__}"
+            return FileReport(file=request.file, problems=(problem,), dry_run=request.dry_run).model_dump_json()
+        log.info("file_imported", tenant=request.tenant, **report.model_dump(mode="json", exclude={"v"}))
+        return report.model_dump_json()
+
+    await queue.serve(do)

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from cli.assess.authors import begin
+from cli.assess.command import begin
 from cli.console import Complaint
 from services.assessor.checking import check
 from shared.contracts.assessment.base import JsonObject

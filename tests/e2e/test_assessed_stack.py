@@ -9,10 +9,10 @@ from urllib.parse import unquote
 
 import pytest
 
+from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.first_key import first_key
 from shared.contracts.assessment.kept import Assessment
 from shared.contracts.assessment.results import AssessmentResults
-from shared.infra.participations import RedisParticipations
 from tests.e2e.commands import Done, purple
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 

@@ -69,37 +69,6 @@ async def test_requests_one_after_the_other_share_a_connection() -> None:
         assert server.heard[0].endswith(b"\r\n\r\nbody")
 
 
-async def test_requests_at_once_have_a_connection_each_up_to_the_limit() -> None:
-    async with answering(_OK) as server, client(Keeping(most_connections=2)) as http:
-        answers = await asyncio.gather(*(http.get(server.url) for _ in range(8)))
-        assert [answer.text for answer in answers] == ["ok"] * 8
-        assert len(server.connections) <= 2
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nabcde",
-        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nabcde",
-    ],
-    ids=["in chunks", "after an interim answer", "on a connection that is not kept"],
-)
-async def test_an_answer_is_read_however_its_end_is_told(answer: bytes) -> None:
-    async with answering(answer) as server, client() as http:
-        assert [(await http.get(server.url)).text for _ in range(2)] == ["abcde", "abcde"]
-        assert len(server.connections) == (2 if b"close" in answer else 1)
-
-
-async def test_an_answer_without_a_length_ends_with_its_connection() -> None:
-    def say_and_close(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\nall of it")
-        writer.close()
-
-    async with answering(say_and_close) as server, client() as http:
-        assert (await http.get(server.url)).text == "all of it"
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -116,17 +85,6 @@ async def test_an_answer_that_breaks_off_is_an_error(said: bytes) -> None:
     async with answering(break_off) as server, client() as http:
         with pytest.raises(httpx2.ReadError):
             await http.get(server.url)
-
-
-@pytest.mark.parametrize("said", [b"hello\r\n\r\n", _OK + _OK, b"HTTP/1.1 200 OK\r\nx: " + b"y" * 100_000])
-async def test_what_is_no_answer_is_an_error_or_costs_its_connection(said: bytes) -> None:
-    async with answering(said) as server, client() as http:
-        for _ in range(2):
-            try:
-                assert (await http.get(server.url)).text == "ok"
-            except httpx2.RemoteProtocolError:
-                continue
-        assert len(server.connections) == 2
 
 
 async def test_nobody_listening_says_that_no_connection_was_made() -> None:
@@ -207,27 +165,6 @@ async def test_a_request_that_is_given_up_leaves_nothing_for_the_next() -> None:
             await asked
         assert (await http.get(server.url)).text == "ok"
         assert len(server.connections) == 2
-
-
-async def test_a_stream_is_read_part_by_part_and_may_be_left() -> None:
-    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-    async with answering(head + b"5\r\nfirst\r\n") as server, client() as http:
-        async with http.stream("GET", server.url) as response:
-            parts = response.aiter_raw()
-            assert await anext(parts) == b"first"
-            server.connections[0].write(b"6\r\nsecond\r\n")
-            assert await anext(parts) == b"second"
-        async with http.stream("GET", server.url) as response:
-            assert response.status_code == 200
-        assert len(server.connections) == 2
-
-
-async def test_a_long_answer_waits_for_its_reader() -> None:
-    whole = b"x" * 20_000_000
-    async with answering(b"HTTP/1.1 200 OK\r\ncontent-length: 20000000\r\n\r\n" + whole) as server, client() as http:
-        async with http.stream("GET", server.url) as response:
-            sizes = [len(part) async for part in response.aiter_raw()]
-        assert sum(sizes) == len(whole)
 
 
 async def test_connections_are_closed_when_nobody_used_them_for_a_while() -> None:

@@ -8,13 +8,12 @@ from rich.console import Console
 
 from cli.tools import as_table
 from examples.company.protocols import ToolProtocol
-from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.records.read_backs import likely_proof
-from services.executor.entrypoints.catalogue_file import CatalogueExists, document, write
-from services.executor.entrypoints.tools import ServerListing, describe_tools
+from services.executor.entrypoints.tools import CatalogueExists, ServerListing, describe_tools, document, write
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import ToolClass

@@ -15,9 +15,7 @@ import pytest
 from examples.company import ledger
 from examples.company.__main__ import main
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.ports.tools import ToolSilent
 from shared.contracts.tenant import Connection
-from shared.domain.words import ToolClass
 from tests.http_client import open_http
 from tests.refusals import refusal_of, refusal_of_process
 
@@ -101,35 +99,3 @@ async def test_a_write_survives_a_kill_and_a_restart_keeps_the_books(tmp_path: P
 async def test_faults_are_not_to_be_changed_unless_allowed(tmp_path: Path) -> None:
     async with started(DATABASE=str(tmp_path / "company.db"), RESET="true") as (_, url), open_http() as http:
         assert (await http.post(f"{url}/faults", json={})).status_code == 404
-
-
-async def test_faults_at_run_time_do_what_they_say(tmp_path: Path) -> None:
-    """Refused and not applied; applied and the reply lost; applied after the caller hung up; a lie about reading."""
-    database = tmp_path / "company.db"
-    faults = {
-        "cancel_order": {"fail": "The warehouse is closed.", "times": 1},
-        "approve_expense": {"lose_reply": True},
-        "create_refund": {"delay_before_ms": 300, "ignore_disconnect": True},
-        "reject_expense": {"claim_read_only": True},
-    }
-    async with (
-        started("--reset", "--allow-faults", DATABASE=str(database)) as (process, url),
-        McpTools() as servers,
-        open_http() as http,
-    ):
-        connection = Connection(id="c", url=url)
-        assert (await http.post(f"{url}/faults", content=b"{")).status_code == 422
-        (await http.post(f"{url}/faults", json=faults)).raise_for_status()
-
-        refused = await servers.call(connection, "cancel_order", {"order_id": "ORD-2006", "reason": "late"}, 10)
-        with pytest.raises(ToolSilent):
-            await servers.call(connection, "approve_expense", {"expense_id": "EXP-1001"}, 10)
-        with pytest.raises(ToolSilent):
-            await servers.call(connection, "create_refund", {"order_id": "ORD-2001", "amount": 5, "reason": "x"}, 0.1)
-        liar = {tool.name: tool for tool in await servers.discover(connection)}["reject_expense"]
-        process.send_signal(signal.SIGTERM)  # it ends what it has begun
-        await process.wait()
-
-    assert (refused.is_error, refused.content) == (True, "The warehouse is closed.")
-    assert liar.tool_class is ToolClass.CHANGE
-    assert [write.tool for write in ledger.writes(database)] == ["approve_expense", "create_refund"]

@@ -43,30 +43,20 @@ class Stage(NamedTuple):
 
 
 @asynccontextmanager
-async def stage(folder: Path, served: ToolProtocol, spoken: ToolProtocol) -> AsyncIterator[Stage]:
+async def stage(folder: Path, spoken: ToolProtocol) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
-        running = await stack.enter_async_context(company(folder, protocol=served))
+        running = await stack.enter_async_context(company(folder, protocol=ToolProtocol.BOTH))
         client = McpTools() if spoken is ToolProtocol.MCP else RestBridge()
         yield Stage(running, await stack.enter_async_context(client))
 
 
-over_each = pytest.mark.parametrize(
-    ("served", "spoken"),
-    [
-        (ToolProtocol.MCP, ToolProtocol.MCP),
-        (ToolProtocol.REST, ToolProtocol.REST),
-        (ToolProtocol.BOTH, ToolProtocol.MCP),
-        (ToolProtocol.BOTH, ToolProtocol.REST),
-    ],
-)
+over_each = pytest.mark.parametrize("spoken", [ToolProtocol.MCP, ToolProtocol.REST])
 
 
 @over_each
 @pytest.mark.promise("company.both_protocols")
-async def test_every_tool_is_published_and_of_its_class(
-    tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol
-) -> None:
-    async with stage(tmp_path, served, spoken) as on:
+async def test_every_tool_is_published_and_of_its_class(tmp_path: Path, spoken: ToolProtocol) -> None:
+    async with stage(tmp_path, spoken) as on:
         tools = await on.servers.discover(on.company.connection)
 
     assert [tool.name for tool in tools] == [*TOOLS]
@@ -78,9 +68,9 @@ async def test_every_tool_is_published_and_of_its_class(
 
 @over_each
 @pytest.mark.promise("company.both_protocols")
-async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol) -> None:
+async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, spoken: ToolProtocol) -> None:
     """Reads, a refusal, a write, its read-back, and the refusal of a second time."""
-    async with stage(tmp_path, served, spoken) as on:
+    async with stage(tmp_path, spoken) as on:
         invoice = await on.record("get_invoice", invoice_id="INV-6001")
         order = await on.record("get_purchase_order", purchase_order_id=str(invoice["purchase_order_id"]))
         wrong = await on.call("match_invoice", invoice_id="INV-6001", purchase_order_id=str(order["id"]))
@@ -98,9 +88,9 @@ async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, served: ToolPr
 
 @over_each
 @pytest.mark.promise("company.both_protocols")
-async def test_faults_act_the_same(tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol) -> None:
+async def test_faults_act_the_same(tmp_path: Path, spoken: ToolProtocol) -> None:
     """Refused and not done; done and the reply lost; slow and done to the end; slow and given up."""
-    async with stage(tmp_path, served, spoken) as on:
+    async with stage(tmp_path, spoken) as on:
         on.company.faults.replace(
             {
                 "close_ticket": ToolFault(fail="The desk is closed.", times=1),
@@ -126,12 +116,10 @@ async def test_faults_act_the_same(tmp_path: Path, served: ToolProtocol, spoken:
 
 
 @over_each
-async def test_a_company_may_lie_and_may_do_twice_what_it_was_asked_once(
-    tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol
-) -> None:
+async def test_a_company_may_lie_and_may_do_twice_what_it_was_asked_once(tmp_path: Path, spoken: ToolProtocol) -> None:
     """A lie is answered like a deed and leaves nothing; a doubling is answered once, and is there twice."""
     refund: JsonObject = {"order_id": "ORD-2006", "amount": 5, "reason": "late"}
-    async with stage(tmp_path, served, spoken) as on:
+    async with stage(tmp_path, spoken) as on:
         on.company.faults.replace(
             {"approve_expense": ToolFault(lie=True, times=1), "create_refund": ToolFault(twice=True)}
         )
@@ -148,11 +136,9 @@ async def test_a_company_may_lie_and_may_do_twice_what_it_was_asked_once(
 
 @over_each
 @pytest.mark.promise("company.drift")
-async def test_a_renamed_column_has_its_new_name_everywhere(
-    tmp_path: Path, served: ToolProtocol, spoken: ToolProtocol
-) -> None:
+async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, spoken: ToolProtocol) -> None:
     """In what describes, in what queries, in records of reads and writes; the old name is refused."""
-    async with stage(tmp_path, served, spoken) as on:
+    async with stage(tmp_path, spoken) as on:
         on.company.faults.replace({}, {"invoices.amount": "invoice_total"})
         described = await on.record("describe_table", table="invoices")
         of_invoice: JsonObject = {"table": "invoices", "filter_column": "id", "filter_value": "INV-6001"}
@@ -193,7 +179,6 @@ async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtoc
     assert isinstance(answer.content, dict)
 
 
-@pytest.mark.parametrize("served", [ToolProtocol.REST, ToolProtocol.BOTH])
 @pytest.mark.parametrize(
     ("body", "status", "answer"),
     [
@@ -224,10 +209,10 @@ async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtoc
     ],
 )
 async def test_the_bridge_answers_without_an_envelope(
-    tmp_path: Path, served: ToolProtocol, body: JsonValue, status: int, answer: JsonValue
+    tmp_path: Path, body: JsonValue, status: int, answer: JsonValue
 ) -> None:
     """Nothing found is an empty list or says so; a second time is a constraint violation; a malformed call a 422."""
-    async with company(tmp_path, protocol=served) as running, open_http() as http:
+    async with company(tmp_path, protocol=ToolProtocol.BOTH) as running, open_http() as http:
         said = await http.post(f"{running.url}/mcp", json=body)
 
     assert said.status_code == status

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_slots import RedisSlots
+from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.core.turn.fair_share import Shares, share
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from cli.assess.handed_over import hand_over_assessment
+from cli.assess.command import hand_over_assessment
 from cli.console import Complaint
 from services.gateway.features.assessments.model import KeptAssessment
 from services.gateway.features.assessments.store import RedisAssessments

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
+from services.executor.adapters.stored_tenants import FileTenants
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object

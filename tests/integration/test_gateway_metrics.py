@@ -13,7 +13,7 @@ from services.gateway.settings import GatewaySettings
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
-from services.learner.entrypoints.gauges import LearnerGauges
+from services.learner.entrypoints.http import LearnerGauges
 from shared.infra.metrics import Metrics
 from tests.http_client import open_http
 from tests.integration.gateway_stage import stage

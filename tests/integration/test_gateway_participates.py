@@ -19,6 +19,7 @@ from typing_extensions import override
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.a2a_replies import read
 from services.assessor.ports.participants import ParticipantFailed
+from services.gateway.features.participation.store import RedisParticipations
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
     AssessmentComplete,
@@ -31,7 +32,6 @@ from shared.contracts.assessment.messages import (
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.keys import PARTICIPATION_SECONDS, participation_key
-from shared.infra.participations import RedisParticipations
 from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, gateway, gateway_on, stage
 from tests.serving import serving

@@ -9,8 +9,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.file_tenants import FileTenants
-from services.executor.adapters.stored_tenants import StoredTenants
+from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.gateway.features.identity.api_keys import Wish, make
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import fresh

@@ -7,13 +7,12 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_idle import RedisIdleSessions
+from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSessions
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.core.turn.archiver import Evictor
 from services.executor.core.turn.attempt import give_up
-from services.executor.core.turn.evictor import Evictor
 from services.executor.ports.idle import IdleSession
 from services.executor.ports.turns import MemoryUnavailable, SessionCall, SessionState
-from shared.contracts.archived_session import ArchivedSession
 from shared.contracts.task import TurnKind
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState

@@ -7,8 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.adapters.task_journal import LostText
+from services.executor.adapters.shared_texts import LostText, SharedTexts
 from services.executor.core.replay.course import CannotReplay, attempts_of
 from services.executor.core.turn.archiver import Archiver
 from services.executor.ports.turns import JournalEntry, TurnStore

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import NoReturn
 
 import pytest
@@ -10,19 +11,18 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.entrypoints.file_requests import keep_importing as keep_importing_processes
+from services.executor.core.states.synthesis import import_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.training.seeding import Seeder
-from services.learner.entrypoints.file_requests import keep_importing
 from services.learner.entrypoints.memory_loops import keep_forgetting
 from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
 from services.learner.ports.files import StoredFile
 from shared.contracts.forget import ForgetRequest
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
-from shared.infra.rpc import RpcQueue
+from shared.infra.rpc import RpcQueue, keep_importing
 from tests.integration.gateway_stage import PATIENCE
 
 _A_CASE = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-11-01T10:00:00Z"}
@@ -37,7 +37,11 @@ class _Broken(RedisImportRepository):
 @pytest.mark.promise("memory.edges")
 async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
     serving = asyncio.create_task(
-        keep_importing(RpcQueue(redis, "learner"), Importer(_Broken(redis), lambda: datetime.now(UTC)))
+        keep_importing(
+            RpcQueue(redis, "learner"),
+            LearningFile.CASE_LOG,
+            Importer(_Broken(redis), lambda: datetime.now(UTC)).carry_out,
+        )
     )
     request = FileRequest(tenant="acme", file=LearningFile.CASE_LOG, content=[_A_CASE])
     try:
@@ -55,7 +59,9 @@ async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis
         async def process_types(self, tenant: str) -> tuple[str, ...]:
             raise TypeError(tenant)
 
-    serving = asyncio.create_task(keep_importing_processes(RpcQueue(redis, "executor"), Breaks(redis)))
+    serving = asyncio.create_task(
+        keep_importing(RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, Breaks(redis)))
+    )
     request = FileRequest(tenant="acme", file=LearningFile.SYNTHESIZED, content={})
     try:
         answer = await RpcQueue(redis, "executor").ask(request.model_dump_json(), PATIENCE)

@@ -5,6 +5,7 @@ import json
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.entrypoints.file_requests import keep_importing
+from services.executor.core.states.synthesis import import_processes
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from services.learner.file_jobs import FileJobs, build_file_jobs
@@ -20,7 +21,7 @@ from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.infra import keys
 from shared.infra.learned_files import learned_files
-from shared.infra.rpc import RpcQueue
+from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.starting import CannotStart
 from tests.integration.learner_stage import PATIENCE, an_outcome, learner_process, leave, until_settled
 
@@ -86,7 +87,11 @@ async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url:
     _put(tmp_path, {"strategy_bandit.json": BANDIT, "synthesized_definitions.json": {"grant_award": PROCESS}})
     async with _running(_jobs(redis, redis_url, tmp_path)):
         await _written_once(tmp_path)
-        executor = asyncio.create_task(keep_importing(RpcQueue(redis, "executor"), RedisLearned(redis)))
+        executor = asyncio.create_task(
+            keep_importing(
+                RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(redis))
+            )
+        )
         async with asyncio.timeout(PATIENCE):
             while await RedisLearned(redis).process("acme", "grant_award") is None:
                 await asyncio.sleep(0.02)

@@ -5,22 +5,22 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.entrypoints.file_requests import keep_importing as keep_importing_processes
+from services.executor.core.states.synthesis import import_processes
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.lesson import lesson_of
-from services.learner.entrypoints.file_requests import keep_importing
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.learned_files import learned_files
-from shared.infra.rpc import RpcQueue
+from shared.infra.rpc import RpcQueue, keep_importing
 from tests.e2e.commands import call_purple
 from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, gateway
@@ -35,8 +35,14 @@ async def _stack(redis: Redis, redis_url: str) -> AsyncIterator[str]:
     importer = Importer(RedisImportRepository(redis), lambda: datetime.now(UTC))
     async with gateway(redis_url) as url:
         doing = [
-            asyncio.create_task(keep_importing(RpcQueue(redis, "learner"), importer)),
-            asyncio.create_task(keep_importing_processes(RpcQueue(redis, "executor"), RedisLearned(redis))),
+            asyncio.create_task(keep_importing(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.carry_out)),
+            asyncio.create_task(
+                keep_importing(
+                    RpcQueue(redis, "executor"),
+                    LearningFile.SYNTHESIZED,
+                    partial(import_processes, RedisLearned(redis)),
+                )
+            ),
         ]
         try:
             yield url

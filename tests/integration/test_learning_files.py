@@ -24,9 +24,9 @@ from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.learned_files import learned_files
 from shared.infra.redis import connect
-from shared.infra.tcp_proxy import TcpProxy, Way
 from tests.doubles.redis_tasks import NOON
 from tests.integration.learner_stage import an_outcome
+from tools.tcp_proxy import TcpProxy, Way
 
 OURS = [file for file in LearningFile if file is not LearningFile.SYNTHESIZED]
 NOW = NOON + timedelta(hours=1)

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.file_tenants import FileTenants
-from services.executor.adapters.tenants_without_made_tools import TenantsWithoutMadeTools
+from services.executor.adapters.stored_tenants import FileTenants, TenantsWithoutMadeTools
 from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
 from shared.contracts.tenant import TenantRecord

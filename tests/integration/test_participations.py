@@ -6,14 +6,14 @@ import pytest
 from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 
+from services.gateway.features.participation.model import Beginning, BegunByOther, NoKey
+from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.parts.worlds import KeptWorlds
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.calls import BridgedWorld
 from shared.contracts.forget import ForgetScope
 from shared.infra.keys import participant_key, participation_key
-from shared.infra.participations import RedisParticipations
 from shared.infra.starting import CannotStart, read_settings
-from shared.ports.participations import Beginning, BegunByOther, NoKey
 from tests.integration.memory_stage import MemoryStage
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()

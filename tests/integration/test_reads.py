@@ -7,8 +7,8 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.infra.reads import PackedReads, Reads
-from shared.infra.tcp_proxy import TcpProxy
 from shared.ports.store import StoreUnavailable
+from tools.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.promise("gateway.threads_bounded")
 

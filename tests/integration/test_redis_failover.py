@@ -14,11 +14,11 @@ from shared.infra.live import Live
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from shared.infra.tcp_proxy import TcpProxy
 from shared.ports.store import StoreUnavailable
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.redis_pair import Pair, pair_of_servers
 from tests.integration.state_stage import accepted, an_entry, begin, break_lease, sessions_of
+from tools.tcp_proxy import TcpProxy
 
 
 @pytest.fixture(scope="module")

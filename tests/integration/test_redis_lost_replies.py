@@ -16,9 +16,9 @@ from shared.infra import keys
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from shared.infra.tcp_proxy import TcpProxy
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import Begun, accepted, an_end, an_entry, begin, sessions_of
+from tools.tcp_proxy import TcpProxy
 
 STEP, SECOND = JournalEntry("k1", "tool", "[]"), JournalEntry("k2", "note", "{}")
 TOLD = TaskEvent(kind="told", at=NOON)

@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from services.executor.adapters.other_protocol import OtherProtocol
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import OtherProtocol, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import ToolClass

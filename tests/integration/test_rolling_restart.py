@@ -12,10 +12,10 @@ import pytest
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import HOST, ProcessSpec, url_of
 from cli.stack.readiness import wait_until_ready
-from shared.infra.tcp_proxy import TcpProxy
 from tests.http_client import open_http
 from tools.chaos.crew import Crew
 from tools.chaos.roller import Roller
+from tools.tcp_proxy import TcpProxy
 
 _PATIENCE = 60.0
 

@@ -31,19 +31,6 @@ async def _end(sessions: RedisSessions, session_id: str, state: TaskState = Task
     assert await sessions.next(begun.lease) is None
 
 
-async def test_an_accepted_task_is_found_by_its_id(store: TaskStore) -> None:
-    record = a_record()
-    accepted = await store.accept(record, a_turn(record), dedupe=None)
-    assert accepted.fresh
-    assert await store.record("acme", record.task_id) == record
-
-
-async def test_no_task_is_found_in_another_tenant(store: TaskStore) -> None:
-    record = a_record()
-    await store.accept(record, a_turn(record), dedupe=None)
-    assert await store.record("other", record.task_id) is None
-
-
 @pytest.mark.promise("state.accept_once")
 async def test_twenty_resends_at_once_make_one_task(store: TaskStore, sessions: RedisSessions) -> None:
     records = [a_record() for _ in range(20)]

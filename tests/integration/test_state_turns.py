@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.core.turn.heartbeat import Heart
-from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
+from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, Timer
 from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
@@ -82,10 +82,6 @@ async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: 
     assert begun.work.record.task_id == record.task_id
     await begun.store.finish(an_end(begun.work))
     assert await sessions_of(redis, "one").next(begun.lease) is None
-
-
-async def test_nothing_is_claimed_where_nothing_waits(redis: Redis) -> None:
-    assert await sessions_of(redis, "one").claim("acme", "s1") is None
 
 
 async def test_an_expired_lease_is_claimed_at_once_with_a_higher_fence(redis: Redis, task_store: TaskStore) -> None:
@@ -221,14 +217,6 @@ async def test_a_repeated_signal_is_queued_once(redis: Redis, task_store: TaskSt
     assert (await begin_next(one, begun.lease)).work.turn.kind is TurnKind.MESSAGE
 
 
-async def test_a_step_that_was_stored_twice_is_read_once(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
-    await begun.store.append([STEP, JournalEntry("k2", "tool", "[]")])
-    await begun.store.append([STEP])
-    assert await begun.store.journal() == (STEP, JournalEntry("k2", "tool", "[]"))
-
-
 @pytest.mark.promise("state.write_once")
 @pytest.mark.parametrize("status", [one for one in WriteStatus if one not in SENDABLE])
 async def test_a_write_is_not_opened_again_unless_it_may_be_sent(
@@ -240,26 +228,6 @@ async def test_a_write_is_not_opened_again_unless_it_may_be_sent(
     await begun.store.settle_write(an_entry(status), WriteStatus.SENDING)
     with pytest.raises(LedgerConflict):
         await begun.store.open_write(an_entry(), 1.0)
-
-
-@pytest.mark.parametrize("status", SENDABLE)
-async def test_a_write_that_may_be_sent_may_be_opened_again(
-    redis: Redis, task_store: TaskStore, status: WriteStatus
-) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
-    await begun.store.open_write(an_entry(), 1.0)
-    await begun.store.settle_write(an_entry(status), WriteStatus.SENDING)
-    await begun.store.open_write(an_entry(), 1.0)
-    assert await begun.store.ledger() == {an_entry().key: an_entry()}
-
-
-async def test_a_write_settles_only_from_the_status_it_has(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
-    await begun.store.open_write(an_entry(), 1.0)
-    with pytest.raises(LedgerConflict):
-        await begun.store.settle_write(an_entry(WriteStatus.VERIFIED), WriteStatus.SENT)
 
 
 async def test_an_open_write_stretches_the_lease_over_its_call(redis: Redis, task_store: TaskStore) -> None:
@@ -328,16 +296,6 @@ async def test_an_ended_task_stays_as_it_ended(redis: Redis, task_store: TaskSto
     assert stored.state is TaskState.CANCELED
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
     assert await one.next(begun.lease) is None
-
-
-async def test_a_session_remembers_its_turns(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    await task_store.accept(record, a_turn(record), dedupe=None)
-    one, memory = sessions_of(redis, "one"), SessionState((("user", "hi"),), "before", {"dept": "department"})
-    begun = await begin(one)
-    await begun.store.finish(TurnEnd(begun.work.record, memory))
-    further = await begin_next(one, begun.lease)
-    assert await further.store.session() == memory
 
 
 async def test_a_published_record_is_what_clients_see(redis: Redis, task_store: TaskStore) -> None:

@@ -10,7 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from shared.infra.tcp_proxy import TcpProxy
+from tools.tcp_proxy import TcpProxy
 
 PATIENCE = 5.0
 

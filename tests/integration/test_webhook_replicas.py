@@ -13,10 +13,10 @@ from services.gateway.features.deliveries.store import RedisLines
 from services.gateway.features.webhooks.model import HookState, SignedPost
 from services.gateway.features.webhooks.secrets import read_secrets
 from shared.infra.sealed import Seal
-from shared.infra.tcp_proxy import TcpProxy
 from tests.integration.gateway_process import GatewayProcess, gateway_process
 from tests.integration.gateway_stage import at, gateway, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
+from tools.tcp_proxy import TcpProxy
 
 OFF = {**SOON, "a2a_push": "off"}
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from cli.demo.books import Books as Picture
 from examples.company.faults import ToolFaults
-from services.executor.adapters.file_tenants import FileTenants
+from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.budget.budget import Ceilings
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports

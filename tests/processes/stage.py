@@ -16,13 +16,13 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from cli.demo.books import BookChange, Books
-from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.patience import PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_spend import RedisSpend
+from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.turn.walk import walk

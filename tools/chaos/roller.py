@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from cli.stack.free_ports import free_ports
 from cli.stack.readiness import wait_until_ready
-from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.crew import Crew
 from tools.chaos.endings import Unforeseen
+from tools.tcp_proxy import TcpProxy
 
 READY_SECONDS = 60.0
 GONE_SECONDS = 60.0  # the longest grace of any service, and time to spare

@@ -17,7 +17,6 @@ from cli.gateway.messages import TaskView
 from cli.stack.readiness import Tell, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
-from shared.infra.tcp_proxy import TcpProxy
 from shared.infra.tls import trusted_certificates
 from tools.chaos.balancer import Balancer
 from tools.chaos.burst import BURST_MESSAGES, Bursts
@@ -54,6 +53,7 @@ from tools.chaos.strikes import BY_NAME, CLOCKS, MOST_BURSTS, Blow
 from tools.chaos.tails import TailRepair
 from tools.chaos.tenants import TenantSetup, TenantTokens
 from tools.chaos.wiring import CALLED_BY_NAME, GATEWAYS, MCP, QUEUE, REST, Wiring
+from tools.tcp_proxy import TcpProxy
 
 READY_SECONDS = 90.0
 SETTLE_SECONDS = 150.0  # more than a task may take

@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from cli.stack.free_ports import free_ports
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
-from shared.infra.tcp_proxy import TcpProxy
+from tools.tcp_proxy import TcpProxy
 
 _HOST = "127.0.0.1"
 _LINKED_SECONDS = 8.0  # in which a new replica must have everything

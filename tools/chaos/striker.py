@@ -13,7 +13,6 @@ from random import Random
 import httpx
 
 from shared.domain.exact_json import JsonObject, dumps, loads_object
-from shared.infra.tcp_proxy import TcpProxy
 from tools.chaos.burst import Bursts
 from tools.chaos.crew import Crew
 from tools.chaos.full_disk import Disk
@@ -27,6 +26,7 @@ from tools.chaos.state_server import StateServer
 from tools.chaos.strikes import LEASE_SECONDS, Blow, ListedFault, Strike, second_tries
 from tools.chaos.tails import Tail, TailRepair
 from tools.chaos.wiring import GATEWAYS, MODEL_LATENCY_MS
+from tools.tcp_proxy import TcpProxy
 
 _TIMEOUT = httpx.Timeout(2.0)
 _TRIES = 6

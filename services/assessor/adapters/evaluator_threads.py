@@ -18,9 +18,9 @@ from typing import cast
 from structlog import get_logger
 
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.base import JsonObject
 from shared.ports.models import Model
-from shared.ports.simulated_world import SimulatedWorld
 
 _GRACE_SECONDS = 1.0
 _PLAIN = (str, bytes, int, float, bool, type(None))

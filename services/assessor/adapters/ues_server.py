@@ -11,7 +11,7 @@ import httpx
 
 from shared.infra.process import dies_with_parent
 from shared.infra.tls import trusted_certificates
-from shared.ports.simulated_world import SimulatorFailed
+from shared.ports.simulator import SimulatorFailed
 
 _POLL_SECONDS = 0.1
 _STOP_SECONDS = 5.0

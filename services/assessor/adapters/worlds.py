@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.assessor.adapters.ues_server import UESServerManager
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import ConflictError
-from shared.ports.simulated_world import SimulatorFailed
+from shared.ports.simulator import SimulatorFailed
 
 log = get_logger()
 _LOOK_SECONDS = 2.0

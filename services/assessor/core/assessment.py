@@ -18,6 +18,7 @@ from services.assessor.core.summary import snapshot, summarize_world
 from services.assessor.core.turns import TurnResult, Turns
 from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.base import MOST_TURNS
 from shared.contracts.assessment.messages import (
     TASK_CONVERSATION,
@@ -36,7 +37,6 @@ from shared.contracts.assessment.updates import (
 from shared.contracts.ues.simulation import KeyMade
 from shared.domain.model_price import Price
 from shared.ports.models import Model
-from shared.ports.simulated_world import SimulatedWorld
 
 _STATUS = {"timeout": "timeout", "error": "failed"}
 

@@ -15,13 +15,13 @@ from services.assessor.core.prompts.texts import CHARACTER, INVITED
 from services.assessor.core.responders import Responder, Responders, email_reply, rsvp, sms_reply
 from services.assessor.core.scenario import ScenarioConfig, ScriptedReply
 from services.assessor.core.threads import Threads
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.ues.calendar import CalendarEvent
 from shared.contracts.ues.email import Email
 from shared.contracts.ues.sms import SmsMessage
 from shared.domain.exact_json import JsonObject as Exact
 from shared.ports.models import Model, ModelUnavailable, Tier
-from shared.ports.simulated_world import SimulatedWorld
 
 _AT_ONCE = 4
 _MOST_TO_CHARACTERS = 1  # answers of one character to another in a thread: two of them must not talk for ever

@@ -8,10 +8,10 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from services.assessor.core.differences import Difference, differences
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.base import JsonObject, Told
 from shared.contracts.assessment.results import ActionLogEntry
 from shared.ports.models import Model
-from shared.ports.simulated_world import SimulatedWorld
 
 
 class EvalResult(Told):

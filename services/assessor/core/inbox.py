@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.ues.calendar import CalendarEvent
 from shared.contracts.ues.email import Email
 from shared.contracts.ues.sms import SmsMessage
-from shared.ports.simulated_world import SimulatedWorld
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import (
     CalendarSummary,
     ChatSummary,
@@ -11,7 +12,6 @@ from shared.contracts.assessment.messages import (
     InitialStateSummary,
     SmsSummary,
 )
-from shared.ports.simulated_world import SimulatedWorld
 
 
 async def summarize_world(world: SimulatedWorld) -> InitialStateSummary:

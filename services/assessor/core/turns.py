@@ -13,6 +13,7 @@ from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.core.windows import APPLY, Window, clip, due, window
 from services.assessor.core.world_watch import By, WorldWatch
 from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
 from shared.contracts.assessment.results import ActionLogEntry
@@ -27,7 +28,7 @@ from shared.contracts.assessment.updates import (
 )
 from shared.contracts.ues.simulation import Access
 from shared.domain.iso_duration import written_duration
-from shared.ports.simulated_world import SimulatedWorld, SimulatorRefused
+from shared.ports.simulator import SimulatorRefused
 
 _PAGE = 500
 _NOTES = 4000

@@ -1,4 +1,4 @@
-"""What an assessment needs from outside, in its own words. The world itself: ``shared.ports.simulated_world``."""
+"""What an assessment needs from outside, in its own words. The world itself: ``simulated_world``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -2,26 +2,108 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
 
 import structlog
 from typing_extensions import override
 
-from services.executor.core.tools.breaker import USUAL, Breaker, BreakerLimits, Circuit
-from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.adapters.credentials import ResolvedCredentials
+from services.executor.ports.tools import (
+    Send,
+    ServerQuestion,
+    T,
+    ToolForbidden,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+    WrappedServers,
+)
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import JsonObject
+
+
+class Circuit(StrEnum):
+    CLOSED = "closed"  # calls pass
+    OPEN = "open"  # no call passes
+    HALF_OPEN = "half-open"  # one call passes, and what becomes of it decides
+
+
+class BreakerLimits(NamedTuple):
+    """``failures`` in a row open it for ``first`` seconds. After ``steady`` seconds without an answer each pause is
+    twice the one before it, at most ``longest``: a server that was only restarted is found again while reads wait.
+    """
+
+    failures: int = 5
+    first: float = 0.5
+    steady: float = 5.0
+    longest: float = 30.0
+
+
+USUAL = BreakerLimits()
+
+
+class Breaker:
+    """The circuit to one server. ``now`` is any clock that only goes forward, in seconds."""
+
+    def __init__(self, limits: BreakerLimits = USUAL) -> None:
+        self._limits = limits
+        self._in_a_row = 0
+        self._pause = limits.first
+        self._opened = 0.0
+        self._until = 0.0
+        self._probing = False
+
+    def state(self, now: float) -> Circuit:
+        if self._in_a_row < self._limits.failures:
+            return Circuit.CLOSED
+        return Circuit.OPEN if self._probing or now < self._until else Circuit.HALF_OPEN
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether the one call is under way that decides."""
+        return self._probing
+
+    def seconds_left(self, now: float) -> float:
+        """How long no call passes, as far as is known now."""
+        return max(0.0, self._until - now)
+
+    def passes(self, now: float) -> bool:
+        """Whether a call may be made now. Whoever makes it says afterwards what became of it."""
+        state = self.state(now)
+        if state is Circuit.HALF_OPEN:
+            self._probing = True
+        return state is not Circuit.OPEN
+
+    def record_answer(self) -> None:
+        """The server answered, whatever it said."""
+        self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
+
+    def record_failure(self, now: float) -> None:
+        """No connection, or no usable answer. Calls that were under way when it opened do not lengthen its pause."""
+        was = self.state(now)
+        self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
+        opens = was is Circuit.CLOSED and self._in_a_row == self._limits.failures
+        if opens:
+            self._opened = now
+        elif self._probing and now - self._opened >= self._limits.steady:
+            self._pause = min(2 * self._pause, self._limits.longest)
+        if opens or self._probing:
+            self._until = now + self._pause
+        self._probing = False
+
+    def record_abandoned(self) -> None:
+        """The caller left before it knew: nothing is learned, and another call may try."""
+        self._probing = False
+
 
 MAX_REMEMBERED = 1024
 MOST_WAITED = 2.0  # seconds that a call waits for the one that decides
 
 log = structlog.get_logger()
 
-T = TypeVar("T")
 
-
-class BreakingTools(ToolServers):
+class BreakingTools(WrappedServers):
     """Keeps one breaker for each server, in this process. A call that it does not let pass certainly was not sent."""
 
     def __init__(
@@ -30,7 +112,7 @@ class BreakingTools(ToolServers):
         limits: BreakerLimits = USUAL,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self._servers = servers
+        super().__init__(servers)
         self._limits = limits
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._news = asyncio.Event()
@@ -42,57 +124,10 @@ class BreakingTools(ToolServers):
         now = self._clock()
         return Counter(breaker.state(now).value for breaker in self._breakers.values())
 
-    def circuit_of(self, connection: Connection) -> Circuit:
-        breaker = self._breakers.get(connection.line)
-        return breaker.state(self._clock()) if breaker else Circuit.CLOSED
-
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return await self._ask_through_breaker(
-            connection, "", None, lambda _: self._servers.discover(connection, session_id)
-        )
-
-    @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers.may_have_unlisted(connection)
-
-    @override
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        return await self._ask_through_breaker(
-            connection, tool, timeout, lambda left: self._servers.call(connection, tool, arguments, left, session_id)
-        )
-
-    @override
-    async def read(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        return await self._ask_through_breaker(
-            connection, tool, timeout, lambda left: self._servers.read(connection, tool, arguments, left, session_id)
-        )
-
-    @override
-    async def ask_outcome(
-        self,
-        connection: Connection,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
-        *,
-        stop_agent: bool = False,
-    ) -> ToolAnswer | None:
-        return await self._ask_through_breaker(
-            connection,
-            "",
-            timeout,
-            lambda left: self._servers.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent),
-        )
-
-    async def _ask_through_breaker(
-        self, connection: Connection, tool: str, timeout: float | None, ask: Callable[[float], Coroutine[None, None, T]]
-    ) -> T:
+    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
         """What the server answers. Who comes beside the one call that decides waits for it, within its own time."""
+        connection, tool, timeout = question.connection, question.tool, question.timeout
         breaker, began = self._breaker(connection.line), self._clock()
         await self._wait_for_decision(breaker, timeout)
         if not breaker.passes(self._clock()):
@@ -100,7 +135,7 @@ class BreakingTools(ToolServers):
             what = f"{tool} was not sent" if tool else "its tools were not asked for"
             raise ToolUnreachable(f"{connection.id} failed several times in a row; {what}, and may be in {left:.1f} s")
         try:
-            answer = await ask(max(0.001, (timeout or 0.0) - (self._clock() - began)))
+            answer = await send(self._servers, max(0.001, (timeout or 0.0) - (self._clock() - began)))
         except ToolForbidden:
             breaker.record_abandoned()
             raise
@@ -144,3 +179,14 @@ class BreakingTools(ToolServers):
         if len(self._breakers) > MAX_REMEMBERED:
             self._breakers.pop(next(iter(self._breakers)))
         return breaker
+
+
+class ServerHealth(NamedTuple):
+    breaking: BreakingTools
+    credentials: ResolvedCredentials
+
+    @property
+    def circuits(self) -> Mapping[str, int]:
+        """Servers by the state of their circuit breakers, and how many connections have no credential to show."""
+        lacking = self.credentials.lacking
+        return {**self.breaking.circuits, **({"without_credential": lacking} if lacking else {})}

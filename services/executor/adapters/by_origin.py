@@ -12,9 +12,8 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.ports.credentials import Credentials
-from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers
+from services.executor.ports.tools import Send, ServerQuestion, T, ToolForbidden, ToolServers, WrappedServers
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -50,52 +49,20 @@ async def open_servers(
         yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest), reach)
 
 
-class ByOrigin(ToolServers):
+class ByOrigin(WrappedServers):
     """``trusted``: what the operator of the installation set up; ``tenants``: what those of a tenant did.
 
     ``guarded`` is asked about connections that a request named and ``reach`` permits.
     """
 
     def __init__(self, trusted: ToolServers, tenants: ToolServers, guarded: ToolServers, reach: Reach) -> None:
-        self._trusted, self._tenants, self._guarded = trusted, tenants, guarded
+        super().__init__(trusted)
+        self._tenants, self._guarded = tenants, guarded
         self._reach, self._operators = reach, operators_reach(reach.listed)
 
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return await self._checked_servers(connection).discover(connection, session_id)
-
-    @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers_by_origin(connection).may_have_unlisted(connection)
-
-    @override
-    def protocol_of(self, connection: Connection) -> str:
-        return self._servers_by_origin(connection).protocol_of(connection)
-
-    @override
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        return await self._checked_servers(connection).call(connection, tool, arguments, timeout, session_id)
-
-    @override
-    async def read(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        return await self._checked_servers(connection).read(connection, tool, arguments, timeout, session_id)
-
-    @override
-    async def ask_outcome(
-        self,
-        connection: Connection,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
-        *,
-        stop_agent: bool = False,
-    ) -> ToolAnswer | None:
-        asked = self._checked_servers(connection)
-        return await asked.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
+    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+        return await send(self._checked_servers(question.connection), question.timeout or 0.0)
 
     def _checked_servers(self, connection: Connection) -> ToolServers:
         """Whom to ask; raises ``ToolForbidden`` of an address that nobody is asked at, as far as its text tells."""
@@ -104,9 +71,10 @@ class ByOrigin(ToolServers):
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
                 raise ToolForbidden(f"the URL {error.message}") from error
-        return self._servers_by_origin(connection)
+        return self._servers_of(connection)
 
-    def _servers_by_origin(self, connection: Connection) -> ToolServers:
+    @override
+    def _servers_of(self, connection: Connection) -> ToolServers:
         if connection.from_request:
             return self._guarded
-        return self._tenants if connection.owner else self._trusted
+        return self._tenants if connection.owner else self._servers

@@ -2,76 +2,39 @@
 
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import TypeVar
 
 from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
-from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    Send,
+    ServerQuestion,
+    T,
+    ToolAnswer,
+    ToolForbidden,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+    WrappedServers,
+)
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.contracts.tenant import Connection
 from shared.contracts.verdict_word import verdict_word
 from shared.domain import metric_names as names
-from shared.domain.exact_json import JsonObject
 from shared.ports.meter import Meter
 
-T = TypeVar("T")
 
-
-class CountedTools(ToolServers):
+class CountedTools(WrappedServers):
     def __init__(self, servers: ToolServers, meter: Meter) -> None:
-        self._servers, self._meter = servers, meter
+        super().__init__(servers)
+        self._meter = meter
 
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return await self._count_call(connection, "discover", lambda: self._servers.discover(connection, session_id))
-
-    @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers.may_have_unlisted(connection)
-
-    @override
-    def protocol_of(self, connection: Connection) -> str:
-        return self._servers.protocol_of(connection)
-
-    @override
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        return await self._count_call(
-            connection, "call", lambda: self._servers.call(connection, tool, arguments, timeout, session_id)
-        )
-
-    @override
-    async def read(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        return await self._count_call(
-            connection, "read", lambda: self._servers.read(connection, tool, arguments, timeout, session_id)
-        )
-
-    @override
-    async def ask_outcome(
-        self,
-        connection: Connection,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
-        *,
-        stop_agent: bool = False,
-    ) -> ToolAnswer | None:
-        return await self._count_call(
-            connection,
-            "recall",
-            lambda: self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent),
-        )
-
-    async def _count_call(self, connection: Connection, kind: str, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
         began, outcome = perf_counter(), "given_up"
         try:
-            answer = await ask()
+            answer = await super()._ask(question, send)
             outcome = "error" if isinstance(answer, ToolAnswer) and answer.is_error else "ok"
         except ToolForbidden:
             outcome = "forbidden"
@@ -83,8 +46,8 @@ class CountedTools(ToolServers):
             outcome = "silent"
             raise
         finally:
-            self._meter.observe(names.TOOL_SECONDS, perf_counter() - began, kind=kind)
-            self._meter.add(names.TOOL_CALLS, connection=connection.id, kind=kind, outcome=outcome)
+            self._meter.observe(names.TOOL_SECONDS, perf_counter() - began, kind=question.kind)
+            self._meter.add(names.TOOL_CALLS, connection=question.connection.id, kind=question.kind, outcome=outcome)
         return answer
 
 

@@ -3,13 +3,14 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import TypeVar
 
+import structlog
 from typing_extensions import override
 
 from services.executor.adapters.timed_tracer import TOOK
-from services.executor.adapters.told_events import count_event
 from services.executor.core.dossier.endings import TenantStopped
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
@@ -29,6 +30,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain import metric_names as names
+from shared.domain.model_price import NANO
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 from shared.ports.meter import Meter
 
@@ -158,3 +160,37 @@ def _count_task(meter: Meter, ended: TaskOutcome, record: TaskRecord) -> None:
         meter.observe(names.TASK_QUALITY, ended.quality, strategy=strategy)
     if state == "failed":
         meter.add(names.TASKS_FAILED, part=str(record.metadata.get("failed_part") or "task"))
+
+
+def count_event(meter: Meter, event: TaskEvent) -> None:
+    """Each event once. A call that a resumed turn finds in its journal is told no second time."""
+    data = event.data
+    if event.kind == "model":
+        nanos = data.get("nanos")
+        price = nanos / NANO if isinstance(nanos, int) else 0.0
+        meter.add(names.MODEL_MONEY, price, tier=str(data["tier"]), model=str(data["model"]))
+    elif event.kind == "note" and "bandit" in data:
+        meter.add(names.STRATEGIES_CHOSEN, strategy=str(data["strategy"]))
+    elif event.kind == "note" and "not_applied" in data:
+        meter.add(names.STRATEGIES_LEFT, strategy=str(data["strategy"]))
+
+
+class BoundTurns(RunsTurns):
+    def __init__(self, worker: RunsTurns) -> None:
+        self._worker = worker
+
+    @override
+    async def run(self, work: Work, store: TurnStore) -> None:
+        with _log_context(work):
+            await self._worker.run(work, store)
+
+    @override
+    async def settle(self, work: Work, store: TurnStore) -> None:
+        with _log_context(work):
+            await self._worker.settle(work, store)
+
+
+def _log_context(work: Work) -> AbstractContextManager[None]:
+    record = work.record
+    named = {"tenant": record.tenant, "session": record.session_id, "task": record.task_id}
+    return structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id)

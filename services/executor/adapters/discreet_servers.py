@@ -9,7 +9,17 @@ from typing import cast
 from typing_extensions import override
 
 from services.executor.ports.credentials import Credentials
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    Send,
+    ServerQuestion,
+    T,
+    Tool,
+    ToolAnswer,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+    WrappedServers,
+)
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.identity_cache import IdentityCache
@@ -18,17 +28,25 @@ _IN_ITS_PLACE = "[credential]"
 _SHORTEST = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
 
 
-class DiscreetServers(ToolServers):
+class DiscreetServers(WrappedServers):
     def __init__(self, servers: ToolServers, credentials: Credentials) -> None:
-        self._servers, self._credentials = servers, credentials
+        super().__init__(servers)
+        self._credentials = credentials
         self._hidden = IdentityCache[tuple[Tool, ...], dict[tuple[str, ...], tuple[Tool, ...]]](lambda _: {}, 128)
 
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
         try:
-            tools = await self._servers.discover(connection, session_id)
+            answer = await super()._ask(question, send)
         except (ToolUnreachable, ToolSilent) as error:
-            raise self._error_without_secrets(connection, error) from None
+            raise self._error_without_secrets(question.connection, error) from None
+        if isinstance(answer, ToolAnswer):
+            return cast("T", self._answer_without_secrets(question.connection, answer))
+        return answer
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        tools = await super().discover(connection, session_id)
         secrets = self._credentials.shown_secrets(connection)
         return self._hide(tools, secrets) if secrets else tools
 
@@ -39,40 +57,6 @@ class DiscreetServers(ToolServers):
             known.clear()
             known[secrets] = tuple(_tool(tool, secrets) for tool in tools)
         return known[secrets]
-
-    @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers.may_have_unlisted(connection)
-
-    @override
-    def protocol_of(self, connection: Connection) -> str:
-        return self._servers.protocol_of(connection)
-
-    @override
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        try:
-            answer = await self._servers.call(connection, tool, arguments, timeout, session_id)
-        except (ToolUnreachable, ToolSilent) as error:
-            raise self._error_without_secrets(connection, error) from None
-        return self._answer_without_secrets(connection, answer)
-
-    @override
-    async def ask_outcome(
-        self,
-        connection: Connection,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
-        *,
-        stop_agent: bool = False,
-    ) -> ToolAnswer | None:
-        try:
-            answer = await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
-        except (ToolUnreachable, ToolSilent) as error:
-            raise self._error_without_secrets(connection, error) from None
-        return self._answer_without_secrets(connection, answer) if answer else None
 
     def _answer_without_secrets(self, connection: Connection, answer: ToolAnswer) -> ToolAnswer:
         secrets = self._credentials.shown_secrets(connection)

@@ -10,8 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from services.executor.adapters.mcp_streams import open_streams
 from services.executor.adapters.mcp_wire import LineTrouble, McpTransport, Trouble, open_line
-from services.executor.adapters.other_protocol import OtherProtocol
-from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from services.executor.ports.tools import OtherProtocol, ToolSilent, ToolUnreachable
 
 log = structlog.get_logger()
 

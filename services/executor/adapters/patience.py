@@ -6,7 +6,15 @@ import structlog
 from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
-from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    Tool,
+    ToolAnswer,
+    ToolForbidden,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+    WrappedServers,
+)
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -17,11 +25,11 @@ from shared.infra.patiently import PAUSES, retry_patiently
 log = structlog.get_logger()
 
 
-class PatientTools(ToolServers):
+class PatientTools(WrappedServers):
     """Lists tools and reads patiently. Other calls are passed on as they are: they may change something."""
 
     def __init__(self, servers: ToolServers, pauses: tuple[float, ...] = PAUSES) -> None:
-        self._servers = servers
+        super().__init__(servers)
         self._pauses = pauses
 
     @override
@@ -30,16 +38,6 @@ class PatientTools(ToolServers):
         return await retry_patiently(
             lambda: self._servers.discover(connection, session_id), lost, self._pauses, never=(ToolForbidden,)
         )
-
-    @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers.may_have_unlisted(connection)
-
-    @override
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        return await self._servers.call(connection, tool, arguments, timeout, session_id)
 
     @override
     async def read(
@@ -61,18 +59,6 @@ class PatientTools(ToolServers):
                 log.info("read_repeated", tool=tool, error=str(error))
             await asyncio.sleep(pause)
         return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
-
-    @override
-    async def ask_outcome(
-        self,
-        connection: Connection,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
-        *,
-        stop_agent: bool = False,
-    ) -> ToolAnswer | None:
-        return await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
 
 
 class PatientPolicy(PolicyService):

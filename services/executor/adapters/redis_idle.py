@@ -6,18 +6,43 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.idle import IdleSession, IdleSessions, SessionMemory
 from services.executor.ports.turns import MemoryUnavailable, SessionState
-from shared.contracts.archived_session import ArchivedSession, LastTask
+from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Scripts
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
+
+
+class LastTask(Contract):
+    """Where the session's newest task came to; its checkpoints are in its own archive."""
+
+    task_id: str
+    state: str
+    process_type: str = ""
+    strategy: str = ""
+    states: tuple[str, ...] = ()
+
+
+class ArchivedSession(Contract):
+    """``memory`` is what the durable store held: turns, the summary of older ones, schema corrections, counted calls.
+
+    ``owner`` is the principal whose session it is: nobody else is given it.
+    """
+
+    tenant: str
+    session_id: str
+    owner: str
+    memory: JsonValue
+    last_task: LastTask | None = None
+    idle_since: datetime
+
 
 _AGAIN_MS = 30_000
 _SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))

@@ -1,17 +1,49 @@
 """Tenants' records as operators store them; a tenant without one has that of the installation's file (``Tenants``)."""
 
 import asyncio
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Self
 
 import structlog
 from typing_extensions import override
 
-from services.executor.adapters.file_tenants import FileTenants
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, with_addresses
+from shared.contracts.tenant_document import BadRecord, read_record, with_addresses
 from shared.contracts.tenant_version import TenantVersion
+from shared.domain.exact_json import loads_object
 from shared.ports.tenant_records import TenantRecords
+
+
+class BadTenantFile(ValueError):
+    """The file cannot be used; the message names it and what is wrong."""
+
+
+class FileTenants(Tenants):
+    """One tenant. ``tool_server`` becomes its connection ``default`` where the file names none.
+
+    A connection whose ``url`` is empty describes that server too: it may bring a catalogue without knowing the address.
+    """
+
+    def __init__(self, record: TenantRecord) -> None:
+        self.record = record
+
+    @classmethod
+    def read(cls, path: Path, tool_server: str = "") -> Self:
+        """Raises ``BadTenantFile``."""
+        try:
+            record = read_record(loads_object(path.read_text("utf-8")))
+        except OSError as error:
+            raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
+        except ValueError as error:
+            raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {error}") from error
+        return cls(record.model_copy(update={"connections": with_addresses(record.connections, tool_server)}))
+
+    async def get(self, tenant: str) -> TenantRecord:
+        if tenant != self.record.id:
+            raise UnknownTenant(f"there is no tenant {tenant!r}")
+        return self.record
+
 
 MAX_KEPT = 1024
 _OF_THE_FILE = "file:"  # before the version of a record that came from the file: the store counts its own
@@ -102,3 +134,22 @@ class StoredTenants(Tenants):
         self._kept[tenant] = kept
         if len(self._kept) > MAX_KEPT:
             self._kept.pop(next(iter(self._kept)))
+
+
+class TenantsWithoutMadeTools(Tenants):
+    """Whatever a record says, made tools are off: no model is asked for a program that nothing here could run."""
+
+    def __init__(self, tenants: Tenants) -> None:
+        self._tenants = tenants
+
+    @override
+    async def get(self, tenant: str) -> TenantRecord:
+        return _switch_off(await self._tenants.get(tenant))
+
+    @override
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
+        return _switch_off(await self._tenants.get_at_version(tenant, version))
+
+
+def _switch_off(record: TenantRecord) -> TenantRecord:
+    return record.model_copy(update={"made_tools": False})

@@ -5,8 +5,18 @@ import asyncio
 import structlog
 from typing_extensions import override
 
-from services.executor.adapters.other_protocol import OtherProtocol
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    OtherProtocol,
+    Send,
+    ServerQuestion,
+    T,
+    Tool,
+    ToolAnswer,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+    WrappedServers,
+)
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 
@@ -15,7 +25,7 @@ log = structlog.get_logger()
 MAX_REMEMBERED = 1024
 
 
-class DetectingToolServers(ToolServers):
+class DetectingToolServers(WrappedServers):
     """A connection may name its protocol; else the server's answers decide, and the decision holds while it works."""
 
     def __init__(
@@ -25,6 +35,7 @@ class DetectingToolServers(ToolServers):
         agents: ToolServers | None = None,
     ) -> None:
         """``agents``: never found by asking: a connection says that it is one."""
+        super().__init__(mcp)
         self._mcp = mcp
         self._rest = rest
         self._agents = agents
@@ -52,15 +63,11 @@ class DetectingToolServers(ToolServers):
         return spoken is not None and spoken.may_have_unlisted(connection)
 
     @override
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        deadline = asyncio.get_running_loop().time() + timeout
-        spoken = self._known_servers(connection) or await self._detect_before_call(
-            connection, tool, deadline, session_id
-        )
-        left = max(0.001, deadline - asyncio.get_running_loop().time())
-        return await spoken.call(connection, tool, arguments, left, session_id)
+    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+        """A call, or a read."""
+        deadline = asyncio.get_running_loop().time() + (question.timeout or 0.0)
+        spoken = self._known_servers(question.connection) or await self._detect_before_call(question, deadline)
+        return await send(spoken, max(0.001, deadline - asyncio.get_running_loop().time()))
 
     @override
     async def ask_outcome(
@@ -72,12 +79,9 @@ class DetectingToolServers(ToolServers):
         *,
         stop_agent: bool = False,
     ) -> ToolAnswer | None:
-        spoken = self._known_servers(connection)
-        return (
-            await spoken.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
-            if spoken
-            else None
-        )
+        if self._known_servers(connection) is None:
+            return None
+        return await super().ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
 
     @override
     def protocol_of(self, connection: Connection) -> str:
@@ -93,16 +97,15 @@ class DetectingToolServers(ToolServers):
     def _known_servers(self, connection: Connection) -> ToolServers | None:
         return self._servers_by_protocol(connection) or self._spoken.get(connection.url)
 
-    async def _detect_before_call(
-        self, connection: Connection, tool: str, deadline: float, session_id: str
-    ) -> ToolServers:
+    async def _detect_before_call(self, question: ServerQuestion, deadline: float) -> ToolServers:
         """What the server speaks; whatever fails here, the call itself was not sent."""
         try:
             async with asyncio.timeout_at(deadline):
-                await self._detect(connection, session_id)
+                await self._detect(question.connection, question.session_id)
         except (TimeoutError, ToolSilent) as error:
-            raise ToolUnreachable(f"{tool} was not sent: {error or 'no protocol was found in time'}") from error
-        return self._spoken[connection.url]
+            what = f"{question.tool} was not sent: {error or 'no protocol was found in time'}"
+            raise ToolUnreachable(what) from error
+        return self._spoken[question.connection.url]
 
     async def _detect(self, connection: Connection, session_id: str) -> tuple[Tool, ...]:
         """The tools by whichever protocol lists them. A server that fails while it speaks MCP is not asked further."""

@@ -8,8 +8,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from typing_extensions import override
 
-from shared.infra.metrics_page import MetricsPage, metrics_route
+from shared.domain import metric_names as names
+from shared.infra.metrics import Metrics
+from shared.infra.metrics_page import MetricsPage, Reading, metrics_route
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0
@@ -78,3 +81,19 @@ def health_app(
     # nobody reads a description of these: FastAPI alone would take a twentieth of the start
     counted = [metrics_route(metrics)] if metrics else []
     return Starlette(routes=[Route("/health", health), Route("/ready", ready), *counted])
+
+
+class ExecutorGauges(Reading):
+    def __init__(self, runner: Busy, mended: Faults, servers: Circuits | None = None) -> None:
+        self._runner, self._mended, self._servers = runner, mended, servers
+        self._told: Mapping[str, int] = {}
+
+    @override
+    async def read(self, metrics: Metrics) -> None:
+        metrics.put(names.EXECUTOR_SESSIONS, self._runner.running)
+        metrics.put(names.EXECUTOR_FREE, self._runner.free)
+        for fault, count in self._mended.counts.items():
+            metrics.add(names.FAULTS_MENDED, count - self._told.get(fault, 0), fault=fault)
+        self._told = dict(self._mended.counts)
+        for state, count in (self._servers.circuits if self._servers else {}).items():
+            metrics.put(names.TOOL_CIRCUITS, count, state=state)

@@ -1,18 +1,21 @@
-"""Lets the reaper look where something is due; jittered, so that executors do not look all at once."""
+"""What an executor looks after beside its sessions: what is due, what was stopped, what lies idle."""
 
 import asyncio
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import count
 from typing import Protocol
 
 import structlog
 
+from services.executor.core.turn.archiver import Evictor
 from shared.domain.partition import PARTITIONS, partition_of
+from shared.infra.tenant_stops import TenantStops
 from shared.ports.store import StoreUnavailable
 
 SWEEP_SECONDS = 5.0  # how late it is found at the latest that a wake was lost
 _PAUSE_SECONDS = 1.0
+_MOST_IDLE_SECONDS = 30.0
 _WARM_SECONDS = 10.0  # what a turn that ended here leaves behind comes soon after it
 _MANY_OUTCOMES = 10_000  # ended tasks that no learner has applied: somebody should know
 _TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WORDS = 30, 60
@@ -64,21 +67,60 @@ async def keep_up(reaper: Ticks, plan: UpkeepPlan, looked_once: asyncio.Event) -
     """Runs until cancelled. ``looked_once`` is set after the first look, which comes at once: what dead executors left
     behind is taken up before anything new.
     """
-    clock = asyncio.get_running_loop().time
-    for number in count():
-        try:
-            if looked := plan.partitions(clock()):
-                woken = await reaper.tick(looked)
-                plan.note(looked, reaper.soonest, clock())
-                if woken:
-                    log.info("sessions_woken", sessions=woken)
-            if number % _TICKS_BETWEEN_COUNTS == 0:
-                await reaper.count_outcomes()
-            if reaper.outcomes_behind > _MANY_OUTCOMES and number % _TICKS_BETWEEN_WORDS == 0:
-                log.warning("learner_behind", outcomes=reaper.outcomes_behind)
-        except StoreUnavailable as error:
-            log.warning("upkeep_failed", error=str(error))
-        except Exception as error:  # the outer edge of upkeep: one bad row must not leave everything else unmended
-            log.exception("upkeep_failed", error=repr(error))
+    clock, numbers = asyncio.get_running_loop().time, count()
+
+    async def look() -> None:
+        number = next(numbers)
+        if looked := plan.partitions(clock()):
+            woken = await reaper.tick(looked)
+            plan.note(looked, reaper.soonest, clock())
+            if woken:
+                log.info("sessions_woken", sessions=woken)
+        if number % _TICKS_BETWEEN_COUNTS == 0:
+            await reaper.count_outcomes()
+        if reaper.outcomes_behind > _MANY_OUTCOMES and number % _TICKS_BETWEEN_WORDS == 0:
+            log.warning("learner_behind", outcomes=reaper.outcomes_behind)
+
+    while True:
+        await _carry_out(look, "upkeep_failed")
         looked_once.set()
-        await asyncio.sleep(_PAUSE_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
+        await _pause(_PAUSE_SECONDS)
+
+
+async def keep_stops_spread(stops: TenantStops) -> None:
+    """Tells the partitions that a tenant was stopped or let go on, if nobody has. Runs until cancelled."""
+
+    async def look() -> None:
+        if told := await stops.spread_anew():
+            log.info("tenant_stops_spread", tenants=told)
+
+    while True:
+        await _carry_out(look, "tenant_stops_unknown")
+        await _pause(_PAUSE_SECONDS)
+
+
+async def keep_idle_away(evictor: Evictor, idle_seconds: float) -> None:
+    """Evicts idle sessions now and then. Runs until cancelled. Whoever waits less for idleness looks more often."""
+
+    async def look() -> None:
+        if gone := await evictor.tick(range(PARTITIONS)):
+            log.info("sessions_evicted", sessions=gone)
+
+    while True:
+        await _pause(min(_MOST_IDLE_SECONDS, idle_seconds / 2))
+        await _carry_out(look, "eviction_failed")
+
+
+async def _carry_out(look: Callable[[], Awaitable[None]], failed: str) -> None:
+    """One look of a loop. ``failed``: the event that is logged if it fails."""
+    try:
+        await look()
+    except StoreUnavailable as error:
+        log.warning(failed, error=str(error))
+    except Exception as error:  # the outer edge of a loop: one bad row must not end it, or hold up what else it mends
+        log.exception(failed, error=repr(error))
+
+
+async def _pause(seconds: float) -> None:
+    """Jittered, so that executors do not look all at once."""
+    await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret

@@ -1,7 +1,9 @@
 """Tool servers."""
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+
+from typing_extensions import override
 
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
@@ -10,6 +12,8 @@ from shared.domain.words import ToolClass
 # The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
 # with. ``MESSAGE`` is what the agent is told, ``PARTS`` a person's answer that is more than text, as A2A 1.0 has parts.
 MESSAGE, CALL_ID, AGENT_TASK, PARTS = "message", "message_id", "task_id", "parts"
+
+T = TypeVar("T")
 
 
 class Tool(NamedTuple):
@@ -118,3 +122,78 @@ class ToolServers(Protocol):
         certainly never had the call. Raises what ``call`` raises.
         """
         return None
+
+
+class ServerQuestion(NamedTuple):
+    """One question to a server. ``kind``: discover (which alone has no time-out), call, read, or recall."""
+
+    kind: str
+    connection: Connection
+    tool: str = ""
+    arguments: JsonObject = {}
+    timeout: float | None = None
+    session_id: str = ""
+
+
+Send: TypeAlias = Callable[[ToolServers, float], Awaitable[T]]
+
+
+class WrappedServers(ToolServers):
+    """Servers around others: each question goes through ``_ask``, where a subclass does what it is for."""
+
+    def __init__(self, servers: ToolServers) -> None:
+        self._servers = servers
+
+    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+        """Ask the servers with ``send``, which takes them and the seconds that are left."""
+        return await send(self._servers, question.timeout or 0.0)
+
+    def _servers_of(self, connection: Connection) -> ToolServers:  # noqa: ARG002  one for all
+        """The servers that know of a connection."""
+        return self._servers
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        question = ServerQuestion("discover", connection, session_id=session_id)
+        return await self._ask(question, lambda them, _: them.discover(connection, session_id))
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self._servers_of(connection).may_have_unlisted(connection)
+
+    @override
+    def protocol_of(self, connection: Connection) -> str:
+        return self._servers_of(connection).protocol_of(connection)
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        question = ServerQuestion("call", connection, tool, arguments, timeout, session_id)
+        return await self._ask(question, lambda them, left: them.call(connection, tool, arguments, left, session_id))
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        question = ServerQuestion("read", connection, tool, arguments, timeout, session_id)
+        return await self._ask(question, lambda them, left: them.read(connection, tool, arguments, left, session_id))
+
+    @override
+    async def ask_outcome(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        stop_agent: bool = False,
+    ) -> ToolAnswer | None:
+        return await self._ask(
+            ServerQuestion("recall", connection, "", arguments, timeout, session_id),
+            lambda them, left: them.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent),
+        )
+
+
+class OtherProtocol(ToolSilent):
+    """The server is there and answered, and the answer is none of this protocol's."""

@@ -3,6 +3,7 @@
 All raise ``GatewayRefusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
 """
 
+from collections import OrderedDict
 from functools import partial
 from typing import cast
 
@@ -11,9 +12,9 @@ from pydantic import JsonValue
 from services.gateway.a2a.parts import NO_STREAMS, A2aParts
 from services.gateway.a2a.streams import Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson, shape_of
 from services.gateway.a2a.views import Shown, Wording, reply_view, task_view
-from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
+from services.gateway.edge.replies import write_json
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams.service import Streams
 from services.gateway.features.tasks.message import metadata_of, read_message
@@ -161,3 +162,41 @@ class A2aMethods:
         if is_reply:
             return wording.update({"message": reply_view(record, self._notice)}, False)
         return wording.update({"task": task_view(record, self._notice, options.history_length)}, False)
+
+
+_MOST = 1024
+_LARGEST = 64 * 1024  # bytes; with ``_MOST``, what is kept stays under 64 MB
+
+
+class WrittenTasks:
+    """What was asked for lately. A record is the same only if it is the same object: the store keeps those it read.
+
+    One that was given its files' contents is a new object each time, and may be large: it is not kept.
+    """
+
+    def __init__(self, notice: str) -> None:
+        self._notice = notice
+        self._kept: OrderedDict[tuple[str, str, int | None, object], tuple[TaskRecord, bytes]] = OrderedDict()
+
+    def find(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes | None:
+        key = _key(record, wording, history_length)
+        known = self._kept.get(key)
+        if known is None or known[0] is not record:
+            return None
+        self._kept.move_to_end(key)
+        return known[1]
+
+    def write(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes:
+        written = write_json(wording.task(task_view(record, self._notice, history_length))).encode()
+        has_contents = any("raw" in part for message in record.history for part in message.parts)
+        if len(written) <= _LARGEST and not has_contents:
+            key = _key(record, wording, history_length)
+            self._kept[key] = (record, written)
+            self._kept.move_to_end(key)
+            if len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        return written
+
+
+def _key(record: TaskRecord, wording: Wording, history_length: int | None) -> tuple[str, str, int | None, object]:
+    return record.tenant, record.task_id, history_length, wording.task

@@ -2,13 +2,13 @@
 
 from typing_extensions import override
 
+from services.gateway.features.participation.model import NoKey, Participations
+from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.calls import BridgedWorld, WorldCalls
 from services.gateway.worlds.server import AssessedWorlds, WorldsEndpoint
 from shared.domain.outgoing import tools_reach
 from shared.infra.guard import Guard
-from shared.infra.participations import RedisParticipations
-from shared.ports.participations import NoKey, Participations
 
 
 class KeptWorlds(AssessedWorlds):

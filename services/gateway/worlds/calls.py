@@ -1,16 +1,16 @@
 """One call of a world's tool, over any simulator that speaks the interface (UES), and what came of it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from enum import Enum
 from types import TracebackType
 from typing import NamedTuple, Self
 
 import httpx
 from pydantic import ValidationError
+from typing_extensions import override
 
 from services.gateway.worlds.appointments import APPOINTMENTS
-from services.gateway.worlds.lines import SharedLine
 from services.gateway.worlds.mail import MAIL
 from services.gateway.worlds.talk import TALK
 from services.gateway.worlds.texts import TEXTS
@@ -128,3 +128,41 @@ def _redact_key(content: Json, key: str) -> Json:
     """A world may repeat what it was shown; answers are journaled and archived."""
     text = dumps(content)
     return loads(text.replace(key, _INSTEAD)) if key and key in text else content
+
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024  # a whole mailbox
+
+
+class SharedLine(httpx.AsyncBaseTransport):
+    """Stays open when a client that uses it is closed."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    @override
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._inner.handle_async_request(request)
+        if isinstance(response.stream, httpx.AsyncByteStream):
+            response.stream = _Counted(response.stream)
+        return response
+
+    async def close(self) -> None:
+        await self._inner.aclose()
+
+
+class _Counted(httpx.AsyncByteStream):
+    def __init__(self, inner: httpx.AsyncByteStream) -> None:
+        self._inner = inner
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        seen = 0
+        async for part in self._inner:
+            seen += len(part)
+            if seen > MAX_ANSWER_BYTES:
+                raise httpx.ReadError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
+            yield part
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()

@@ -7,6 +7,7 @@ Streamable HTTP, stateless, with JSON answers: any replica answers any request.
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Protocol, cast
 
 from mcp.server.context import ServerRequestContext
@@ -30,9 +31,8 @@ from starlette.routing import BaseRoute, Route
 
 from services.gateway.worlds.addresses import ASSESSED_WORLD
 from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, Came, WorldCalls
-from services.gateway.worlds.schemas import schema_of
 from services.gateway.worlds.world import Operation
-from shared.domain.exact_json import JsonObject, dumps, loads_object, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.version import VERSION
 
 ANY_WORLD = "/bridge/mcp"
@@ -111,3 +111,24 @@ def _describe_tool(kind: type[Operation]) -> Tool:
             "_meta": {PROOF: proof} if proof else None,
         }
     )
+
+
+_NULL: Json = {"type": "null"}
+_IDLE = frozenset({"title", "default"})
+
+
+@cache
+def schema_of(kind: type[Operation]) -> JsonObject:
+    """Nothing said of titles and defaults; what may be left out is of one type, and never null."""
+    given = cast(JsonObject, plain(kind.model_json_schema()))
+    properties = cast("dict[str, JsonObject]", given.get("properties", {}))
+    schema: JsonObject = {"type": "object", "properties": {name: _field(one) for name, one in properties.items()}}
+    return {**schema, "required": given.get("required", []), "additionalProperties": False}
+
+
+def _field(given: JsonObject) -> Json:
+    options = given.get("anyOf")
+    kept = [one for one in options if one != _NULL] if isinstance(options, list) else []
+    only = kept[0] if len(kept) == 1 else {}
+    merged = {**given, **(only if isinstance(only, dict) else {})}
+    return {name: value for name, value in merged.items() if name not in _IDLE and name != "anyOf"}

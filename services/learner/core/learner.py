@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_in
-from services.learner.core.shares import partitions_of_learner
-from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, UnlearnedOutcome
+from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, Roster, UnlearnedOutcome
 from shared.domain import span_names as names
+from shared.domain.partition import PARTITIONS
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
@@ -179,3 +179,9 @@ def _read_all(
         else:
             readable.append((delivery, lesson))
     return readable, passed, dead
+
+
+def partitions_of_learner(roster: Roster) -> frozenset[int]:
+    """The partitions that this learner reads; all who see the same roster agree on whose each one is."""
+    learners = sorted({*roster.learners, roster.me})
+    return frozenset(range(learners.index(roster.me), PARTITIONS, len(learners)))

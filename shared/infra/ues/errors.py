@@ -1,6 +1,6 @@
 """What can go wrong between a client and a simulator."""
 
-from shared.ports.simulated_world import SimulatorFailed, SimulatorRefused
+from shared.ports.simulator import SimulatorFailed, SimulatorRefused
 
 
 class UESError(SimulatorFailed):

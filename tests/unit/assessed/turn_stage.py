@@ -9,7 +9,7 @@ from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
-from services.gateway.features.participation.briefing import brief_turn
+from services.gateway.features.participation.service import brief_turn
 from services.gateway.features.tasks.turn_reply import artifacts_of
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject

@@ -12,8 +12,8 @@ from services.assessor.adapters.scenario_folder import evaluators_of
 from services.assessor.core.evaluation import EvalContext
 from services.assessor.core.judge import CriteriaJudge, JudgingLimits
 from services.assessor.core.scenario import Criterion
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.results import CriterionResult
-from shared.ports.simulated_world import SimulatedWorld
 from tests.assessor.agents import Following
 
 pytestmark = pytest.mark.promise("assessor.judging_ends")

@@ -8,9 +8,9 @@ import pytest
 from services.assessor.core.evaluation import EvalContext
 from services.assessor.core.expectations import leaks, messages, strangers
 from services.assessor.core.spellings import says
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
-from shared.ports.simulated_world import SimulatedWorld
 
 USER, RIVAL = "ann@corp.example", "rival@other.example"
 

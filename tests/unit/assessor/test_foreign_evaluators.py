@@ -11,9 +11,9 @@ from services.assessor.core.chat_model import AIMessage, ChatModel, HumanMessage
 from services.assessor.core.evaluation import EvalContext, Evaluators
 from services.assessor.core.judge import CriteriaJudge
 from services.assessor.core.scenario import Criterion
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.results import CriterionResult
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Usage
-from shared.ports.simulated_world import SimulatedWorld
 from tests.assessor.agents import Following
 from tests.assessor.foreign_evaluators import EVALUATORS, WORDS
 from tests.doubles.scripted_model import ScriptedModel

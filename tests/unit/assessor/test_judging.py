@@ -12,11 +12,11 @@ from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator
 from services.assessor.core.evidence import addresses_judge, evidence, fit_within, stable
 from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, aggregate, rescale, totals
 from services.assessor.core.scenario import Criterion
+from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
 from shared.domain.model_price import Price
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock
-from shared.ports.simulated_world import SimulatedWorld
 from tests.assessor.agents import Following
 from tests.doubles.scripted_model import ScriptedModel, in_order, json_reply
 

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from cli.progress import in_progress
+from cli.child_json import in_progress
 
 
 @pytest.mark.promise("cli.progress")

@@ -1,24 +1,14 @@
 """Writes that build on others: a period is closed over booked revenue, and a bank file pays approved runs out."""
 
-from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from shared.domain.exact_json import Json
-from tests.company_stage import open_books
 from tests.unit.company.books_stage import call, record, rows
 
 _NET = "84944.64"
-
-
-@pytest.fixture
-def books(tmp_path: Path) -> Iterator[CompanyBooks]:
-    opened = open_books(tmp_path)
-    yield opened
-    opened.close()
 
 
 @pytest.mark.promise("company.consistent")

@@ -1,6 +1,5 @@
 """Idempotency keys: what is asked under one key is done once, and answered again as it was answered first."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,20 +8,6 @@ from examples.company import ledger
 from examples.company.books import CompanyBooks, KeyReused
 from examples.company.catalogue import TOOLS
 from examples.company.over_mcp import KEY, schema_of
-from tests.company_stage import open_books
-
-
-@pytest.fixture
-def books(tmp_path: Path) -> Iterator[CompanyBooks]:
-    opened = open_books(tmp_path)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "company.db"
-
 
 REFUND = {"order_id": "ORD-2001", "amount": "10.00", "reason": "late"}
 

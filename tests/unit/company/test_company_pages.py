@@ -1,6 +1,5 @@
 """Long lists: pages in four shapes, and what a row or two more or less does to them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,15 +9,7 @@ from pydantic import JsonValue, ValidationError
 from examples.company import ledger
 from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.paging import CAP
-from tests.company_stage import open_books
 from tests.unit.company.books_stage import call, record, rows
-
-
-@pytest.fixture
-def books(tmp_path: Path) -> Iterator[CompanyBooks]:
-    opened = open_books(tmp_path)
-    yield opened
-    opened.close()
 
 
 def _ids(answer: object) -> list[object]:

@@ -1,6 +1,5 @@
 """The company's own rules: what it refuses, what its writes leave behind, and how it counts them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,6 @@ from examples.company.catalogue import TOOLS
 from services.executor.core.tools.classes import by_name
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
-from tests.company_stage import open_books
-
-
-@pytest.fixture
-def books(tmp_path: Path) -> Iterator[CompanyBooks]:
-    opened = open_books(tmp_path)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "company.db"
 
 
 def call(books: CompanyBooks, tool: str, **arguments: JsonValue) -> Json:

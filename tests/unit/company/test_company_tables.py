@@ -1,22 +1,11 @@
 """The tools over any table: what they show, how they filter, and what they refuse in which words."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from pydantic import JsonValue
 
 from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.tables import TABLES
-from tests.company_stage import open_books
-from tests.unit.company.books_stage import call, record, rows
-
-
-@pytest.fixture
-def books(tmp_path: Path) -> Iterator[CompanyBooks]:
-    opened = open_books(tmp_path)
-    yield opened
-    opened.close()
+from tests.unit.company.books_stage import call, rows
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -27,21 +16,6 @@ def test_every_table_can_be_described_and_queried_by_what_is_described(books: Co
     assert found
     assert all([*row] == columns for row in found)
     assert not [name for name in columns if name.endswith("_cents")]
-
-
-def test_a_description_tells_money_from_numbers_and_text(books: CompanyBooks) -> None:
-    columns = rows(call(books, "describe_table", table="slas"), "columns")
-
-    assert columns[0] == {"name": "id", "type": "text", "required": True}
-    assert {str(column["name"]): column["type"] for column in columns} == {
-        "id": "text",
-        "customer_id": "text",
-        "service": "text",
-        "allowed_downtime_minutes": "integer",
-        "monthly_fee": "decimal",
-        "credit_pct": "integer",
-        "credit_cap_pct": "integer",
-    }
 
 
 @pytest.mark.parametrize(
@@ -62,14 +36,6 @@ def test_a_filter_takes_a_value_as_it_is_shown(
     found = call(books, "query_table", table=table, filter_column=column, filter_value=value)
 
     assert len(rows(found, "rows")) == count
-
-
-def test_rows_beyond_the_first_page_are_announced(books: CompanyBooks) -> None:
-    first = record(books, "query_table", table="invoices", columns=["id"])
-    last = record(books, "query_table", table="invoices", columns=["id"], offset=20)
-
-    assert (first["has_more"], last["has_more"]) == (True, False)
-    assert rows(last, "rows")[-1] == {"id": "INV-6030"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Every write of the wider company: what it leaves behind, what it refuses, and that it happens once."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,18 +9,10 @@ from pydantic import JsonValue
 from examples.company import ledger
 from examples.company.books import AlreadyDone, CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
-from tests.company_stage import open_books
 from tests.unit.company.books_stage import call, record, rows
 
 _IN_STEPS = ("release_bank_file", "close_ledger_period")
 _OLDER = "approve_expense cancel_order create_refund notify_employee reject_expense release_reservation reserve_budget"
-
-
-@pytest.fixture
-def books(tmp_path: Path) -> Iterator[CompanyBooks]:
-    opened = open_books(tmp_path)
-    yield opened
-    opened.close()
 
 
 class Case(NamedTuple):

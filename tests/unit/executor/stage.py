@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from services.executor.core.dossier.values import Fact
 from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.session.journal import latest
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
@@ -212,3 +214,10 @@ def _turn(turn_id: str, kind: TurnKind, who: Principal, **more: object) -> Turn:
 
 def _plain(fields: object) -> JsonObject:
     return {key: str(value) for key, value in fields.items()} if isinstance(fields, dict) else {}
+
+
+def the_fact(stage: "Stage") -> Fact:
+    """The first fact of the run."""
+    progress = latest(stage.turns.steps.values())
+    assert progress is not None
+    return progress.dossier.facts[0]

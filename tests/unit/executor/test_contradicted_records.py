@@ -4,15 +4,13 @@ import pytest
 
 from services.executor.core.states.synthesis import ProposedProcess, build_template
 from services.executor.core.states.template import TEMPLATES, Template
-from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import evaluate
-from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState as S
 from shared.domain.words import TaskState, ToolClass
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import SaidPolicy, Stage
+from tests.unit.executor.real_policy import RealPolicy
+from tests.unit.executor.stage import Stage
 
 AUDIT, DISPUTE = TEMPLATES["compliance_audit"], TEMPLATES["dispute_resolution"]
 RECALL = build_template(
@@ -25,14 +23,6 @@ RECALL = build_template(
     "a recall of vehicles",
 )
 _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
-
-
-class RealPolicy(SaidPolicy):
-    """The rules are evaluated as the service does it."""
-
-    async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 async def _run(

@@ -8,16 +8,14 @@ from services.executor.core.dossier.values import NamedValue
 from services.executor.core.process.rules import deviations
 from services.executor.core.states.synthesis import problems
 from services.executor.core.states.template import TEMPLATES, Figure, Template
-from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall
-from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role, TaskState, ToolClass
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import SaidPolicy, Stage, decision
+from tests.unit.executor.real_policy import RealPolicy
+from tests.unit.executor.stage import Stage, decision
 
 FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
 _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -25,14 +23,6 @@ _AGREEMENT: JsonObject = {
     "id": "SLA-1", "monthly_fee": "9000.00", "credit_pct": "10", "cap_pct": "50", "allowed_downtime_minutes": 30
 }  # fmt: skip
 _INCIDENT: JsonObject = {"id": "INC-1", "agreement_id": "SLA-1", "downtime_minutes": 90}
-
-
-class RealPolicy(SaidPolicy):
-    """The rules are evaluated as the service does it."""
-
-    async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 async def _credit(said: JsonObject) -> tuple[Stage, list[JsonObject]]:

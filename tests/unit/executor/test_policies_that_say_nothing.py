@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
+from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor.stage import APPROVE, Stage

@@ -6,13 +6,11 @@ from functools import partial
 import pytest
 
 from services.executor.core.states.template import TEMPLATES
-from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import evaluate
-from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import SaidPolicy, Stage
+from tests.unit.executor.real_policy import RealPolicy
+from tests.unit.executor.stage import Stage
 
 _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
 _CLAIMS: dict[str, Json] = {
@@ -44,14 +42,6 @@ _TOOLS: dict[str, Json] = {
         "payroll_runs": [{"id": "PR-1", "period": "2026-02", "country": "UK", "gross": "10", "tax": "2", "net": "8"}]
     },
 }
-
-
-class RealPolicy(SaidPolicy):
-    """The rules are evaluated as the service does it."""
-
-    async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 def _shown(tool: str, _given: JsonObject) -> Json:

@@ -5,9 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.states.template import TEMPLATES, Figure, Template
-from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import evaluate
-from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
+from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import FsmState as S
@@ -15,7 +13,8 @@ from shared.domain.words import Role, TaskState, ToolClass
 from tests.doubles.scripted_talk import texts_in
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import APPROVE, TASK, SaidPolicy, Stage, decision
+from tests.unit.executor.real_policy import RealPolicy
+from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
 
 LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
 OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
@@ -33,14 +32,6 @@ _WITH_LIMIT: tuple[str, JsonObject] = (
 )
 
 _FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
-
-
-class RealPolicy(SaidPolicy):
-    """The rules are evaluated as the service does it."""
-
-    async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
 
 
 async def _stage(template: Template, *calls: tuple[str, JsonObject], limit: str | None = "100.00") -> Stage:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from services.executor.settings import ExecutorSettings
 from shared.domain.words import Strategy
-from shared.infra.model_effort import takes_effort
+from shared.infra.anthropic_request import takes_effort
 
 
 def _settings(monkeypatch: pytest.MonkeyPatch, strategies: str | None) -> ExecutorSettings:

@@ -11,8 +11,8 @@ from tests.doubles.scripted_model import json_reply
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import asked, classification, nobody_answers, stage_of
+from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, decision
-from tests.unit.executor.test_process_rules import RealPolicy
 
 DESIGN: JsonObject = {
     "states": ["DECOMPOSE", "ASSESS", "POLICY_CHECK", "MUTATE", "COMPLETE"],

@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
-from services.executor.core.session.journal import latest
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.shorten import MOST
 from services.executor.ports.tools import ToolAnswer, ToolSilent
@@ -16,7 +14,7 @@ from tests.doubles.memory_turns import Died
 from tests.doubles.paged_lists import PagedList
 from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, decision, message
+from tests.unit.executor.stage import Stage, decision, message, the_fact
 
 
 def listing_stage(count: int, shape: str = "page_total") -> tuple[Stage, PagedList]:
@@ -31,12 +29,6 @@ def listing_stage(count: int, shape: str = "page_total") -> tuple[Stage, PagedLi
 def proved_by(stage: Stage, entry: CatalogueEntry) -> None:
     connection = Connection(id="office", url="http://office", catalogue={"approve_claim": entry})
     stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
-
-
-def the_fact(stage: Stage) -> Fact:
-    progress = latest(stage.turns.steps.values())
-    assert progress is not None
-    return progress.dossier.facts[0]
 
 
 def prompts(stage: Stage) -> list[str]:

@@ -2,8 +2,6 @@
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
-from services.executor.core.session.journal import latest
 from services.executor.ports.models import Tier
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.policy import Policy, ToolRule
@@ -12,16 +10,10 @@ from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import Stage, the_fact
 
 ONE: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}}, "required": ["claim_id"]}
 GONE = ToolAnswer("Unknown tool: get_claim", is_error=True)
-
-
-def the_fact(stage: Stage) -> Fact:
-    progress = latest(stage.turns.steps.values())
-    assert progress is not None
-    return progress.dossier.facts[0]
 
 
 def gone(**others: ToolClass) -> Stage:

@@ -3,20 +3,13 @@
 import pytest
 
 from services.executor.core.dossier.values import Fact
-from services.executor.core.session.journal import latest
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import Stage, the_fact
 
 pytestmark = pytest.mark.promise("drift.results")
 ANY: JsonObject = {"type": "object"}
-
-
-def the_fact(stage: Stage) -> Fact:
-    progress = latest(stage.turns.steps.values())
-    assert progress is not None
-    return progress.dossier.facts[0]
 
 
 async def read(answer: Json, condition: str = "amount > 5000", text: str = "", tool: str = "get_claim") -> Fact:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from services.executor.adapters.file_tenants import FileTenants
+from services.executor.adapters.stored_tenants import FileTenants
 from shared.domain.exact_json import dumps
 
 URL = "http://tools:9009"

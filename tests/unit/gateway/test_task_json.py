@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from services.gateway.a2a.methods import WrittenTasks
 from services.gateway.a2a.views import NEW, Shown, task_view, update_view
-from services.gateway.a2a.written_tasks import WrittenTasks
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from services.learner.core.shares import partitions_of_learner
+from services.learner.core.learner import partitions_of_learner
 from services.learner.ports.outcomes import Roster
 from shared.domain.partition import PARTITIONS
 

@@ -13,11 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
-from services.executor.adapters.bound_turns import BoundTurns
+from services.executor.adapters.counted_turns import BoundTurns
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
-from shared.domain.secrets_in_text import without_secrets
+from shared.domain.redaction import without_secrets
 from shared.infra.log_settings import LogSettings
 from shared.infra.logged_app import LoggedApp
 from tests.deployment.dockerfile import STACK, images

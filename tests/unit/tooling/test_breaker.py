@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.adapters.breaking import MAX_REMEMBERED, BreakingTools
-from services.executor.core.tools.breaker import Breaker, BreakerLimits, Circuit
+from services.executor.adapters.breaking import MAX_REMEMBERED, Breaker, BreakerLimits, BreakingTools, Circuit
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
@@ -54,7 +53,7 @@ async def test_so_many_failures_in_a_row_open_it_and_nothing_is_sent_then() -> N
     with pytest.raises(ToolUnreachable, match="was not sent"):
         await world.call()
     assert world.servers.calls == []
-    assert world.tools.circuit_of(SHOP) is Circuit.OPEN
+    assert world.tools.circuits == {Circuit.OPEN.value: 1}
 
 
 async def test_other_servers_are_not_concerned() -> None:
@@ -70,10 +69,10 @@ async def test_a_server_that_is_up_again_is_found_again() -> None:
     await world.fails()
     world.servers.come_back("shop")
     world.clock.now += LIMITS.first
-    assert world.tools.circuit_of(SHOP) is Circuit.HALF_OPEN
+    assert world.tools.circuits == {Circuit.HALF_OPEN.value: 1}
     assert await world.tools.discover(SHOP)
     assert (await world.call()).content == {"id": "O-1"}
-    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+    assert world.tools.circuits == {Circuit.CLOSED.value: 1}
 
 
 class _Well:
@@ -104,7 +103,7 @@ async def test_a_call_that_may_not_be_made_says_nothing_of_the_server() -> None:
     for _ in range(5):
         with pytest.raises(ToolForbidden):
             await world.call()
-    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+    assert world.tools.circuits == {Circuit.CLOSED.value: 1}
 
 
 def _forbidden(_: JsonObject) -> Json:
@@ -116,7 +115,7 @@ async def test_an_answer_that_says_no_is_no_failure() -> None:
     world.servers.add("get_order", lambda _: ToolAnswer("no such order", is_error=True))
     for _ in range(5):
         assert (await world.call()).is_error
-    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+    assert world.tools.circuits == {Circuit.CLOSED.value: 1}
 
 
 async def test_one_answer_between_failures_starts_the_count_anew() -> None:
@@ -125,7 +124,7 @@ async def test_one_answer_between_failures_starts_the_count_anew() -> None:
     world.servers.come_back("shop")
     await world.call()
     await world.fails(2)
-    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+    assert world.tools.circuits == {Circuit.CLOSED.value: 1}
 
 
 async def test_half_open_lets_one_call_pass_and_the_others_wait_for_what_it_comes_to() -> None:
@@ -179,7 +178,7 @@ async def test_a_silence_counts_like_a_refused_connection() -> None:
     for _ in range(3):
         with pytest.raises(ToolSilent):
             await world.call()
-    assert world.tools.circuit_of(SHOP) is Circuit.OPEN
+    assert world.tools.circuits == {Circuit.OPEN.value: 1}
 
 
 async def test_only_so_many_servers_are_remembered() -> None:

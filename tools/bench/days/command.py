@@ -15,7 +15,7 @@ from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.core.days.generation import generated_day
 from services.assessor.generating import write_day
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
-from shared.ports.simulated_world import SimulatorFailed
+from shared.ports.simulator import SimulatorFailed
 from tools.bench.days.planner import MeasuredDay, measure_planner
 from tools.bench.days.played import GOLD, IDLE, VANDAL, play_days
 

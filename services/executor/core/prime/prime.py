@@ -1,6 +1,7 @@
 """PRIME: everything a run needs to know before it begins, gathered at once."""
 
 import json
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -11,7 +12,6 @@ from services.executor.core.dossier.past_calls import named_by_rules, rules_abou
 from services.executor.core.dossier.practice import own_memory, tenant_of_practice
 from services.executor.core.prime.known import learned_sections, note_tools, recall
 from services.executor.core.prime.offered_tools import discover_tools
-from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import Limits, Ports, TurnContext
 from services.executor.core.session.files import files_noted, files_section, load_pictures, read_files
@@ -23,8 +23,10 @@ from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
+from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
 from shared.contracts.tenant import TenantRecord
 from shared.domain.bandit import Arm, Arms, Choice, choose
+from shared.domain.exact_json import JsonObject, plain
 
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
@@ -196,3 +198,35 @@ async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, 
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
         return ForeseenRules()
     return foreseen_rules(verdict)
+
+
+class RequestPolicy(NamedTuple):
+    """``rules`` tighten the tenant's standing policies, ``advice`` only informs; the fields ``unread`` describe."""
+
+    rules: Policy | None = None
+    advice: str = ""
+    unread: tuple[str, ...] = ()
+
+
+def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
+    """A JSON object, or a text that holds one, is a set of rules; any other text is prose.
+
+    Rules that cannot be read end the run: a policy that is not understood is not ignored.
+    """
+    if document is None or not document:
+        return RequestPolicy()
+    try:
+        if isinstance(document, str):
+            found = rules_in_text(document)
+            if not isinstance(found, dict | list):
+                return RequestPolicy(advice=document.strip())
+        else:
+            found = _exact(document)
+        rules, described = read_rules(found, "request")
+    except UnknownShape as error:
+        raise Failed(f"metadata.policy_doc cannot be read as rules: {error}") from error
+    return RequestPolicy(rules=rules, unread=described)
+
+
+def _exact(document: Mapping[str, JsonValue]) -> JsonObject:
+    return {key: plain(value) for key, value in document.items()}

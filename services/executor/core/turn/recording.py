@@ -15,7 +15,17 @@ from services.executor.core.session.journal import Journal, present_step
 from services.executor.core.tools.failures import says_out_of_time
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    Send,
+    ServerQuestion,
+    T,
+    Tool,
+    ToolAnswer,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+    WrappedServers,
+)
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.case import CaseEntry
@@ -127,15 +137,15 @@ def read_verdict(text: str) -> Verdict:
     return Verdict.from_json(dumps(noted["verdict"]))
 
 
-class RecordedTools(ToolServers):
+class RecordedTools(WrappedServers):
     """Notes what servers list, and calls that failed; answers stand in the journal or in the ledger."""
 
     def __init__(
         self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER, *, calls_no_more: bool = False
     ) -> None:
+        super().__init__(servers)
         self._calls_no_more = calls_no_more
         self._tracer = tracer
-        self._servers = servers
         self._journal = journal
 
     @override
@@ -165,45 +175,18 @@ class RecordedTools(ToolServers):
             return ()
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers.may_have_unlisted(connection)
-
-    @override
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
+    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+        connection, tool = question.connection, question.tool
         try:
-            answer = await self._servers.call(connection, tool, arguments, timeout, session_id)
-            if _leaves_open(connection, tool, answer):
-                raise ToolSilent(
-                    f"{tool}: the server did not get its own answer in time: {dumps(answer.content)[:_SHOWN]}"
-                )
-            return answer
+            answer = await super()._ask(question, send)
+            if question.kind == "call" and isinstance(answer, ToolAnswer) and _leaves_open(connection, tool, answer):
+                said = dumps(answer.content)[:_SHOWN]
+                raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
         except (ToolUnreachable, ToolSilent) as error:
-            self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
+            if question.kind != "recall":
+                self._journal.record_input(call_name(connection, tool, question.arguments), _failure(error))
             raise
-
-    @override
-    async def read(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        try:
-            return await self._servers.read(connection, tool, arguments, timeout, session_id)
-        except (ToolUnreachable, ToolSilent) as error:
-            self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
-            raise
-
-    @override
-    async def ask_outcome(
-        self,
-        connection: Connection,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
-        *,
-        stop_agent: bool = False,
-    ) -> ToolAnswer | None:
-        return await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
+        return answer
 
 
 def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:

@@ -2,16 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import UnknownTool
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator
-from services.gateway.features.made_tools.model import MadeToolRepository
 from shared.contracts.made_tool import MadeTool
 
 _LONG = frozenset({"v", "code", "cases"})
+
+
+class MadeToolRepository(Protocol):
+    """The tools that were made at run time. All may raise ``StoreUnavailable`` and may be repeated."""
+
+    async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
+        """Every version there ever was, by name and version; the removed ones have no code."""
+        ...
+
+    async def remove(self, tenant: str, tool: MadeTool) -> None:
+        """Put the removed tool in the place of that version."""
+        ...
 
 
 class MadeToolService:

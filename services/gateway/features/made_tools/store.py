@@ -4,25 +4,21 @@ from collections.abc import Sequence
 from typing import cast
 
 from redis.asyncio import Redis
-from typing_extensions import override
 
-from services.gateway.features.made_tools.model import MadeToolRepository
 from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
 from shared.infra.lua import Scripts
 
 
-class RedisMadeToolRepository(MadeToolRepository):
+class RedisMadeToolRepository:
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).made))
         tools = [MadeTool.model_validate_json(row) for row in rows]
         return sorted(tools, key=lambda tool: (tool.name, tool.version))
 
-    @override
     async def remove(self, tenant: str, tool: MadeTool) -> None:
         """The executor never writes a field that there is, so nothing is lost by writing it whole."""
         field = keys.made_field(tool.name, tool.version)

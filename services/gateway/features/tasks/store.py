@@ -1,5 +1,6 @@
 """What the gateway reads of tasks in Redis: lists, events, clients' own ids."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import datetime
@@ -8,8 +9,9 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
+from services.gateway.edge.leaving import Leaving
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
-from services.gateway.features.tasks.model import ClientThreads, Stories, Thread
+from services.gateway.features.tasks.model import ClientThreads, Readiness, Stories, Thread
 from services.gateway.features.tasks.submit import OwnEndpoints
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
@@ -18,6 +20,8 @@ from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, thread_key
 from shared.infra.lua import Call, Scripts, answering
 from shared.infra.reads import PackedReads, Reads
+from shared.infra.redis import VolatileRedis, check_durable, check_writable
+from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 from shared.ports.tenant_records import TenantRecords
 
@@ -237,3 +241,44 @@ class StoredEndpoints(OwnEndpoints):
         except (BadRecord, ValueError):  # written by another version of the gateway: the executor refuses it too
             return False
         return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)
+
+
+_SECONDS = 3.0
+
+
+class RedisReadiness(Readiness):
+    def __init__(self, state: Redis, queue: Redis, *, allow_volatile: bool) -> None:
+        self._state, self._queue, self._allow_volatile = state, queue, allow_volatile
+
+    async def problems(self) -> tuple[str, ...]:
+        found = await asyncio.gather(self._state_problem(), self._queue_problem())
+        return tuple(problem for problem in found if problem)
+
+    async def _state_problem(self) -> str | None:
+        try:
+            async with answering(_SECONDS):
+                await check_writable(self._state)
+                await check_durable(self._state, allow_volatile=self._allow_volatile)
+        except VolatileRedis as error:
+            return str(error)
+        except StoreUnavailable as error:
+            return f"The state store (REDIS_URL) cannot be used: {error}"
+        return None
+
+    async def _queue_problem(self) -> str | None:
+        try:
+            async with answering(_SECONDS):
+                await self._queue.ping()
+        except StoreUnavailable as error:
+            return f"The queue (QUEUE_REDIS_URL) cannot be used: {error}"
+        return None
+
+
+class LeavingReadiness(Readiness):
+    def __init__(self, readiness: Readiness, leaving: Leaving) -> None:
+        self._readiness, self._leaving = readiness, leaving
+
+    async def problems(self) -> tuple[str, ...]:
+        if self._leaving.announced:
+            return ("draining: this replica was told to stop, and finishes what it has begun",)
+        return await self._readiness.problems()

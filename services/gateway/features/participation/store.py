@@ -3,32 +3,23 @@
 from collections.abc import Sequence
 from typing import cast
 
-from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from shared.contracts.participation import Participation
+from services.gateway.features.participation.model import (
+    Beginning,
+    BegunByOther,
+    NoKey,
+    Participation,
+    Participations,
+)
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
 from shared.infra.sealed import CannotOpen, Seal
-from shared.ports.participations import Beginning, BegunByOther, NoKey, Participations
-
-SETTING = "ASSESSMENT_KEY"
-
-
-def assessment_keys(text: str) -> tuple[str, ...]:
-    """Fernet keys with commas between, the newest first; raises ``ValueError`` that tells none of them."""
-    keys = tuple(filter(None, map(str.strip, text.split(","))))
-    for key in keys:
-        try:
-            Fernet(key)
-        except ValueError:
-            raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
-    return keys
 
 
 class RedisParticipations(Participations):
-    """``keys``: see ``assessment_keys``; at least one."""
+    """``keys``: Fernet keys, the newest first; at least one."""
 
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
         self._scripts, self._seal, self._seconds = Scripts(redis), Seal(keys), seconds
@@ -86,4 +77,4 @@ class RedisParticipations(Participations):
         try:
             return self._seal.open(participation.sealed_key)
         except CannotOpen as error:
-            raise NoKey(f"no key of {SETTING} opens the key to the assessed world") from error
+            raise NoKey("no key of ASSESSMENT_KEY opens the key to the assessed world") from error

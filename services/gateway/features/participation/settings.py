@@ -1,9 +1,8 @@
 """The setting by which a gateway takes part in assessments."""
 
+from cryptography.fernet import Fernet
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-
-from shared.infra.participations import assessment_keys
 
 
 class AssessmentSettings(BaseSettings):
@@ -27,3 +26,14 @@ class AssessmentSettings(BaseSettings):
     @property
     def assessment_keys(self) -> tuple[str, ...]:
         return assessment_keys(self.assessment_key)
+
+
+def assessment_keys(text: str) -> tuple[str, ...]:
+    """Fernet keys with commas between, the newest first; raises ``ValueError`` that tells none of them."""
+    keys = tuple(filter(None, map(str.strip, text.split(","))))
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
+    return keys

@@ -24,14 +24,6 @@ from shared.contracts.ues.simulation import (
 from shared.contracts.ues.sms import SmsFound, SmsState
 
 
-class SimulatorFailed(Exception):
-    """The simulator is gone, silent, or refused; the message is a sentence for people."""
-
-
-class SimulatorRefused(SimulatorFailed):
-    """It is there, and does not do what it was asked."""
-
-
 class Mail(Protocol):
     async def get_state(self) -> EmailState: ...
 

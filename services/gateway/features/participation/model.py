@@ -1,9 +1,24 @@
-"""The assessments in which this worker takes part: one for each session, kept for a day after its last turn."""
+"""The assessments in which this worker is measured: one for each session, kept for a day after its last turn."""
 
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from shared.contracts.participation import Participation
+from pydantic import AwareDatetime, Field
+
+from shared.contracts.base import Contract
+
+
+class Participation(Contract):
+    """An assessment that a caller has begun in a session. ``sealed_key``: the user's key, opened at call time alone."""
+
+    assessment: str  # names this beginning; another one in the same session has another name
+    session_id: str
+    caller: str  # the id of the principal who began it
+    ues_url: str
+    sealed_key: str = Field(repr=False)
+    since: datetime
+    first: AwareDatetime  # when it began, by the time of its world
+    turns: int = 0  # the highest turn that was begun
 
 
 class Beginning(NamedTuple):
@@ -27,7 +42,7 @@ class NoKey(Exception):
 
 
 class Participations(Protocol):
-    """The gateway writes, the executor reads. Every method may raise ``StoreUnavailable``."""
+    """Every method may raise ``StoreUnavailable``."""
 
     async def begin(self, tenant: str, beginning: Beginning) -> Participation:
         """Store it in place of the same caller's earlier one in that session, and as the caller's latest.

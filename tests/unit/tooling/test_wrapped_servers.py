@@ -1,0 +1,66 @@
+"""What stands around tool servers hands each question on as what it is: a read stays a read, down to an agent."""
+
+import pytest
+from typing_extensions import override
+
+from services.executor.adapters.breaking import BreakingTools
+from services.executor.adapters.by_origin import ByOrigin
+from services.executor.adapters.counted_calls import CountedTools
+from services.executor.adapters.credentials import NoCredentials
+from services.executor.adapters.discreet_servers import DiscreetServers
+from services.executor.adapters.patience import PatientTools
+from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.ports.tools import ToolAnswer
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import JsonObject
+from shared.domain.outgoing import Reach
+from shared.ports.meter import NoMeter
+from tests.doubles.fake_tool_servers import FakeToolServers
+
+_AGENT = Connection(id="shop", url="http://127.0.0.1:1/agent", protocol="a2a")
+
+
+class _TellsKind(FakeToolServers):
+    """Answers with the kind of question that it was asked."""
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        return ToolAnswer("call")
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        return ToolAnswer("read")
+
+    @override
+    async def ask_outcome(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        stop_agent: bool = False,
+    ) -> ToolAnswer | None:
+        return ToolAnswer("stopped" if stop_agent else "recalled")
+
+
+@pytest.mark.promise("tools.agents")
+async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
+    inner = DiscreetServers(
+        DetectingToolServers(FakeToolServers(), FakeToolServers(), agents=_TellsKind()), NoCredentials()
+    )
+    servers = CountedTools(PatientTools(BreakingTools(ByOrigin(inner, inner, inner, Reach()))), NoMeter())
+
+    answers = [
+        await servers.call(_AGENT, "ship", {}, 1.0),
+        await servers.read(_AGENT, "ship", {}, 1.0),
+        await servers.ask_outcome(_AGENT, {}, 1.0),
+        await servers.ask_outcome(_AGENT, {}, 1.0, stop_agent=True),
+    ]
+
+    assert [answer and answer.content for answer in answers] == ["call", "read", "recalled", "stopped"]
+    assert servers.protocol_of(_AGENT) == "a2a"
