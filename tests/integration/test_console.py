@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.features.console.pages import ConsoleAssets, Pages
+from services.gateway.features.console.pages import Pages, console_assets
 from services.gateway.features.console.routes import FaultPages
 from services.gateway.features.console.sessions import MOST_REFUSALS
 from services.gateway.features.identity.store import RedisKeyring
@@ -291,7 +291,7 @@ async def test_every_answer_carries_the_policy_and_is_kept_nowhere(
 
 @pytest.mark.promise("console.nothing_foreign")
 async def test_files_are_small_compressed_and_kept_for_good(redis_url: str) -> None:
-    assets = ConsoleAssets()
+    assets = console_assets()
     async with gateway(redis_url, **OPEN) as url, open_http(base_url=url) as http:
         found = {name: await http.get(path) for name, path in assets.urls.items()}
         css = found["console.css"]
@@ -392,7 +392,7 @@ async def test_while_the_store_is_away_a_page_says_so_and_leads_back(
         await dana.sign_in(name="dana")
         own_server.stop()
         away = await dana.go("/console/approvals")
-        files = await dana.go(ConsoleAssets().urls["console.css"])
+        files = await dana.go(console_assets().urls["console.css"])
     assert (away.status_code, away.headers["retry-after"], "Nothing is lost" in away.text) == (503, "2", True)
     assert (away.url.path, files.status_code) == ("/console/approvals", 200)
 
@@ -401,7 +401,7 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
     async def breaks(_: Request) -> Response:
         raise RuntimeError("secret inside")
 
-    pages = Pages(ConsoleAssets(), "", lambda: datetime.now(UTC))
+    pages = Pages("", lambda: datetime.now(UTC))
     app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=FaultPages(pages).handlers())
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:

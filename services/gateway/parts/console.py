@@ -5,7 +5,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from services.gateway.features.console.context import ConsoleContext, Glance
-from services.gateway.features.console.pages import ConsoleAssets, Pages
+from services.gateway.features.console.pages import Pages
 from services.gateway.features.console.routes import console
 from services.gateway.features.console.sessions import Gate
 from services.gateway.features.identity.store import RedisSignIns
@@ -14,16 +14,16 @@ from services.gateway.optional_parts import GatewayPart, PartHost
 
 
 def build_console(host: PartHost) -> GatewayPart:
-    assets, settings, services = ConsoleAssets(), host.settings, host.services
+    settings, services = host.settings, host.services
     context = ConsoleContext(
         services=services,
         gate=Gate(host.identity, RedisSignIns(host.state)),
-        pages=Pages(assets, settings.model_notice, host.clock),
+        pages=Pages(settings.model_notice, host.clock),
         glance=Glance(services.approvals, services.lists, services.statistics, host.clock),
         secure=settings.card_url.startswith("https://"),
         trusted=networks_in(settings.trusted_proxies),
     )
-    return GatewayPart([Route("/console", _redirect_home), Mount("/console", console(context, assets))])
+    return GatewayPart([Route("/console", _redirect_home), Mount("/console", console(context))])
 
 
 async def _redirect_home(_: Request) -> Response:

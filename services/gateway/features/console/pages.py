@@ -5,7 +5,7 @@ import hashlib
 import mimetypes
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -42,7 +42,7 @@ class Asset(NamedTuple):
 
 
 class ConsoleAssets:
-    """Read and compressed once, when the gateway starts."""
+    """Read and compressed once."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._urls: dict[str, str] = {}
@@ -162,34 +162,41 @@ _WORDS = {
 }
 
 
-class Pages:
-    def __init__(self, assets: ConsoleAssets, notice: str, clock: Callable[[], datetime]) -> None:
-        self._clock, self._assets, self._notice = clock, assets, notice
+@cache
+def console_assets() -> ConsoleAssets:
+    return ConsoleAssets()
 
-    @cached_property
-    def _environment(self) -> Environment:
-        """Made for the first page: a gateway that shows none compiles no template."""
-        environment = Environment(
-            loader=FileSystemLoader(Path(__file__).parent / "templates"),
-            autoescape=True,
-            auto_reload=False,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        environment.filters.update(iso=iso, path=in_path, title=title_of)
-        environment.globals.update(assets=self._assets.urls, notice=self._notice, **_WORDS)
-        for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
-            environment.globals[name] = environment.get_template(template).module
-        return environment
+
+@cache
+def _compile_templates() -> Environment:
+    """Made for the first page: a process that shows none compiles no template."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        auto_reload=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(iso=iso, path=in_path, title=title_of)
+    environment.globals.update(assets=console_assets().urls, **_WORDS)
+    for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
+        environment.globals[name] = environment.get_template(template).module
+    return environment
+
+
+class Pages:
+    def __init__(self, notice: str, clock: Callable[[], datetime]) -> None:
+        self._clock, self._own = clock, {"notice": notice}
 
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
         """``values`` are what the template speaks of, beside what every page has."""
         html = (
-            self._environment.get_template(template)
-            .render({**_frame(request, visitor, self._clock()), "links": self._links(visitor), **values})
+            _compile_templates()
+            .get_template(template)
+            .render({**_frame(request, visitor, self._clock()), "links": self._links(visitor), **self._own, **values})
             .encode()
         )
         headers = {**SAFE, "Vary": "Cookie, Accept-Encoding"}

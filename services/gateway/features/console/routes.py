@@ -22,7 +22,7 @@ from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.inbox import InboxPages
 from services.gateway.features.console.operations import LearningPages, OperationsPages, WebhookPage
 from services.gateway.features.console.overview import OverviewPage
-from services.gateway.features.console.pages import ConsoleAssets, Pages
+from services.gateway.features.console.pages import Pages, console_assets
 from services.gateway.features.console.sessions import BadForm
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
@@ -106,7 +106,7 @@ class FaultPages:
         return self._pages.page(request, "fault.html", visitor, status, **values)
 
 
-def console(context: ConsoleContext, assets: ConsoleAssets) -> Starlette:
+def console(context: ConsoleContext) -> Starlette:
     routes = [
         *_sign_in_routes(context),
         *_approvals(context),
@@ -116,7 +116,7 @@ def console(context: ConsoleContext, assets: ConsoleAssets) -> Starlette:
         *_operations(context),
         Route("/", context.shows(OverviewPage(context).show_page)),
         Route("/webhooks", context.shows(WebhookPage(context).show_page)),
-        Route("/static/{version}/{name}", assets.serve),
+        Route("/static/{version}/{name}", console_assets().serve),
     ]
     return Starlette(routes=routes, exception_handlers=FaultPages(context.pages).handlers())
 
