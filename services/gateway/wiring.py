@@ -18,7 +18,7 @@ from services.gateway.features.approvals.store import EnvironmentReferences, Red
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop
 from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
-from services.gateway.features.deliveries.store import CountedLines, CountedPost, RedisLines
+from services.gateway.features.deliveries.store import CountedPost, RedisLines
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.key_identity import EitherIdentity, KeyIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import Watch
@@ -114,7 +114,7 @@ class WebhookWiring:
         self.posts: RedisLines | None = None
         if settings.push_offered:
             seal = Seal(settings.secrets.sealing_keys())
-            self.posts = RedisLines(state, seal)
+            self.posts = RedisLines(state, seal, meter)
             webhooks = RedisWebhooks(state, seal)
             self.book = PushBook(webhooks, self.urls, settings.secrets, settings.webhooks_per_task)
 
@@ -127,8 +127,8 @@ class WebhookWiring:
         rules = _rules(self._settings)
         async with aclosing(WebhookHttp(Guard(self._reach), rules.timeout, rules.slots)) as post:
             edge = Edge(self._now, random.random)
-            lines, counted = CountedLines(self.posts, self._meter), CountedPost(post, self._meter)
-            service = DeliveryService(lines, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
+            counted = CountedPost(post, self._meter)
+            service = DeliveryService(self.posts, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
             async with loop.running():
                 yield

@@ -135,16 +135,6 @@ async def test_a_field_of_the_wrong_type_is_named(
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "GetTask", "CancelTask"])
-async def test_an_unknown_task_is_said_to_be_unknown(client: httpx.AsyncClient, method: str) -> None:
-    headers = {"A2A-Version": "1.0"} if method[0].isupper() else {}
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"id": "nobody-knows"}}
-    response = await client.post("/", json=body, headers=headers)
-    assert response.status_code == 200
-    assert at(loads_object(response.text), "error.code") == -32001
-    assert "nobody-knows" in str(at(loads_object(response.text), "error.message"))
-
-
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "GetTask", "CancelTask"])
 @pytest.mark.parametrize("params", [None, {}, {"id": None}, {"id": 5}, {"id": ["x"]}])
 async def test_a_missing_task_id_is_named(client: httpx.AsyncClient, method: str, params: object) -> None:
     headers = {"A2A-Version": "1.0"} if method[0].isupper() else {}
@@ -189,27 +179,6 @@ async def test_files_are_refused_by_their_own_code(client: httpx.AsyncClient) ->
     assert at(reply, "error.code") == -32005
 
 
-@pytest.mark.parametrize(
-    ("method", "code"),
-    [
-        ("tasks/sendSubscribe", -32004),
-        ("message/stream", -32004),
-        ("tasks/resubscribe", -32004),
-        ("tasks/pushNotification/set", -32003),
-        ("tasks/pushNotification/get", -32003),
-    ],
-)
-async def test_what_is_switched_off_is_refused_by_its_own_code(redis_url: str, method: str, code: int) -> None:
-    message = {"messageId": "m", "role": "user", "kind": "message", "parts": [{"kind": "text", "text": "x"}]}
-    body = {"jsonrpc": "2.0", "id": "a", "method": method, "params": {"id": "t1", "message": message}}
-    async with (
-        gateway(redis_url, a2a_streaming="off", a2a_push="off") as url,
-        open_http(base_url=url, trust_env=False) as client,
-    ):
-        response = await client.post("/", json=body)
-    assert (response.status_code, at(loads_object(response.text), "error.code")) == (200, code)
-
-
 async def test_a_method_and_a_version_that_contradict_are_refused(client: httpx.AsyncClient) -> None:
     old = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"parts": TEXT}}}
     new = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "t1"}}
@@ -218,13 +187,6 @@ async def test_a_method_and_a_version_that_contradict_are_refused(client: httpx.
         at(loads_object((await client.post("/", json=new)).text), "error.code"),
     ]
     assert codes == [-32009, -32009]
-
-
-@pytest.mark.parametrize("path", ["/tasks/nobody", "/tasks/nobody/events"])
-async def test_an_unknown_task_is_not_found_over_rest(client: httpx.AsyncClient, path: str) -> None:
-    response = await client.get(path)
-    assert response.status_code == 404
-    assert "nobody" in response.json()["error"]
 
 
 async def test_a_last_event_id_that_no_stream_gave_is_refused(client: httpx.AsyncClient) -> None:

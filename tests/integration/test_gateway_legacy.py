@@ -92,14 +92,6 @@ async def test_the_same_words_after_a_delivered_answer_are_a_new_task_in_the_ses
     assert at(newest, "result.artifacts.0.parts.0.text") == "done: something else"
 
 
-async def test_two_turns_of_one_task_run_in_order(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask for approval", session_id="s1")
-        reply = await play.send("t1", "some more detail", session_id="s1")
-    assert at(reply, "result.artifacts.0.parts.0.text") == "done: some more detail"
-    assert len({work.record.task_id for work in play.worker.works}) == 1
-
-
 async def test_a_task_is_read_in_the_dialect_that_made_it(redis: Redis, redis_url: str) -> None:
     async with stage(redis, redis_url) as play:
         await play.send("t1", "hello")
@@ -108,16 +100,6 @@ async def test_a_task_is_read_in_the_dialect_that_made_it(redis: Redis, redis_ur
     assert "kind" not in legacy["result"]  # type: ignore[operator]  # an object
     assert at(legacy, "result.history.0.parts.0") == {"type": "text", "text": "hello"}
     assert at(modern, "result.status.state") == "TASK_STATE_COMPLETED"
-
-
-async def test_a_waiting_task_is_canceled_and_an_ended_one_is_not(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask")
-        canceled = await play.rpc("tasks/cancel", {"id": "t1"})
-        twice = await play.rpc("tasks/cancel", {"id": "t1"})
-    assert at(canceled, "result.status.state") == "canceled"
-    assert at(twice, "error.code") == -32002
-    assert "canceled" in str(at(twice, "error.message"))
 
 
 async def test_request_fields_reach_the_worker_as_they_came(redis: Redis, redis_url: str) -> None:

@@ -62,15 +62,6 @@ async def test_a_lost_subscription_loses_no_event(redis: Redis, task_store: Task
     assert [watcher.result() for watcher in watchers] == [list(range(EVENTS))] * 3
 
 
-async def test_a_watch_goes_on_after_the_event_it_names(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
-    await _tell(begun.store, 0, EVENTS)
-    async with aclosing(task_store.watch("acme", record.task_id)) as events:
-        ids = [(await anext(events))[0] for _ in range(11)]
-    assert await _numbers(task_store, record, after=ids[-1]) == list(range(10, EVENTS))
-
-
 async def test_nobody_stays_subscribed_to_a_task_that_is_not_watched(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     async with aclosing(task_store.watch("acme", record.task_id)) as events:

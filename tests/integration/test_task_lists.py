@@ -40,17 +40,6 @@ async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskS
     assert (_ids(page), page.after, page.total) == (["t1", "t3", "t2"], None, 3)
 
 
-async def test_pages_follow_each_other_without_gap_or_repeat(redis: Redis, task_store: TaskStore) -> None:
-    names = [f"t{number}" for number in range(7)]
-    await _accept(task_store, *names)
-    lists, seen, place = RedisTaskLists(redis), list[str](), None
-    for _ in range(3):
-        page = await lists.page(WantedTasks("acme"), 3, place)
-        assert page.total == 7
-        seen, place = [*seen, *_ids(page)], page.after
-    assert (seen, place) == (names[::-1], None)
-
-
 async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(redis: Redis) -> None:
     """Two tasks of one partition with one score: the place names the task too."""
     name = keys.list_stems(3, "acme").tenant + "submitted"

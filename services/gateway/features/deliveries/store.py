@@ -40,7 +40,7 @@ from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Call, Scripts
 from shared.infra.sealed import CannotOpen, Seal
-from shared.ports.meter import Meter
+from shared.ports.meter import Meter, NoMeter
 
 log = structlog.get_logger()
 _EVENTS_READ = 500
@@ -57,12 +57,15 @@ class _LinePlace(NamedTuple):
     once: bool
 
 
+_NOBODY = NoMeter()
+
+
 class RedisLines(Lines, Posts):
     """Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, seal: Seal) -> None:
+    def __init__(self, redis: Redis, seal: Seal, meter: Meter = _NOBODY) -> None:
         self._scripts = Scripts(redis)
-        self._seal = seal
+        self._seal, self._meter = seal, meter
         self._failing = FailingWebhooks(self._scripts)
 
     @override
@@ -108,12 +111,14 @@ class RedisLines(Lines, Posts):
     async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
         place = _place(keys.unpack_delivery(claim.member))
         arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, told_line(told)]
-        names = [place.deliveries, place.hash, place.events]
-        token = str(await self._scripts.run("settle_delivery", names, [*arguments, int(place.once)]))
+        places = [place.deliveries, place.hash, place.events]
+        token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
         if told.tries or told.disabled:
             await self._failing.note(claim.tenant, claim.member, _failing(work, told))
         elif work.told.tries:
             await self._failing.forget(claim.tenant, claim.member)
+        if step is LineStep.OFF:
+            self._meter.add(names.WEBHOOKS_OFF)
         return token
 
     async def _post(self, member: keys.PostMember) -> PostWork | UnreadableLine | None:
@@ -181,27 +186,3 @@ class CountedPost(Post):
             self._meter.observe(names.WEBHOOK_SECONDS, perf_counter() - began)
             self._meter.add(names.WEBHOOKS, outcome=outcome)
         return answered
-
-
-class CountedLines(Lines):
-    def __init__(self, lines: Lines, meter: Meter) -> None:
-        self._lines, self._meter = lines, meter
-
-    @override
-    async def look(self, most: int, each: int) -> Look:
-        return await self._lines.look(most, each)
-
-    @override
-    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
-        return await self._lines.claim(due, seconds)
-
-    @override
-    async def read(self, claim: ClaimedLine) -> Work | None:
-        return await self._lines.read(claim)
-
-    @override
-    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
-        token = await self._lines.settle(claim, work, told, step, seconds)
-        if step is LineStep.OFF:
-            self._meter.add(names.WEBHOOKS_OFF)
-        return token
