@@ -10,9 +10,8 @@ from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures.calculate.conditions import condition
 from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures, select_cells
-from services.executor.core.figures.calculate.tool import calculate, describe_value
+from services.executor.core.figures.calculate.tool import calculate
 from services.executor.core.figures.record_tree import write_condition
-from services.executor.core.finance.calculator import CannotCalculate
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 ROWS: list[Json] = [
@@ -81,28 +80,6 @@ def _total(groups: NamedValue) -> Decimal:
 
 def _values_at(result: Json, path: str) -> list[Json]:
     return [cell.value for cell in select_cells(result, path).cells]
-
-
-def test_what_is_missing_of_a_list_is_said_with_its_figures() -> None:
-    of = fact(ROWS, "NOT all rows: 4 rows from 1 pages; reading stopped at 1 pages (LIST_PAGES).")
-    assert "NOT all rows" in str(describe_value(asked(of))["note"])
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"operands": ["f2.owed[*].amount"]},
-        {"operands": []},
-        {"operands": ["f1.owed[*].customer"]},
-        {"operands": ["f1.others[*].amount"]},
-        {"where": [{"field": "days", "is": "~", "value": "1"}]},
-        {"where": [{"field": "nothing", "is": "=", "value": "1"}]},
-        {"by": "nothing"},
-    ],
-)
-def test_what_cannot_be_computed_goes_back_to_the_model_as_a_sentence(wrong: JsonObject) -> None:
-    with pytest.raises(CannotCalculate):
-        asked(fact(ROWS), **wrong)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.figures.calculate.operations import OPERATIONS, compute_exactly, settle
+from services.executor.core.figures.calculate.operations import compute_exactly, settle
 from services.executor.core.finance.calculator import CannotCalculate, decimal_text
-from services.executor.core.finance.catalogue import CALCULATORS, PLAIN_OPERATIONS
+from services.executor.core.finance.catalogue import CALCULATORS
 from services.executor.core.finance.catalogue import calculate as calculate_finance
 
 CENTS = st.integers(-(10**12), 10**12)
@@ -40,12 +40,6 @@ def test_a_difference_undoes_a_sum(amounts: list[Decimal]) -> None:
     assert calculate("difference", [total, *amounts]) == 0
 
 
-@given(amounts=AMOUNTS)
-def test_an_average_lies_between_the_extremes(amounts: list[Decimal]) -> None:
-    low, high = calculate("minimum", amounts), calculate("maximum", amounts)
-    assert low <= calculate("average", amounts) <= high
-
-
 @pytest.mark.parametrize(
     ("operation", "operands", "result"),
     [
@@ -72,10 +66,6 @@ def test_what_cannot_be_calculated_exactly_is_an_error(operation: str, operands:
     """Never a rounded amount, and never another kind of error."""
     with pytest.raises(CannotCalculate):
         calculate(operation, numbers(*operands))
-
-
-def test_every_operation_that_is_offered_to_a_model_is_known() -> None:
-    assert set(PLAIN_OPERATIONS) <= set(OPERATIONS)
 
 
 def test_a_value_travels_as_plain_digits() -> None:

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.figures.calculate.tool import calculate_tool
-from services.executor.core.finance.catalogue import CALCULATORS, calculate
+from services.executor.core.finance.catalogue import calculate
 from services.planner.core.situation import observe
-from services.planner.core.values import formulas, known_calculations
+from services.planner.core.values import known_calculations
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.unit.planner.planner_requests import asked as request_of
 
@@ -82,18 +82,3 @@ def test_a_figure_that_the_task_leaves_out_comes_from_its_record() -> None:
     operands = found["operands"]
     assert isinstance(operands, list)
     assert operands == ["f1.principal", "f1.yearly", "f1.months", "1"]
-
-
-def test_the_formulas_are_those_that_the_worker_offers() -> None:
-    """Its plain operations have no names for their figures, and are no formulas."""
-    (tool,) = request_of({"task": ""}, [offered()]).tools
-    assert formulas(tool) == {name: calculator.arguments for name, calculator in CALCULATORS.items()}
-
-
-def test_neither_a_made_tool_nor_one_that_may_not_be_called_is_a_formula() -> None:
-    """Made tools are asked for by a reading of their own."""
-    told = "sum (figure...); npv(rate %, flow...); irr(flow...); made for this: net_margin(revenue, cost): a margin"
-    operation: JsonObject = {"enum": ["sum", "npv", "net_margin"], "description": told}
-    schema: JsonObject = {"properties": {"operation": operation}}
-    (tool,) = request_of({"task": ""}, [{"name": "calculate", "input_schema": schema}]).tools
-    assert formulas(tool) == {"npv": "rate %, flow..."}

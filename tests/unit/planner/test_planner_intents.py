@@ -3,29 +3,10 @@
 import pytest
 
 from services.planner.core.intents import understand
-from services.planner.core.mentions import MentionKind, find
 
 
 def _verbs(text: str) -> list[str]:
     return [intent.verb for intent in understand(text).actions]
-
-
-@pytest.mark.parametrize(
-    ("text", "verbs"),
-    [
-        ("Approve the claim and notify the owner.", ["approve", "notify"]),
-        ("Please cancel it, then refund the fee.", ["cancel", "refund"]),
-        ("Could you please close case C-1?", ["close"]),
-        ("Process the claim for X-1. Approve it if it is small.", ["approve"]),
-        ("Process the refund for X-1.", ["refund"]),
-        ("The claim X-1 should be rejected.", ["rejected"]),
-        ("Which claims are approved?", []),
-        ("Tell me the total of X-1.", []),
-    ],
-)
-def test_imperatives_are_actions_and_questions_are_not(text: str, verbs: list[str]) -> None:
-    """Polite forms count as imperatives; a general verb gives way to a particular one."""
-    assert _verbs(text) == verbs
 
 
 @pytest.mark.promise("planner.heeds_not")
@@ -43,42 +24,3 @@ def test_imperatives_are_actions_and_questions_are_not(text: str, verbs: list[st
 def test_what_is_forbidden_or_asked_is_no_action(text: str) -> None:
     """``do not`` and questions give nothing to do."""
     assert _verbs(text) == []
-
-
-def test_a_negated_clause_leaves_its_neighbour_alone() -> None:
-    """``cancel it but do not refund it`` cancels, and says what is forbidden."""
-    reading = understand("Cancel order X-1 but do not refund it.")
-    assert [intent.verb for intent in reading.actions] == ["cancel"]
-    assert [intent.verb for intent in reading.forbidden] == ["refund"]
-
-
-def test_conditions_reasons_and_alternatives_are_told_apart() -> None:
-    """``only if``, ``otherwise`` and ``because`` go to the clause they belong to."""
-    first, second = understand("Approve it only if it is under $5, otherwise reject it because it is late.").actions
-    assert (first.verb, first.condition, first.holds) == ("approve", "it is under $5", True)
-    assert (second.verb, second.holds, second.reason) == ("reject", False, "it is late")
-
-
-def test_a_leading_condition_and_an_unless_are_conditions_too() -> None:
-    """The condition may stand first, and ``unless`` turns it round."""
-    leading = understand("If the claim is pending, approve it.").actions[0]
-    unless = understand("Approve it unless it is late.").actions[0]
-    assert (leading.verb, leading.condition) == ("approve", "the claim is pending")
-    assert (unless.condition, unless.holds) == ("it is late", False)
-
-
-def test_shapes_are_found_and_made_canonical() -> None:
-    """Identifiers, money, percentages, dates, addresses and quotations; nothing twice."""
-    text = 'Pay 2,340.50 EUR (10%) for AB-12 by 3 March 2026, write "all done" to a.b@c.org or +1 555 0101, $3K, 7.'
-    found = [(mention.kind, mention.value) for mention in find(text)]
-    assert found == [
-        (MentionKind.MONEY, "2340.50"),
-        (MentionKind.PERCENT, "10"),
-        (MentionKind.ID, "AB-12"),
-        (MentionKind.DATE, "2026-03-03"),
-        (MentionKind.QUOTE, "all done"),
-        (MentionKind.EMAIL, "a.b@c.org"),
-        (MentionKind.PHONE, "+1 555 0101"),
-        (MentionKind.MONEY, "3000"),
-        (MentionKind.NUMBER, "7"),
-    ]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.planner.core.intents import understand
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
@@ -16,7 +15,6 @@ _KITES: list[Json] = [
 _PILOTS: list[Json] = [{"id": "PIL-2", "name": "Ada Berg"}, {"id": "PIL-9", "name": "Bo Lind"}]
 _LISTS: list[Json] = [fact("f1", "list_kites", {}, _KITES), fact("f2", "list_pilots", {}, _PILOTS)]
 _CLOSE: Json = tool("close_kite", kite_id="string")
-_NOTIFY: Json = tool("notify_pilot", pilot_id="string", message="string")
 
 
 @pytest.mark.promise("planner.each_of_many")
@@ -40,61 +38,6 @@ def test_every_one_of_somebody_unknown_is_nobodys() -> None:
     plan = planned("Close every open kite of Cy Dorn.", _LISTS, [_CLOSE])
     assert calls(plan) == []
     assert "Cy Dorn" in plan.text
-
-
-def test_the_one_thing_of_somebody_known_by_name_is_found() -> None:
-    """Two look-ups: the name leads to an identifier, and this to the only thing that refers to it."""
-    assert calls(planned("Close the kite of Bo Lind.", _LISTS, [_CLOSE])) == [("close_kite", {"kite_id": "KIT-3"})]
-    assert planned("Close the kite of Ada Berg.", _LISTS, [_CLOSE]).calls == ()
-
-
-def test_a_notice_after_a_reason_or_a_condition_is_an_action_of_its_own() -> None:
-    """``because ... and notify ...``: the reason ends before the notice."""
-    reasoned = understand("Close kite KIT-1 because it is torn and notify the pilot.").actions
-    assert [(intent.verb, intent.reason) for intent in reasoned] == [
-        ("close", "it is torn"),
-        ("notify", ""),
-    ]
-    conditional = understand("Close kite KIT-1 if it is torn and notify the pilot.").actions
-    assert [(intent.verb, intent.condition) for intent in conditional] == [
-        ("close", "it is torn"),
-        ("notify", "it is torn"),
-    ]
-
-
-_FINE: JsonObject = {"id": "FIN-1", "kite_id": "KIT-7", "amount": "120.50"}
-_OF_KITE: JsonObject = {"id": "KIT-7", "bonus_pct": 10, "yearly_cost": "200.00", "pilot_id": "PIL-2"}
-
-
-@pytest.mark.parametrize(
-    ("task", "amount"),
-    [("Refund fine FIN-1 in full.", "120.50"), ("Refund half of fine FIN-1.", "60.25")],
-)
-def test_the_whole_and_the_half_are_figures_too(task: str, amount: str) -> None:
-    """Said in words, traced to the record."""
-    refund: Json = tool("refund_fine", fine_id="string", amount="string")
-    plan = planned(task, [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE)], [refund])
-    assert calls(plan) == [("refund_fine", {"fine_id": "FIN-1", "amount": amount})]
-
-
-def test_a_percentage_that_another_record_states_is_applied_and_its_owner_told() -> None:
-    """The bonus of a fine is what the kite behind it says of its cost; the pilot stands one record further."""
-    facts = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE), fact("f2", "get_kite", {"id": "KIT-7"}, _OF_KITE)]
-    grant: Json = tool("record_bonus", fine_id="string", amount="string")
-    plan = planned("Record the bonus for fine FIN-1 and notify the pilot.", facts, [grant, _NOTIFY])
-    assert calls(plan) == [
-        ("record_bonus", {"fine_id": "FIN-1", "amount": "20.00"}),
-        ("notify_pilot", {"pilot_id": "PIL-2", "message": "Done: Record the bonus for fine FIN-1."}),
-    ]
-
-
-def test_one_record_reconciled_with_another_gives_the_figure_that_a_later_clause_names() -> None:
-    """The argument is called as the clause calls it; the figure is the difference of both amounts."""
-    kite: JsonObject = {"id": "KIT-7", "amount": "100.00"}
-    facts = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE), fact("f2", "get_kite", {"id": "KIT-7"}, kite)]
-    flag: Json = tool("flag_fine", fine_id="string", excess="string")
-    plan = planned("Reconcile fine FIN-1 against its kite and flag it with the exact excess.", facts, [flag])
-    assert calls(plan) == [("flag_fine", {"fine_id": "FIN-1", "excess": "20.50"})]
 
 
 @pytest.mark.promise("planner.yes_or_no")
@@ -140,11 +83,3 @@ def _schema(given: JsonObject) -> JsonObject:
     schema = given["input_schema"]
     assert isinstance(schema, dict)
     return schema
-
-
-def test_a_notice_goes_to_the_one_it_names_and_not_to_whom_the_task_speaks_of_otherwise() -> None:
-    """The pilot stands in the task; the notice names a rider, whose word does not."""
-    rider: Json = tool("notify_rider", rider_id="string", message="string")
-    facts = [*_LISTS, fact("f3", "get_rider", {"rider_id": "RID-5"}, {"id": "RID-5"})]
-    plan = planned("Close every open kite of pilot PIL-9 and notify RID-5.", facts, [_CLOSE, _NOTIFY, rider])
-    assert [name for name, _ in calls(plan)] == ["close_kite", "notify_rider"]

@@ -6,7 +6,7 @@ import pytest
 
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
-from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
+from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
 _LEASE: JsonObject = {"id": "LEA-4", "state": "open", "rent": "80.00"}
 _BOOK: Json = tool("record_earned_rent", lease_id="string", amount="number")
@@ -95,37 +95,3 @@ def test_a_task_that_names_its_own_step_takes_that_one() -> None:
     facts = [fact("f1", "get_fine", {"fine_id": "FIN-4"}, _FINES[3])]
     plan = _plan("Close fine FIN-4.", facts, _STEPS, process={"routes": _ROUTES})
     assert [name for name, _ in calls(plan)] == ["close_fine"]
-
-
-def test_of_several_things_only_those_that_the_task_names_for_certain_are_asked_about() -> None:
-    """An offer for the cover that the seat has now would tell nothing."""
-    offer: Json = tool("get_offer", seat_id="string", cover_id="string")
-    facts = [fact("f1", "get_seat", {"seat_id": "SEA-1"}, {"id": "SEA-1", "cover_id": "COV-8"})]
-    made = said({"task": "Modify seat SEA-1 to the cover COV-9 as in the offer.", "so_far": facts}, [offer])
-    assert made.calls == (("get_offer", {"seat_id": "SEA-1", "cover_id": "COV-9"}),)
-
-
-def test_where_a_call_leads_says_nothing_of_which_things_are_meant() -> None:
-    """Those at court already are no more meant than the others; what they are is said besides."""
-    move: Json = tool("transfer_to_court", fine_id="string")
-    plan = _plan("Transfer to the court every fine.", [fact("f1", "list_fines", {}, _FINES)], [move])
-    assert [given["fine_id"] for _, given in calls(plan)] == [f"FIN-{number}" for number in (1, 2, 3, 4, 5)]
-
-
-def test_a_value_that_a_clause_names_is_found_among_those_that_records_hold() -> None:
-    """The seat has one cover; the one it is to get stands in the list of covers."""
-    shift: Json = tool("transfer_seat", seat_id="string", cover_name="string")
-    facts = [
-        fact("f1", "get_seat", {"seat_id": "SEA-1"}, {"id": "SEA-1", "cover_name": "Linen"}),
-        fact("f2", "list_covers", {}, [{"id": "COV-1", "cover_name": "Linen"}, {"id": "COV-2", "cover_name": "Tweed"}]),
-    ]
-    plan = _plan("Transfer seat SEA-1 to cover Tweed.", facts, [shift])
-    assert [given["cover_name"] for _, given in calls(plan)] == ["Tweed"]
-
-
-def test_of_two_lists_the_one_counts_whose_name_says_more_of_what_is_said() -> None:
-    """All fines were read as well: only those that the narrower list shows are meant."""
-    close: Json = tool("close_fine", fine_id="string")
-    facts = [fact("f1", "list_fines", {}, _FINES), fact("f2", "list_overdue_fines", {}, {"fines": _FINES[2:4]})]
-    plan = _plan("Close every overdue fine.", facts, [close])
-    assert [given["fine_id"] for _, given in calls(plan)] == ["FIN-3", "FIN-4"]

@@ -52,11 +52,6 @@ def test_a_thing_that_is_named_is_the_one_that_is_there() -> None:
     assert calls(plan)[1] == ("create_tail", {"kite_id": "KIT-2", "metres": 12})
 
 
-def test_a_name_that_is_not_given_is_not_taken_from_another_thing() -> None:
-    plan = planned("Create a kite with email hi@greenfinch.example.", [fact("f1", "list_kites", {}, [*_KITES])], [_ADD])
-    assert (plan.calls, "name" in plan.text) == ((), True)
-
-
 def _plan(task: str, **sections: Json) -> PlannerReply:
     return planned(task, _ONE, [_APPROVE, _TELL], [_GET], **sections)
 
@@ -95,24 +90,6 @@ def _schema(of: JsonObject) -> JsonObject:
 def test_what_a_process_says_to_read_is_read_for_the_task_s_own_thing() -> None:
     assert _read("Read all tails of the kite, and the storms.").calls == (("list_tails", {"kite_id": "KIT-1"}),)
     assert _read("Read the kite.").calls == ()
-
-
-@pytest.mark.parametrize(
-    ("task", "said_of_it"),
-    [
-        ("Close kite KIT-1: its line was replaced.", "its line was replaced"),
-        ("Close kite KIT-1 with the outcome that it flies again.", "it flies again"),
-        ('Close kite KIT-1 as "beyond repair".', "beyond repair"),
-    ],
-)
-def test_what_a_task_says_of_a_thing_goes_where_a_tool_asks_what_happened(task: str, said_of_it: str) -> None:
-    close = tool("close_kite", kite_id="string", outcome="string")
-    schema = _schema(close)
-    fields = schema["properties"]
-    assert isinstance(fields, dict)
-    told: JsonObject = {**fields, "outcome": {"type": "string", "description": "What was done"}}
-    plan = planned(task, _ONE, [{**close, "input_schema": {**schema, "properties": told}}])
-    assert calls(plan) == [("close_kite", {"kite_id": "KIT-1", "outcome": said_of_it})]
 
 
 _FIELD: Json = tool("get_field", field="string")

@@ -57,20 +57,6 @@ def test_a_reason_that_nobody_gave_is_missing() -> None:
         assert (calls(plan), "needs reason" in plan.text) == ([], True)
 
 
-@pytest.mark.parametrize(
-    ("task", "reason"),
-    [
-        ("Reject kite KIT-7 as a duplicate of KIT-8.", "a duplicate of KIT-8"),
-        ("KIT-7 is a duplicate of KIT-8. Reject KIT-7.", "KIT-7 is a duplicate of KIT-8"),
-        ("Reject kite KIT-7: wings are not covered.", "wings are not covered"),
-    ],
-)
-def test_a_reason_may_be_said_without_a_because(task: str, reason: str) -> None:
-    assert calls(planned(task, _FACTS, [_APPROVE, _REJECT])) == [
-        ("reject_kite", {"kite_id": "KIT-7", "reason": reason})
-    ]
-
-
 @pytest.mark.promise("planner.loses_no_part")
 @pytest.mark.parametrize(
     ("said", "english"),
@@ -107,17 +93,3 @@ def test_a_clause_with_an_unknown_verb_is_not_understood(task: str) -> None:
 def test_without_forbids_an_act_and_not_the_clause(task: str) -> None:
     plan = planned(task, _FACTS, [_APPROVE, _TELL])
     assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"})]
-
-
-@pytest.mark.parametrize("state", ["rejected", "declined"])
-def test_what_was_decided_otherwise_is_not_proposed(state: str) -> None:
-    facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {"id": "KIT-7", "status": state})]
-    plan = planned("Approve kite KIT-7.", facts, [_APPROVE])
-    assert (calls(plan), f"KIT-7 is already {state}" in plan.text) == ([], True)
-
-
-def test_things_for_which_a_condition_differs_are_not_decided_together() -> None:
-    rows = {"KIT-7": "120.00", "KIT-8": "80.00"}
-    facts = [fact(f"f-{one}", "get_kite", {"id": one}, {"id": one, "amount": amount}) for one, amount in rows.items()]
-    plan = planned("Approve kites KIT-7 and KIT-8 if they are under 100.", [*facts], [_APPROVE])
-    assert (calls(plan), "not the same" in plan.text) == ([], True)

@@ -2,11 +2,9 @@
 
 import pytest
 
-from services.planner.core import faults
-from services.planner.core.request import Call, PlannerReply, parse
+from services.planner.core.request import parse
 from services.planner.core.roles import reply
-from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.unit.planner.planner_requests import asked, fact, said, tool, writer
+from shared.domain.exact_json import JsonObject, loads_object
 
 
 def _with_schema(properties: JsonObject, text: str = "Judge this.") -> JsonObject:
@@ -18,12 +16,6 @@ def _with_schema(properties: JsonObject, text: str = "Judge this.") -> JsonObjec
     return loads_object(reply(parse(body)).text)
 
 
-def test_without_a_schema_it_says_that_a_model_is_needed() -> None:
-    """Free text of an unknown role is not made up."""
-    body: JsonObject = {"system": "# State: POEM", "messages": [{"role": "user", "content": "Write a poem."}]}
-    assert "needs a model" in reply(parse(body)).text
-
-
 @pytest.mark.promise("planner.unjudged")
 def test_a_criterion_that_needs_judgement_gets_nothing_and_says_so() -> None:
     """Score 0, marked as unjudged, so that totals can be shown with and without it."""
@@ -31,156 +23,3 @@ def test_a_criterion_that_needs_judgement_gets_nothing_and_says_so() -> None:
     answer = _with_schema({"score": {"type": "number"}, "details": details, "why": {"type": "string"}})
     assert (answer["score"], answer["details"]) == (0, {"unjudged": True})
     assert "needs a model" in str(answer["why"])
-
-
-def test_a_choice_is_the_one_that_the_text_names() -> None:
-    """An enumeration is filled from the request where exactly one of its words stands there."""
-    kinds: JsonObject = {"type": "string", "enum": ["invoice", "order", "general"]}
-    assert _with_schema({"kind": kinds}, "This is about an order.") == {"kind": "order"}
-    assert _with_schema({"kind": kinds}, "This is about nothing.") == {"kind": "general"}
-
-
-def test_advice_on_a_tool_that_is_gone_is_none() -> None:
-    """Which read asks the same as another is for a model to judge: the planner names none."""
-    properties: JsonObject = {"tool": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "why": {"type": "string"}}
-    assert _with_schema(properties)["tool"] is None
-
-
-def test_understanding_quotes_every_part_and_says_what_kind_it_is() -> None:
-    """A question is found out, a change is done; the form of the answer is the one asked for."""
-    task = "Which kites of AB-12 fly? Answer with a JSON list. Approve kite KIT-7 and repaint the tail."
-    (call,) = said({"task": task}, [tool("understand"), writer("approve_kite", kite_id="string")]).calls
-    assert call == (
-        "understand",
-        {
-            "parts": [
-                {"quote": "Which kites of AB-12 fly?", "kind": "find out"},
-                {"quote": "Answer with a JSON list", "kind": "find out"},
-                {"quote": "Approve kite KIT-7", "kind": "do"},
-                {"quote": "repaint the tail", "kind": "do"},
-            ],
-            "process": "general",
-            "answer_form": "list",
-        },
-    )
-
-
-def test_reading_follows_references_and_then_stops() -> None:
-    """First what the task names, then what that refers to; no call twice."""
-    tools: list[Json] = [tool("get_kite", kite_id="string"), tool("get_pilot", pilot_id="string")]
-    task = "What is the pilot of kite KIT-7 called?"
-    assert said({"task": task}, tools).calls == (("get_kite", {"kite_id": "KIT-7"}),)
-    kite = fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", "pilot_id": "PIL-2"})
-    assert said({"task": task, "so_far": [kite]}, tools).calls == (("get_pilot", {"pilot_id": "PIL-2"}),)
-    pilot = fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, {"id": "PIL-2", "name": "Ada"})
-    assert "Ada" in said({"task": task, "so_far": [kite, pilot]}, tools).text
-
-
-_READ: tuple[Call, ...] = (("get_kite", {"id": "KIT-7"}), ("get_pilot", {"id": "PIL-2"}))
-_WRITE: tuple[Call, ...] = (("approve_kite", {"kite_id": "KIT-7", "fee": "2.50", "_call": {"part": 1}}),)
-_TOOLS: list[Json] = [
-    tool("get_kite", id="string"),
-    tool("get_pilot", id="string"),
-    writer("approve_kite", kite_id="string", fee="string"),
-    writer("close_kite", kite_id="string"),
-]
-
-
-@pytest.mark.parametrize(
-    ("calls", "fault", "spoiled"),
-    [
-        (_WRITE, "wrong_arithmetic", (("approve_kite", {**_WRITE[0][1], "fee": "3.50"}),)),
-        (_WRITE, "wrong_record", (("approve_kite", {**_WRITE[0][1], "kite_id": "KIT-8"}),)),
-        (_WRITE, "repeated_write", (*_WRITE, *_WRITE)),
-        (_WRITE, "invented_tool", (("invented_write", _WRITE[0][1]),)),
-        (_WRITE, "unasked_write", (*_WRITE, ("close_kite", _WRITE[0][1]))),
-        (
-            _WRITE,
-            "stale_column",
-            (("approve_kite", {"kite_id_old": "KIT-7", "fee_old": "2.50", "_call": {"part": 1}}),),
-        ),
-        (_READ, "stale_column", (("get_kite", {"id_old": "KIT-7"}), _READ[1])),
-        (_READ, "few_reads", _READ[:1]),
-        (_READ, "few_reads=boat", _READ),
-        (_READ, "invented_tool", (("invented_look_up", {"id": "KIT-7"}),)),
-        (_READ, "write_before_read", (("approve_kite", {"id": "KIT-7", "_call": {"part": 1}}), *_READ)),
-    ],
-)
-def test_a_fault_spoils_the_replies_that_it_concerns(
-    calls: tuple[Call, ...], fault: str, spoiled: tuple[Call, ...]
-) -> None:
-    """Each switch makes one known mistake; without it nothing is changed."""
-    request = asked({"task": "Approve kite KIT-7."}, _TOOLS)
-    assert faults.spoil(PlannerReply(calls=calls), request, faults.parse(fault)).calls == spoiled
-    assert faults.spoil(PlannerReply(calls=calls), request, {}).calls == calls
-
-
-def test_ignored_policy_heeds_no_condition() -> None:
-    """The condition does not hold, and the write is proposed all the same."""
-    kite = fact("f1", "get_kite", {}, {"id": "KIT-7", "fee": "9.00"})
-    sections: dict[str, Json] = {"task": "Approve kite KIT-7 if its fee is under 1.00.", "so_far": [kite]}
-    request = asked(sections, [writer("approve_kite", kite_id="string")])
-    assert reply(request).calls == ()
-    assert reply(request, heedless=True).calls
-
-
-def test_an_unknown_fault_is_refused_by_name() -> None:
-    """A switch that does not exist is an error that lists those that do."""
-    with pytest.raises(faults.UnknownFault, match="wrong_arithmetic"):
-        faults.parse("rudeness")
-
-
-_PARTS: list[Json] = [{"part": 1, "kind": "do", "quote": "Approve kite KIT-7"}]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "agrees"),
-    [("approve_kite", {"kite_id": "KIT-7"}, True), ("delete_boat", {"boat_id": "BOA-1"}, False)],
-)
-def test_coverage_is_agreed_to_unless_a_call_does_plainly_something_else(
-    name: str, arguments: JsonObject, agrees: bool
-) -> None:
-    made: Json = [{"part": 1, "tool": name, "arguments": arguments}]
-    request = asked({"parts": _PARTS, "calls": made, "values": []}, state="COVERAGE")
-    answer = loads_object(reply(request).text)
-    assert answer["agrees"] is agrees
-    assert bool(answer["problems"]) is not agrees
-    doubted = faults.spoil(reply(request), request, {"doubting_coverage": ""})
-    assert loads_object(doubted.text)["agrees"] is False
-
-
-@pytest.mark.parametrize(
-    ("quote", "name", "arguments", "agrees"),
-    [
-        ("Please reschedule the flight with Ida to nine.", "update_entry", {"entry_id": "e-1"}, True),
-        ("Move the flight with Ida to nine.", "update_entry", {"entry_id": "e-1"}, True),
-        ("Book a table for six.", "create_entry", {"title": "Table"}, True),
-        ("Accept what suits me, decline what does not.", "respond_to_guest", {"response": "declined"}, True),
-        ("Accept what suits me.", "respond_to_guest", {"response": "maybe"}, False),
-        ("Move the flight with Ida to nine.", "delete_entry", {"entry_id": "e-1"}, False),
-    ],
-)
-def test_a_call_does_what_is_asked_though_its_name_says_it_in_another_word(
-    quote: str, name: str, arguments: JsonObject, agrees: bool
-) -> None:
-    wanted: list[Json] = [{"part": 1, "kind": "do", "quote": quote}]
-    made: Json = [{"part": 1, "tool": name, "arguments": arguments}]
-    answer = loads_object(reply(asked({"parts": wanted, "calls": made, "values": []}, state="COVERAGE")).text)
-    assert answer["agrees"] is agrees
-
-
-def test_a_read_stands_in_for_another_of_the_same_things_with_the_same_arguments() -> None:
-    missing: Json = {"tool": "get_kite", "arguments": {"kite_id": "KIT-7"}}
-    readers: list[Json] = [tool("show_boat", kite_id="string"), tool("read_kite", kite_id="string")]
-    found = loads_object(reply(asked({"missing": missing, "read_tools": readers}, state="STAND IN")).text)
-    none = loads_object(reply(asked({"missing": missing, "read_tools": readers[:1]}, state="STAND IN")).text)
-    assert (found["tool"], found["arguments_json"]) == ("read_kite", '{"kite_id":"KIT-7"}')
-    assert none["tool"] is None
-
-
-def test_an_artifact_says_of_each_write_what_its_status_is() -> None:
-    """What is not proved is not reported as done (I4)."""
-    for status, told in (("verified", "Done and verified"), ("in_doubt", "Not confirmed, status in_doubt")):
-        writes: list[Json] = [{"tool": "approve_kite", "arguments": {"kite_id": "KIT-7"}, "status": status}]
-        sections: dict[str, Json] = {"task": "Approve kite KIT-7.", "writes": writes, "facts": [], "values": []}
-        assert told in reply(asked(sections, state="ARTIFACT")).text
