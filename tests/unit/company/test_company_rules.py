@@ -64,26 +64,6 @@ def test_a_refused_write_changes_nothing_and_is_not_counted(
     assert ledger.count(database) == 0
 
 
-def test_an_approval_charges_the_budget_and_can_be_read_back(books: CompanyBooks, database: Path) -> None:
-    call(books, "approve_expense", expense_id="EXP-1001", note="within limits")
-
-    assert fields(call(books, "get_expense", expense_id="EXP-1001"), "status", "note") == ("approved", "within limits")
-    assert fields(call(books, "get_department_budget", department="product"), "spent", "available") == (
-        "15239.00",
-        "34761.00",
-    )
-    with pytest.raises(ToolRefused):
-        call(books, "approve_expense", expense_id="EXP-1001", note="within limits")
-    assert ledger.count(database) == 1
-
-
-def test_a_rejection_keeps_its_reason_and_charges_nothing(books: CompanyBooks) -> None:
-    call(books, "reject_expense", expense_id="EXP-1001", reason="no receipt")
-
-    assert fields(call(books, "get_expense", expense_id="EXP-1001"), "status", "reason") == ("rejected", "no receipt")
-    assert fields(call(books, "get_department_budget", department="Product"), "spent") == ("12899.00",)
-
-
 def test_a_refund_is_taken_from_what_is_left_of_the_order(books: CompanyBooks) -> None:
     refund = call(books, "create_refund", order_id="ORD-2004", amount="390.00", reason="late")
 
@@ -172,33 +152,6 @@ def test_an_amount_that_is_no_amount_is_refused(books: CompanyBooks, database: P
 def test_unknown_arguments_are_refused(books: CompanyBooks) -> None:
     with pytest.raises(ValidationError):
         call(books, "get_order", order_id="ORD-2001", order="ORD-2001")
-
-
-def test_the_seed_data_agree_with_each_other(books: CompanyBooks, database: Path) -> None:
-    """Refunds add up to what orders say is refunded, reservations to what budgets say is reserved."""
-    refunded: dict[object, object] = {
-        row["id"]: row["refunded_cents"] for row in ledger.rows(database, "orders") if row["refunded_cents"]
-    }
-    sums: dict[object, int] = {}
-    for row in ledger.rows(database, "refunds"):
-        sums[row["order_id"]] = sums.get(row["order_id"], 0) + int(row["amount_cents"] or 0)
-
-    assert sums == refunded
-    assert sum(len(ledger.rows(database, table)) for table in ledger.TABLES) >= 55
-    assert call(books, "get_expense", expense_id="EXP-1001") == {
-        "id": "EXP-1001",
-        "employee_id": "EMP-447",
-        "employee_name": "Jordan Reyes",
-        "department": "Product",
-        "amount": "2340.00",
-        "category": "offsite",
-        "description": "Team offsite",
-        "status": "pending",
-        "submitted_at": "2026-03-02T09:00:00.000+00:00",
-        "decided_at": None,
-        "note": None,
-        "reason": None,
-    }
 
 
 @pytest.mark.promise("company.honest")

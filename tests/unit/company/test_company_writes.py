@@ -133,28 +133,3 @@ def test_an_employee_goes_when_every_access_right_is_revoked_in_its_order(books:
     assert len(rights) == 4
     assert record(books, "deactivate_employee", employee_id="EMP-404")["status"] == "former"
     assert record(books, "get_employee", employee_id="EMP-404")["status"] == "former"
-
-
-def test_an_invoice_that_matches_nothing_is_paid_once_it_is_approved(books: CompanyBooks) -> None:
-    with pytest.raises(ToolRefused, match="match it"):
-        call(books, "pay_invoice", invoice_id="INV-6016", amount="15225.00")
-    call(books, "approve_invoice", invoice_id="INV-6016")
-    call(books, "pay_invoice", invoice_id="INV-6016", amount="15225.00")
-
-    assert record(books, "get_invoice", invoice_id="INV-6016")["status"] == "settled"
-
-
-def test_an_approved_purchase_order_is_charged_to_its_department(books: CompanyBooks) -> None:
-    before = record(books, "get_department_budget", department="Operations")
-    call(books, "approve_purchase_order", purchase_order_id="PO-7019")
-    after = record(books, "get_department_budget", department="Operations")
-
-    assert (before["spent"], after["spent"]) == ("22075.00", "37555.00")
-
-
-def test_an_adjusted_payslip_changes_the_sums_of_its_run(books: CompanyBooks) -> None:
-    before = record(books, "get_payroll_run", payroll_run_id="RUN-1804")
-    call(books, "adjust_payslip", **_SLIP)
-    after = record(books, "get_payroll_run", payroll_run_id="RUN-1804")
-
-    assert (before["gross"], after["gross"]) == ("61190.25", "61940.25")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.exact_json import MAX_DEPTH, Json, digest, dumps, i_json, loads, loads_object, plain, wire
+from shared.domain.exact_json import MAX_DEPTH, Json, dumps, i_json, loads, plain
 from shared.domain.words import TaskState
 
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
@@ -66,11 +66,6 @@ def test_values_of_derived_types_are_written_as_what_they_are() -> None:
     assert dumps(cast(Json, derived)) == '{"a":200,"b":[1,"failed"]}'
 
 
-def test_the_order_of_keys_does_not_change_a_digest() -> None:
-    assert digest({"a": 1, "b": [Decimal("1.50")]}) == digest({"b": [Decimal("1.50")], "a": 1})
-    assert digest({"a": 1}) != digest({"a": "1"})
-
-
 def test_a_binary_float_is_refused_rather_than_written() -> None:
     with pytest.raises(TypeError, match="binary float"):
         dumps(0.1)  # type: ignore[arg-type]  # what it must refuse
@@ -90,19 +85,6 @@ def test_whatever_is_read_can_be_written_again() -> None:
     assert dumps(loads(deepest)) == deepest
     with pytest.raises(ValueError, match="too deeply"):
         loads(f"[{deepest}]")
-
-
-def test_a_pair_of_surrogate_escapes_is_one_character() -> None:
-    assert loads(r'"\ud83d\ude00 \\ud800"') == "\U0001f600 \\ud800"
-
-
-def test_an_object_is_asked_for_by_name() -> None:
-    with pytest.raises(ValueError, match="got list"):
-        loads_object("[]")
-
-
-def test_whole_decimals_reach_a_library_as_integers() -> None:
-    assert wire({"n": Decimal("12"), "m": [Decimal("12.50")]}) == {"n": 12, "m": [12.5]}
 
 
 @pytest.mark.promise("I8.told_exactly")

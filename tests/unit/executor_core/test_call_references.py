@@ -1,8 +1,6 @@
 """What a model says of a write in our own argument: a place that an earlier answer fills, or a reason to ask again."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.closing import with_compensations
@@ -62,35 +60,6 @@ def test_a_place_or_a_source_that_is_none_goes_back_and_costs_nothing(place: str
     first = filed({"memo": "taxi"})
     with pytest.raises(NotProposed, match=r"_call\.from"):
         filed({"_call": {"from": {place: source}}}, first)
-
-
-@pytest.mark.parametrize("part", ["\u00b2", "9" * 5_000, "-1", "1.0", 1e400])
-def test_a_part_that_is_no_number_of_one_goes_back(part: Json) -> None:
-    with pytest.raises(NotProposed, match=r"say in _call\.part"):
-        filed({"_call": {"part": part}}, parts=TWO)
-
-
-def test_only_writes_of_the_same_reply_are_counted() -> None:
-    earlier = filed({"memo": "taxi"}, reply=1)
-    with pytest.raises(NotProposed, match=r"_call\.from"):
-        filed({"_call": {"from": {"memo": "1.id"}}}, earlier)
-
-
-_ANYTHING: st.SearchStrategy[Json] = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)
-
-
-@given(_ANYTHING)
-def test_whatever_is_said_in_our_own_argument_is_a_call_or_a_reason(said: Json) -> None:
-    parted: JsonObject = {"part": 1, "from": {"memo": said}}
-    for ours in (said, {"part": said}, {"from": said}, parted):
-        assert _outcome({"memo": "taxi", "_call": ours})
-
-
-def _outcome(given: JsonObject) -> str:
-    try:
-        return filed(given).name
-    except NotProposed as why:
-        return str(why)
 
 
 @pytest.mark.promise("plan.compensates")

@@ -6,17 +6,16 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.document_templates import asked_documents, asking_words, own_documents, templates
+from services.executor.core.reflect.document_templates import asked_documents, asking_words, templates
 from services.executor.core.reflect.documents import (
     SOURCES,
     DocumentAbout,
     Material,
     document,
     mark_unverified,
-    open_sections,
 )
-from shared.contracts.approval import Approval, ApprovalStatus, Decision
-from shared.contracts.task import Artifact, Principal
+from shared.contracts.approval import Approval
+from shared.contracts.task import Artifact
 from shared.domain.words import FsmState, WriteStatus
 from tests.unit.executor_core.makers import NOON, call, entry, fact, from_task, plan, value, verdict
 
@@ -103,15 +102,6 @@ def test_with_nothing_known_every_section_is_marked_and_named(kind: str) -> None
         assert f"[{section.name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]" in (made.text or "")
 
 
-@pytest.mark.promise("documents.templates")
-def test_a_report_on_receivables_needs_a_model_for_nothing_that_the_data_shows() -> None:
-    assert [section.name for section in open_sections("ar_report", material())] == ["write_offs"]
-    text = document("ar_report", material(), ABOUT).text or ""
-    assert "| R-1 | CUS-1 | CT-1 | 2026-01-05 | 40 |" in text
-    assert "total_open" in text
-    assert "verified" in text
-
-
 @pytest.mark.promise("I8.exact_money")
 def test_an_amount_stands_in_a_document_as_it_was_read() -> None:
     """In the JSON as text: 86.10 is no binary fraction anywhere."""
@@ -121,40 +111,8 @@ def test_an_amount_stands_in_a_document_as_it_was_read() -> None:
     assert "'amount': '86.10'" in str(data(made)["sections"])
 
 
-def test_records_of_another_kind_stand_in_a_table_of_their_own() -> None:
-    people = fact([{"id": "CUS-1", "customer": "Ada"}, {"id": "CUS-2", "customer": "Bo"}], "f2")
-    text = document("ar_report", material(DONE.model_copy(update={"facts": (ROWS, people)})), ABOUT).text or ""
-    assert "| id | customer |\n|---|---|\n| CUS-1 | Ada |\n| CUS-2 | Bo |" in text
-
-
-def test_of_rules_that_had_nothing_to_judge_there_is_nothing_to_say() -> None:
-    nothing = Dossier(verdict=verdict())
-    assert "approval_routing" in str(data(document("contract_renewal", material(nothing), ABOUT))["metadata"])
-
-
 def test_what_stands_in_a_cell_cannot_end_it() -> None:
     assert "Sail \\| Co" in (document("ar_report", material(), ABOUT).text or "")
-
-
-def test_an_exact_match_answer_is_no_part_of_a_document() -> None:
-    told = data(document("qbr_slide", material(answer='["R-1"]'), ABOUT))
-    assert "R-1" not in str(told["sections"]["executive_summary"])  # type: ignore[index]  # an object
-
-
-def test_the_brief_says_who_decides_and_then_what_was_decided() -> None:
-    """No section of it is ever asked of a model: an approval costs no further call."""
-    assert open_sections("approval_brief", material(Dossier())) == ()
-    asked = document("approval_brief", material(approval=waiting()), ABOUT).text or ""
-    boss = Principal(id="boss")
-    yes = waiting().model_copy(
-        update={"status": ApprovalStatus.APPROVED, "decisions": (Decision(approve=True, by=boss, at=NOON),)}
-    )
-    decided = document("approval_brief", material(approval=yes), ABOUT).text or ""
-
-    assert "Status: waiting." in asked
-    assert "at level manager" in asked
-    assert "No read can show whether these took hold: c1." in asked
-    assert "Approved by boss at 2026-01-15 12:00 UTC" in decided
 
 
 @pytest.mark.promise("documents.asked")
@@ -183,13 +141,6 @@ def test_the_brief_says_who_decides_and_then_what_was_decided() -> None:
 def test_documents_are_asked_for_in_words(task: str, kinds: tuple[str, ...]) -> None:
     assert asked_documents(task) == kinds
     assert bool(asking_words(task)) is bool(kinds)
-
-
-@pytest.mark.promise("documents.asked")
-def test_two_processes_leave_a_document_by_themselves() -> None:
-    assert own_documents("compliance_audit") == ("compliance_report",)
-    assert own_documents("ar_collections") == ("ar_report",)
-    assert own_documents("expense_approval") == own_documents("incident_response") == ()
 
 
 def waiting() -> Approval:

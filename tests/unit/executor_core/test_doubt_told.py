@@ -34,17 +34,6 @@ def test_an_operator_is_told_that_a_silent_server_may_apply_the_call_later() -> 
     assert "may apply it later: look there before you say retry" in told
 
 
-def test_of_a_server_that_answered_only_the_times_are_told() -> None:
-    told = brief_operator([_SILENT.model_copy(update={"refusal": "busy"})])
-    assert "waited for until 12:00:41 UTC" in told
-    assert "later" not in told
-
-
-def test_programs_are_told_the_same() -> None:
-    known = describe_doubt(_SILENT)
-    assert (known["sent"], known["waited_until"]) == ("2026-04-01T12:00:05+00:00", "2026-04-01T12:00:41+00:00")
-
-
 def test_the_console_shows_until_when_an_operator_may_decide() -> None:
     until = datetime(2026, 4, 2, 12, 0, tzinfo=UTC)
     told = i_json(describe_doubt(_SILENT.model_copy(update={"decide_by": until})))

@@ -9,7 +9,7 @@ from services.executor.core.figures.calculate.evaluate import audit
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.states.template import TEMPLATES, Figure, Template
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json
 from shared.domain.words import FsmState
 from tests.unit.executor_core.makers import fact, from_task, value
 
@@ -57,11 +57,6 @@ def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> FigureResults
 
 
 @pytest.mark.promise("process.figures")
-def test_what_remains_of_the_budget_is_exact_to_the_cent() -> None:
-    assert _computed("expense_approval", "Approve expense E-1", CLAIM, BUDGET) == {"budget_after": "-0.01"}
-
-
-@pytest.mark.promise("process.figures")
 def test_of_several_budgets_the_one_counts_that_the_claim_leads_to() -> None:
     """The claim names a person, and the person's department is the budget's."""
     claim = fact({"id": "E-1", "employee_id": "P-1", "amount": "40"}, "f1", "get_expense")
@@ -93,16 +88,6 @@ def test_what_was_not_read_is_named() -> None:
 def test_a_refusal_is_no_source() -> None:
     refused = fact({"available": "9999"}, "f2", "get_department_budget", ok=False)
     assert "could not be computed" in _why_not("expense_approval", "Approve expense E-1", CLAIM, refused)
-
-
-@pytest.mark.promise("process.figures")
-def test_variance_and_duplicates_of_an_invoice() -> None:
-    """One has the same number, another the same amount and day; that of another vendor is none."""
-    assert _computed("invoice_reconciliation", "Reconcile V-1", LISTED, ORDERS) == {
-        "variance": "30.01",
-        "variance_percent": "3.001000",
-        "duplicates": "2",
-    }
 
 
 @pytest.mark.promise("process.figures.plain")
@@ -163,38 +148,6 @@ def test_gaps_are_the_required_documents_of_this_customer_that_are_missing_or_ex
     ]
     documents = fact(rows, "f2", "list_kyc_documents")
     assert _computed("compliance_audit", "Audit customer C-1", customer, documents) == {"kyc_gaps": "2"}
-
-
-@pytest.mark.promise("process.figures")
-def test_a_credit_follows_the_agreement_and_is_capped_by_it() -> None:
-    """Without a cap of its own one breach gives one credit; within the allowance there is none."""
-    agreement: JsonObject = {"id": "L-1", "monthly_fee": "8400.00", "credit_pct": 10, "allowed_downtime_minutes": 30}
-    incident = fact({"id": "I-1", "sla_id": "L-1", "downtime_minutes": 64}, "f1", "get_incident")
-    quiet = fact({"id": "I-1", "sla_id": "L-1", "downtime_minutes": 30}, "f1", "get_incident")
-    plain = fact({**agreement}, "f2", "get_sla")
-    capped = fact({**agreement, "cap_pct": "7.5"}, "f2", "get_sla")
-
-    assert _computed("sla_breach", "Credit I-1", incident, plain) == {"sla_credit": "840.00"}
-    assert _computed("sla_breach", "Credit I-1", incident, capped) == {"sla_credit": "630.00"}
-    assert _computed("sla_breach", "Credit I-1", quiet, plain) == {"sla_credit": "0.00"}
-
-
-@pytest.mark.promise("process.figures")
-def test_revenue_is_recognised_contract_by_contract_and_sums_to_the_whole() -> None:
-    rows: list[Json] = [
-        {"id": "K-1", "value": "1000.00", "months": 12, "months_elapsed": 1},
-        {"id": "K-2", "value": "100.00", "months": 3, "months_elapsed": 1},
-    ]
-    contracts = fact({"contracts": rows, "total": 2}, "f1", "list_contracts")
-    found = _computed("month_end_close", "Close February 2026", contracts)
-    assert found == {"recognized_revenue": "116.66"}
-
-
-@pytest.mark.promise("process.figures")
-def test_a_price_difference_is_new_less_old() -> None:
-    order = fact({"id": "O-1", "item": "red", "unit_price": "5.00", "quantity": 2, "total": "10"}, "f1", "get_order")
-    product = fact({"id": "P-2", "name": "blue", "price": "7.50"}, "f2", "get_product")
-    assert _computed("order_management", "Change O-1 to blue", order, product) == {"price_delta": "2.50"}
 
 
 @pytest.mark.promise("process.figures.plain")

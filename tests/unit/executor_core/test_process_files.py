@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.states.machine import state_after, with_end, with_gate
 from services.executor.core.states.synthesis import problems, refuse_bad, refuse_bad_files
-from services.executor.core.states.template import TEMPLATES, BadTemplate, Template, read_template
+from services.executor.core.states.template import BadTemplate, Template, read_template
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
@@ -24,25 +24,8 @@ _FIGURE = '{name = "left", operation = "difference", operands = ["budget.left", 
 
 
 @pytest.mark.promise("process.files")
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=lambda template: template.process_type)
-def test_a_built_in_process_says_what_it_demands(template: Template) -> None:
-    """Rules that the policy service understands, and what an answer has to speak of; instructions but for general."""
-    prepared = prepare((Policy(id="process:x", rules=template.rules),), ConditionCache())
-
-    assert not prepared.problems
-    assert template.outputs
-    assert template.process_type == "general" or {S.ASSESS, S.COMPLETE} <= {*template.instructions}
-
-
-@pytest.mark.promise("process.files")
 def test_an_executor_starts_with_processes_that_can_be_followed() -> None:
     refuse_bad_files()
-
-
-@pytest.mark.promise("process.files")
-def test_the_smallest_file_is_a_process_without_demands() -> None:
-    template = read_template(PLAIN)[1]
-    assert (template.process_type, template.rules, template.figures, template.risk) == ("visit", (), (), "low")
 
 
 @pytest.mark.promise("process.files")
@@ -117,12 +100,6 @@ def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
         before = walked[: writes[0]] if writes else [S.ASSESS, S.POLICY_CHECK]
         assert S.ASSESS in before
         assert S.POLICY_CHECK in before or not synthesized
-
-
-@pytest.mark.promise("process.walks")
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=lambda template: template.process_type)
-def test_a_built_in_process_passes_the_check_that_it_is_read_with(template: Template) -> None:
-    refuse_bad(template)
 
 
 def _paths(template: Template) -> list[tuple[S, ...]]:

@@ -1,7 +1,5 @@
 """A list whose rows each go their own way: no row that the task is about is passed over in silence."""
 
-from decimal import Decimal
-
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
@@ -34,38 +32,8 @@ def _left(*calls: JsonObject, task: str = _TASK) -> list[Unheeded]:
 
 
 @pytest.mark.promise("process.routes")
-def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
-    """Thirty days is still the first way; what is not overdue has none."""
-    assert _left({"receivable_id": "R-1"}) == [
-        Unheeded("R-2", Decimal(30), "reminder"),
-        Unheeded("R-3", Decimal(31), "second notice"),
-        Unheeded("R-4", Decimal(91), "collections"),
-    ]
-
-
-@pytest.mark.promise("process.routes")
-def test_a_call_about_the_customer_is_about_all_that_they_owe() -> None:
-    assert [row.id for row in _left({"receivable_id": "R-1"}, {"customer_id": "c-3"})] == ["R-2"]
-
-
-@pytest.mark.promise("process.routes")
 def test_what_stands_in_every_row_names_none_of_them() -> None:
     assert len(_left({"agent_id": "A-1"})) == 4
-
-
-@pytest.mark.promise("process.routes")
-def test_a_task_about_one_row_is_not_about_the_others() -> None:
-    assert [row.id for row in _left(task="Send a reminder for R-2")] == ["R-2"]
-
-
-@pytest.mark.promise("process.routes")
-def test_the_answer_names_whom_nothing_was_done_for() -> None:
-    planned = plan(call({"receivable_id": "R-1"}), call({"customer_id": "C-3"}, "c2"))
-    done = _run(answer="R-1 was reminded.").update_dossier(plan=planned)
-    told = with_rows_left(done, _TASK)
-
-    assert told.dossier.answer == "R-1 was reminded.\n\nNothing was done for R-2 (30 days: reminder)."
-    assert told.notes["rows_left_out"] == "Nothing was done for R-2 (30 days: reminder)."
 
 
 @pytest.mark.promise("process.routes")
@@ -73,13 +41,6 @@ def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
     told = with_rows_left(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
     assert told.dossier.answer == '["R-1"]'
     assert "R-2" in str(told.notes["rows_left_out"])
-
-
-@pytest.mark.promise("process.routes")
-def test_no_other_process_and_no_other_list_is_looked_at() -> None:
-    general = _run().model_copy(update={"template": TEMPLATES["general"]})
-    assert unheeded_rows(general, _TASK, plan()) == []
-    assert unheeded_rows(_run(rows=[]), _TASK, plan()) == []
 
 
 @pytest.mark.promise("process.routes")

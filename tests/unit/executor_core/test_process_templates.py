@@ -43,14 +43,6 @@ def test_a_process_decomposes_first_completes_last_and_never_goes_back(template:
 
 
 @pytest.mark.promise("fsm.templates")
-@pytest.mark.parametrize("template", ALL, ids=lambda template: template.process_type)
-def test_a_plan_begins_before_policy_gate_and_writing(template: Template) -> None:
-    first = after_planning(template.states)
-    assert first in (S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE)
-    assert not {S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE} & set(template.states[: template.states.index(first)])
-
-
-@pytest.mark.promise("fsm.templates")
 @given(template=SOME)
 def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: Template) -> None:
     path = with_gate(template.states)
@@ -73,11 +65,3 @@ def test_the_read_only_path_reads_and_answers() -> None:
 def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
     with pytest.raises(NoSuchStep, match=state.value):
         state_after(TEMPLATES["general"].states, state)
-
-
-@given(template=SOME)
-def test_walking_from_the_first_state_passes_all_to_the_last(template: Template) -> None:
-    walked = [template.states[0]]
-    while walked[-1] is not S.COMPLETE:
-        walked.append(state_after(template.states, walked[-1]))
-    assert tuple(walked) == template.states

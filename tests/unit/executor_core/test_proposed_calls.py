@@ -7,14 +7,11 @@ from typing import cast
 import pytest
 
 from services.executor.core.dossier.values import PartOfTask
-from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.ports.models import ToolUse
-from services.executor.ports.tools import Tool
-from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
-from shared.contracts.tenant import CatalogueEntry
+from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_talk import Call, of_conversation, results_in
@@ -62,17 +59,6 @@ def unsourced(given: JsonObject) -> tuple[str, ...]:
     known = KnownSources((TASK,), (fact({"id": "C-1"}),), (), datetime(2026, 1, 15, tzinfo=UTC))
     (made,) = proposed(("approve_claim", given))
     return SourceFinder(known).find(made.call, TOOLS.tools["approve_claim"]).problems
-
-
-@pytest.mark.promise("I1.plans_hold_writes_only")
-def test_good_calls_are_a_plan_with_canonical_arguments_and_the_part_that_they_carry_out() -> None:
-    told = ("notify", {"text": "done", "_call": {"part": 2, "from": {"to": "1.owner"}}})
-    first, second = frozen(("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}}), told, parts=TWO).calls
-
-    assert (first.call_id, first.connection_id, first.part) == ("c1", "office", 1)
-    assert first.arguments_json == '{"claim_id":"C-1"}'
-    assert (first.tool_class, second.tool_class) == (ToolClass.CHANGE, ToolClass.NOTIFY)
-    assert second.arguments == {"text": "done", "to": {"$ref": "c1.owner"}}
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
@@ -138,19 +124,6 @@ def test_an_identifier_that_nothing_states_has_no_source() -> None:
     assert "neither in the task nor in a result" in problem
 
 
-def test_of_two_servers_with_a_tool_of_one_name_the_one_that_was_called_is_meant() -> None:
-    plan = frozen(("office__shared", {}), ("branch__shared", {}))
-    assert [(call.connection_id, call.tool) for call in plan.calls] == [("office", "shared"), ("branch", "shared")]
-
-
-def test_notices_come_after_all_changes_and_no_change_waits_for_one() -> None:
-    plan = frozen(("notify", {"text": "soon"}), GOOD)
-    assert [call.tool for call in plan.calls] == ["approve_claim", "notify"]
-    waiting: JsonObject = {"_call": {"from": {"claim_id": "1.id"}}}
-    with pytest.raises(NotProposed, match="approve_claim needs the answer of a notice"):
-        frozen(("notify", {"text": "soon"}), ("approve_claim", waiting))
-
-
 def test_a_plans_hash_names_everything_that_will_happen() -> None:
     plan = frozen(GOOD)
     (call,) = plan.calls
@@ -165,55 +138,3 @@ def test_a_plans_hash_names_everything_that_will_happen() -> None:
         {"part": 2},
     ):
         assert plan.model_copy(update={"calls": (call.model_copy(update=changed),)}).hash != plan.hash
-
-
-@pytest.mark.promise("plan.compensations_are_approved")
-def test_a_compensation_is_the_catalogues_with_the_calls_own_arguments_and_part_of_the_hash() -> None:
-    plan = frozen(GOOD)
-    undone = with_compensations(plan, tools(*_taken_back_by("reopen_claim")))
-
-    assert [call.call_id for call in undone.every_call] == ["c1", "undo-c1"]
-    (call,) = undone.calls
-    assert _undo(call) == ("reopen_claim", {"claim_id": "C-1"}, 1)
-    assert undone.hash != plan.hash
-
-
-@pytest.mark.promise("plan.compensations_are_approved")
-@pytest.mark.parametrize("named", ["unapprove", "get_claim", "notify"])
-def test_a_catalogue_that_names_a_tool_that_changes_nothing_gives_no_compensation(named: str) -> None:
-    plan = with_compensations(frozen(GOOD), tools(*_taken_back_by(named)))
-    assert [call.compensation for call in plan.calls] == [None]
-
-
-@pytest.mark.promise("plan.compensations_are_approved")
-def test_nothing_takes_a_notice_back() -> None:
-    plan = with_compensations(frozen(("notify", {"text": "soon"})), tools(*_taken_back_by("reopen_claim")))
-    assert [(call.compensation, call.on_failure) for call in plan.calls] == [(None, "stop")]
-
-
-@pytest.mark.promise("plan.compensations_are_approved")
-def test_what_only_the_answer_names_is_taken_from_the_calls_own_result() -> None:
-    schema: JsonObject = {
-        "type": "object",
-        "properties": {"booking_id": {"type": "string"}},
-        "required": ["booking_id"],
-    }
-    book = tool("approve_claim", ToolClass.CHANGE, _ONE_ID)._replace(
-        catalogue=CatalogueEntry(compensated_by="cancel_booking")
-    )
-    plan = with_compensations(frozen(GOOD), tools(book, tool("cancel_booking", ToolClass.CHANGE, schema)))
-    assert _undo(plan.calls[0]) == ("cancel_booking", {"booking_id": {"$ref": "c1.<booking_id>"}}, 1)
-
-
-def _taken_back_by(name: str) -> list[Tool]:
-    """The tools, where the catalogue says of two that this one takes them back."""
-    entry = CatalogueEntry(compensated_by=name)
-    return [
-        one._replace(catalogue=entry) if one.name in ("approve_claim", "notify") else one
-        for one in TOOLS.tools.values()
-    ]
-
-
-def _undo(call: PlannedCall) -> tuple[str, JsonObject, int | None]:
-    assert call.compensation is not None
-    return (call.compensation.tool, call.compensation.arguments, call.compensation.part)

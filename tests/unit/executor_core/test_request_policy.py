@@ -28,13 +28,6 @@ def test_an_object_and_its_text_are_the_same_rules(document: str | dict[str, Jso
 
 
 @pytest.mark.promise("policy.request_document")
-def test_a_bare_list_is_a_list_of_rules() -> None:
-    rules = read_policy(json.dumps([RULE])).rules
-    assert rules is not None
-    assert rules.rules[0].condition == "amount > 100"
-
-
-@pytest.mark.promise("policy.request_document")
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() and not text.strip().startswith(("{", "[", "```"))))
 def test_any_other_text_is_advice(text: str) -> None:
     assert read_policy(text) == RequestPolicy(advice=text.strip())
@@ -52,11 +45,6 @@ def test_any_other_text_is_advice(text: str) -> None:
 def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonValue]) -> None:
     with pytest.raises(Failed, match=r"metadata\.policy_doc"):
         read_policy(document)
-
-
-@pytest.mark.parametrize("document", [None, "", {}])
-def test_no_document_is_no_policy(document: str | dict[str, JsonValue] | None) -> None:
-    assert read_policy(document) == RequestPolicy()
 
 
 @pytest.mark.promise("policy.unknown_shape")

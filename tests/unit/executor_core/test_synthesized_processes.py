@@ -110,18 +110,6 @@ def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
 
 
 @pytest.mark.promise("synthesis.validated")
-def test_an_instruction_for_a_state_that_is_not_walked_is_refused() -> None:
-    computed = Instruction(state=S.COMPUTE, text="Add it up.")
-    with pytest.raises(BadTemplate, match="never is"):
-        build_template("fleet_care", _proposed().model_copy(update={"instructions": (computed,)}), EXAMPLE)
-
-
-def test_what_was_kept_is_read_as_it_was() -> None:
-    template = build_template("fleet_care", _proposed(says="Read the log book.", outputs="the mileage"), EXAMPLE)
-    assert read_kept("fleet_care", template.model_dump_json()) == template
-
-
-@pytest.mark.promise("synthesis.validated")
 @pytest.mark.parametrize("text", ["", "{}", "no JSON", '{"process_type": "other", "states": [], "synthesized": true}'])
 def test_what_is_kept_and_cannot_be_followed_is_refused(text: str) -> None:
     """A spoiled one, another one, one that today's machine would not walk, or a built-in one in disguise."""

@@ -9,25 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.tools.validate import problems_with
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from tests.unit.executor_core.makers import tool, tools
-
-BOX = tools(
-    tool("zap", ToolClass.CHANGE),
-    tool("find", ToolClass.READ),
-    tool("find", ToolClass.READ, connection="branch"),
-    tool("tell", ToolClass.NOTIFY, connection="branch"),
-)
-
-
-def test_a_name_that_two_servers_share_carries_its_connection() -> None:
-    assert list(BOX.tools) == ["branch__find", "office__find", "tell", "zap"]
-    assert BOX.connection_of(BOX.tools["branch__find"]).id == "branch"
-
-
-def test_a_tool_is_found_by_its_connection_or_alone_by_its_name() -> None:
-    assert BOX.find("branch", "find") is BOX.tools["branch__find"]
-    assert BOX.find("", "zap") is BOX.tools["zap"]
-    assert [BOX.find(*asked) for asked in (("", "find"), ("branch", "zap"), ("office", "nothing"))] == [None] * 3
+from tests.unit.executor_core.makers import tool
 
 
 def problems(schema: JsonObject, arguments: JsonObject) -> str | None:
@@ -65,11 +47,3 @@ def test_arguments_are_held_to_a_sound_schema_and_spared_a_broken_one(
 
 def test_a_schema_that_refers_to_itself_without_end_does_not_end_the_run() -> None:
     assert problems({"$ref": "#"}, {}) is None
-
-
-def test_every_problem_is_named() -> None:
-    schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]}
-    told = problems(schema, {"a": 1})
-    assert told is not None
-    assert "$: 'b' is a required property" in told
-    assert "$.a: 1 is not of type 'string'" in told

@@ -3,13 +3,11 @@
 from datetime import UTC, datetime
 
 import pytest
-from a2a.compat.v0_3.conversions import to_compat_task
-from a2a.compat.v0_3.types import DataPart
 from a2a.types.a2a_pb2 import Task
 from google.protobuf.json_format import ParseDict
 
 from services.gateway.a2a.views import task_view
-from services.gateway.features.tasks.views import legacy_view, public_view
+from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import Artifact, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 
@@ -56,16 +54,6 @@ def test_in_today_s_protocol() -> None:
 
 
 @pytest.mark.promise("documents.artifacts")
-def test_in_the_protocol_before() -> None:
-    artifacts = to_compat_task(_task()).artifacts or []
-    assert [artifact.name for artifact in artifacts] == ["answer", "prd", "plan"]
-    text, data = (part.root for part in artifacts[1].parts)
-    assert (text.kind, data.kind) == ("text", "data")
-    assert isinstance(data, DataPart)
-    assert data.data == DATA
-
-
-@pytest.mark.promise("documents.artifacts")
 def test_in_the_early_protocol() -> None:
     """The answer is first and alone; a document's parts say their kind."""
     artifacts = legacy_view(record(), "t", None, "")["artifacts"]
@@ -85,11 +73,3 @@ def test_in_the_early_protocol() -> None:
             "parts": [{"type": "data", "data": {"calls": []}, "metadata": {"mimeType": "application/json"}}],
         },
     ]
-
-
-@pytest.mark.promise("documents.artifacts")
-def test_in_the_public_record() -> None:
-    artifacts = public_view(record(), "")["artifacts"]
-    assert isinstance(artifacts, list)
-    assert isinstance(artifacts[0], dict)
-    assert artifacts[0]["media_type"] == "text/markdown"

@@ -65,18 +65,3 @@ def test_this_machine_alone_and_those_with_keys_are_let_in(given: dict[str, str]
 def test_authentication_is_off_only_by_name() -> None:
     settings = GatewaySettings.model_validate({"redis_url": "redis://localhost", "authentication": "off"})
     assert settings.profile == "production"
-
-
-def test_hosts_are_a_list_with_commas() -> None:
-    values = {
-        "redis_url": "redis://localhost",
-        "profile": "embedded",
-        "tools_allowed_hosts": "a.example, b.example:90,",
-    }
-    assert GatewaySettings.model_validate(values).tools_allowed_hosts == ("a.example", "b.example:90")
-
-
-def test_the_card_names_an_address_that_can_be_called() -> None:
-    values = {"redis_url": "redis://localhost", "profile": "embedded", "host": "0.0.0.0", "port": 9011}  # noqa: S104
-    values["allow_open"] = "yes"
-    assert GatewaySettings.model_validate(values).card_url == "http://localhost:9011/"

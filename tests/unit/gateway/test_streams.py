@@ -93,60 +93,6 @@ def test_an_id_older_than_what_is_kept_is_answered_by_the_task_marked_as_a_gap(
     asyncio.run(run())
 
 
-@pytest.mark.promise("gateway.streams")
-async def test_a_new_tasks_stream_tells_all_of_it_however_fast_it_was() -> None:
-    played = Played()
-    stream = await played.replica().send(message("pay it"), ANN, None)
-    turn = await played.tasks.turns.get()
-    await played.tells(stream.record, "phase", phase="EXECUTE")
-    await played.ends(stream.record, turn, TaskState.COMPLETED, [Artifact(name="report", text="all paid")])
-    told = [item.update for item in await read(stream)]
-    assert isinstance(told[0], Snapshot)
-    assert told[0].record.state is TaskState.SUBMITTED
-    assert [type(item) for item in told[1:]] == [StatusUpdate, ArtifactUpdate, ArtifactUpdate, StatusUpdate]
-    assert [item.artifact.text for item in told if isinstance(item, ArtifactUpdate)] == ["paid", "all paid"]
-
-
-async def test_what_was_told_in_chunks_is_not_told_again_at_the_end() -> None:
-    played = Played()
-    record = await played.sent()
-    turn = await played.tasks.turns.get()
-    whole = Artifact(name="log", text="one two", streamed=True)
-    for text, append in (("one ", False), ("two", True)):
-        chunk = ArtifactChunk(artifact=Artifact(name="log", text=text), append=append, last_chunk=append)
-        await played.tells(record, "artifact", **chunk.model_dump(mode="json"))
-    await played.ends(record, turn, TaskState.COMPLETED, [whole])
-    told = await read(await played.replica().subscribe(record.task_id, ANN, "1-0", Dialect.A2A_1_0))
-    chunks = [told.update for told in told if isinstance(told.update, ArtifactUpdate)]
-    assert [(chunk.artifact.text, chunk.append, chunk.last_chunk) for chunk in chunks] == [
-        ("one ", False, False),
-        ("two", True, True),
-        ("paid", False, True),
-    ]
-
-
-@pytest.mark.parametrize(("dialect", "ends"), [(Dialect.A2A_0_3, True), (Dialect.A2A_1_0, False)])
-async def test_a_subscription_of_1_0_follows_a_task_past_its_questions(dialect: Dialect, ends: bool) -> None:
-    """In 0.3 a stream is final where the task waits for a person."""
-    played = Played()
-    record = await played.sent()
-    first = await played.tasks.turns.get()
-    stream = await played.replica().subscribe(record.task_id, ANN, None, dialect)
-    reading = asyncio.create_task(read(stream, None if ends else 3))
-    await played.ends(record, first, TaskState.INPUT_REQUIRED, answer="may I?")
-    told = await asyncio.wait_for(reading, PATIENCE)
-    states = [(item.update.state, item.update.final) for item in told if isinstance(item.update, StatusUpdate)]
-    assert states == [(TaskState.INPUT_REQUIRED, ends)]
-
-
-@pytest.mark.promise("gateway.stream_ended")
-@pytest.mark.parametrize("dialect", [Dialect.A2A_0_3, Dialect.A2A_1_0])
-async def test_an_ended_task_takes_no_subscription(dialect: Dialect) -> None:
-    played, record = await _play([], 0)
-    with pytest.raises(Unsupported, match="has ended"):
-        await played.replica().subscribe(record.task_id, ANN, None, dialect)
-
-
 @pytest.mark.promise("gateway.stream_ended")
 @pytest.mark.parametrize("state", [TaskState.COMPLETED, TaskState.INPUT_REQUIRED])
 async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_at_once(state: TaskState) -> None:

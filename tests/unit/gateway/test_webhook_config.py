@@ -9,7 +9,6 @@ from services.gateway.features.webhooks.config import (
     legacy_shape,
     read_webhook,
     shape_of_1_0,
-    webhook_in_send,
 )
 from services.gateway.features.webhooks.model import TaskHook
 from shared.domain.exact_json import JsonObject
@@ -23,23 +22,6 @@ def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> TaskHook:
     return read_webhook({"url": URL, **change}, "config", dialect)
 
 
-@pytest.mark.parametrize(
-    ("dialect", "authentication"),
-    [
-        (Dialect.LEGACY, {"schemes": ["Bearer", "Basic"], "credentials": "abc"}),
-        (Dialect.A2A_0_3, {"schemes": ["Bearer"], "credentials": "abc"}),
-        (Dialect.A2A_1_0, {"scheme": "Bearer", "credentials": "abc"}),
-    ],
-)
-def test_each_dialect_names_a_scheme_in_its_way(dialect: Dialect, authentication: JsonObject) -> None:
-    webhook = _read({"id": "c1", "token": "t", "authentication": authentication}, dialect)
-    assert webhook == TaskHook("c1", URL, dialect, "t", "Bearer", "abc")
-
-
-def test_one_without_an_id_has_always_the_same() -> None:
-    assert _read({}).config_id == _read({"token": "t"}).config_id != _read({"url": f"{URL}b"}).config_id
-
-
 @pytest.mark.promise("push.secrets")
 def test_what_is_shown_has_no_secret() -> None:
     webhook = _read({"token": "t0k", "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"}})
@@ -47,17 +29,6 @@ def test_what_is_shown_has_no_secret() -> None:
     assert "Bearer" in shown
     assert "t0k" not in shown
     assert "s3cret" not in shown
-
-
-def test_a_message_of_1_0_brings_one_by_the_schema_s_name() -> None:
-    found = webhook_in_send({"configuration": {"taskPushNotificationConfig": {"url": URL}}}, Dialect.A2A_1_0)
-    assert found is not None
-    assert found.url == URL
-
-
-def test_a_message_without_one_brings_none() -> None:
-    for dialect in Dialect:
-        assert webhook_in_send({"id": "T1", "configuration": {}}, dialect) is None
 
 
 @pytest.mark.promise("push.headers")
@@ -114,7 +85,3 @@ def test_headers_of_a_notice_are_as_safe(headers: dict[str, str]) -> None:
 )
 def test_a_webhook_leads_nowhere_inside(url: str) -> None:
     assert ReachCheck(Reach(public=True, queries=True)).problem(url)
-
-
-def test_a_webhook_leads_anywhere_outside_also_with_a_query() -> None:
-    assert ReachCheck(Reach(public=True, queries=True)).problem(f"{URL}?key=1") is None

@@ -47,10 +47,6 @@ def test_fields_files_and_forbidden_tools_are_not_taken_for_tools(text: str) -> 
     assert names(text) == []
 
 
-def test_a_listed_tool_is_left_as_it_is_listed() -> None:
-    assert names("Call get_order and cancel_order.", "get_order") == ["cancel_order"]
-
-
 @pytest.mark.promise("tools.named_by_task")
 def test_the_class_comes_from_the_name_and_only_the_catalogue_lowers_it() -> None:
     text = "First get_order, approve_order, send_reminder, then call frobnicate_order."

@@ -1,7 +1,5 @@
 """Questions that change nothing are asked again while who should answer is being replaced."""
 
-import asyncio
-
 import pytest
 from typing_extensions import override
 
@@ -40,40 +38,12 @@ async def test_a_short_absence_is_waited_out(failures: int) -> None:
     assert service.asked == failures + 1
 
 
-async def test_a_long_absence_is_told() -> None:
-    """The last error reaches the caller after a bounded number of attempts."""
-    service = _Replaced(9, PolicyUnavailable("down"))
-    with pytest.raises(PolicyUnavailable):
-        await retry_patiently(service, (PolicyUnavailable,), AT_ONCE)
-    assert service.asked == 3
-
-
-async def test_another_error_is_none_to_wait_out() -> None:
-    service = _Replaced(9, ToolSilent("cut"))
-    with pytest.raises(ToolSilent):
-        await retry_patiently(service, (PolicyUnavailable,), AT_ONCE)
-    assert service.asked == 1
-
-
 @pytest.mark.promise("chaos.patience")
 async def test_who_is_refused_at_once_is_asked_after_every_pause() -> None:
     """Patience is for those who answer slowly: the pauses themselves do not use it up."""
     service = _Replaced(20, PolicyUnavailable("down"))
     assert await retry_patiently(service, (PolicyUnavailable,), (0.02,) * 20, patience=0.3) == "answer"
     assert service.asked == 21
-
-
-async def test_who_answers_slowly_is_not_asked_again() -> None:
-    asked: list[str] = []
-
-    async def slowly() -> str:
-        asked.append("asked")
-        await asyncio.sleep(0.05)
-        raise PolicyUnavailable("it did not answer in time")
-
-    with pytest.raises(PolicyUnavailable):
-        await retry_patiently(slowly, (PolicyUnavailable,), (0.0, 0.0), patience=0.04)
-    assert asked == ["asked"]
 
 
 async def test_who_would_have_to_wait_too_long_is_told_at_once() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.call_errors import with_wanted_types
 from services.executor.core.tools.failures import Failure, failure_of
-from services.executor.core.tools.recover import Instead, check_proposal, has_opposites, may_stand_in, singles, synonyms
+from services.executor.core.tools.recover import Instead, has_opposites, singles, synonyms
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -169,13 +169,6 @@ def test_what_asks_another_question_stands_not_in(other: Tool) -> None:
 
 
 @pytest.mark.promise("recover.one_by_one")
-def test_a_read_of_several_comes_to_reads_of_one_each() -> None:
-    tools = [tool("get_order", "order_id"), tool("get_orders", "order_ids"), tool("delete_order", "order_id")]
-    found = singles(tools[1], {"order_ids": ["O-1", "O-2"]}, tools)
-    assert called(found) == [("get_order", {"order_id": "O-1"}), ("get_order", {"order_id": "O-2"})]
-
-
-@pytest.mark.promise("recover.one_by_one")
 @pytest.mark.parametrize(
     ("arguments", "fields"),
     [
@@ -213,20 +206,3 @@ def test_nothing_of_a_stronger_class_ever_stands_in_and_no_value_changes(
         assert not has_opposites(gone.name.split("_"), found.tool.name.split("_"))
     for found in synonyms(gone, arguments, tools):
         assert {repr(value) for value in found.arguments.values()} == asked
-
-
-@pytest.mark.promise("recover.never_stronger")
-@given(gone=TOOLS, tools=st.lists(TOOLS, max_size=4), given=GIVEN)
-def test_what_somebody_proposes_passes_the_same_check(gone: Tool, tools: list[Tool], given: JsonObject) -> None:
-    for other in tools:
-        found = check_proposal(gone, {"id": 1}, other, given)
-        assert found is None or may_stand_in(gone, found.tool)
-
-
-@pytest.mark.promise("recover.never_stronger")
-def test_a_proposal_may_not_bring_values_of_its_own() -> None:
-    gone, other = tool("get_claim", "claim_id"), tool("search_claims", "text")
-    assert check_proposal(gone, {"claim_id": "C-1"}, other, {"text": "C-2"}) is None
-    assert check_proposal(gone, {"claim_id": "C-1"}, other, {"text": "C-1"}) == Instead(other, {"text": "C-1"})
-    assert check_proposal(gone, {"claim_id": "C-1"}, None, {"text": "C-1"}) is None
-    assert check_proposal(gone, {"claim_id": "C-1"}, tool("search_budgets", "text"), {"text": "C-1"}) is None

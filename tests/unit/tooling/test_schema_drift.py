@@ -1,7 +1,5 @@
 """Renamed columns: recognised in errors, found by name or alias, corrected where names stand, never in values."""
 
-from decimal import Decimal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +8,6 @@ from services.executor.core.reads.one_call import inquiries
 from services.executor.core.tools.call_errors import UnknownName, missing_column, table_in, unknown_name
 from services.executor.core.tools.schema_drift import (
     ALIASES,
-    MOST_KEPT,
-    Corrections,
     columns_declared,
     columns_in,
     descriptions_in,
@@ -35,37 +31,6 @@ RECORDS = st.recursive(
 
 def tool(name: str, schema: JsonObject | None = None, kind: ToolClass = ToolClass.READ, server: str = "a") -> Tool:
     return Tool(server, name, "", schema or {"type": "object"}, kind, "test", CatalogueEntry())
-
-
-@pytest.mark.promise("drift.recognised")
-@pytest.mark.parametrize(
-    "error",
-    [
-        "no such column: amount",
-        "OperationalError: no such column: e.amount",
-        'column "amount" does not exist',
-        "ERROR: column e.amount does not exist at character 8",
-        "Unknown column 'amount' in 'field list'",
-        "Invalid column name 'amount'.",
-        "table expenses has no column named amount",
-        "Field 'amount' not found",
-        "field amount was not found",
-        "unknown field: amount",
-        "Unrecognized field `amount`",
-        "Column not found: amount",
-        "'amount' is not a valid column",
-        "KeyError: 'amount'",
-        {"error": "no such column: amount", "type": "SCHEMA"},
-        {"detail": [{"loc": ["body"], "msg": "no such column: amount"}]},
-        'ERROR: column "amount" of relation "expenses" does not exist',
-        'ORA-00904: "amount": invalid identifier',
-        "Unknown column 'e.amount' in 'where clause'",
-        "nonexistent field amount",
-        {"errors": [{"message": "There is no column called amount"}]},
-    ],
-)
-def test_an_error_about_a_missing_column_names_it(error: Json) -> None:
-    assert (missing_column(error) or "").rpartition(".")[2] == "amount"
 
 
 @pytest.mark.promise("drift.recognised")
@@ -305,11 +270,6 @@ def test_names_are_corrected_and_values_are_not() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["amount is high", "amount desc", "highamount", "amount; drop", ""])
-def test_a_text_that_is_more_than_names_stays(text: str) -> None:
-    assert rename_arguments({"columns": text}, {"amount": "total"}) == {"columns": text}
-
-
 def test_a_key_never_takes_the_place_of_another() -> None:
     given: JsonObject = {"amount": 1, "total": 2}
     assert rename_arguments(given, {"amount": "total"}) == given
@@ -325,17 +285,6 @@ def test_without_corrections_nothing_is_touched(arguments: JsonObject) -> None:
 def test_no_value_is_lost_or_changed(arguments: JsonObject, old: str, new: str) -> None:
     kept: JsonObject = {key: value for key, value in arguments.items() if not isinstance(value, str)}
     assert sorted(map(repr, rename_arguments(kept, {old: new}).values())) == sorted(map(repr, kept.values()))
-
-
-def test_a_result_shows_the_column_under_the_name_that_was_asked_for_too() -> None:
-    rows: Json = {"rows": [{"id": 1, "total": Decimal("0.10")}, {"id": 2, "total": 3, "amount": 4}, {"id": 3}]}
-    assert under_both_names(rows, {"amount": "total"}) == {
-        "rows": [
-            {"id": 1, "total": Decimal("0.10"), "amount": Decimal("0.10")},
-            {"id": 2, "total": 3, "amount": 4},
-            {"id": 3},
-        ]
-    }
 
 
 @pytest.mark.parametrize(
@@ -356,71 +305,8 @@ def test_columns_are_found_in_each_usual_description(described: Json) -> None:
     assert columns_in(described) == ("id", "amount")
 
 
-@pytest.mark.parametrize("described", [None, "id, amount", {}, {"name": "expenses", "rows": 4}, {"columns": 2}, [1]])
-def test_what_is_no_description_has_no_columns(described: Json) -> None:
-    assert columns_in(described) == ()
-
-
 TABLE: JsonObject = {"type": "object", "properties": {"table": {"type": "string"}}, "required": ["table"]}
-ENTITY: JsonObject = {
-    "type": "object",
-    "properties": {"entity": {"enum": ["expenses", "orders"]}},
-    "required": ["entity"],
-}
-
-
-def test_a_describing_tool_of_the_same_server_is_asked_for_the_table_of_the_call() -> None:
-    asked = tool("query_table")
-    others = [tool("describe_table", TABLE, server="b"), tool("get_order"), tool("describe_table", TABLE), asked]
-    found = inquiries(others, asked, {"table": "expenses"}, "no such column: amount")
-    assert {(one.tool.connection_id, one.tool.name) for one in found} == {("a", "describe_table")}
-    assert found[0].arguments == {"table": "expenses"}
-
-
-@pytest.mark.parametrize(("name", "error"), [("list_expenses", ""), ("get_x", 'column y of relation "expenses"')])
-def test_a_table_that_no_argument_names_is_that_of_the_error_or_the_tool(name: str, error: str) -> None:
-    found = inquiries([tool("get_schema", ENTITY)], tool(name), {}, error)
-    assert [one.arguments for one in found] == [{"entity": "expenses"}]
 
 
 def test_a_describing_tool_that_changes_something_is_not_asked() -> None:
     assert inquiries([tool("describe_table", TABLE, ToolClass.CHANGE)], tool("list_expenses"), {}, "") == []
-
-
-def test_a_describing_tool_that_needs_more_than_a_table_is_not_asked() -> None:
-    schema: JsonObject = {**TABLE, "required": ["table", "secret"]}
-    assert inquiries([tool("describe_table", schema)], tool("list_expenses"), {}, "") == []
-
-
-@pytest.mark.promise("drift.remembered")
-def test_a_correction_holds_for_the_tables_calls_and_no_others() -> None:
-    query, other = tool("query_table"), tool("query_table", server="b")
-    known = Corrections().with_renames(query, {"table": "expenses"}, {"amount": "total"})
-    assert known.for_call(query, {"table": "expenses", "columns": []}) == {"amount": "total"}
-    assert known.for_call(tool("update_table"), {"table": "expenses"}) == {"amount": "total"}
-    assert known.for_call(query, {"table": "orders"}) == {}
-    assert known.for_call(other, {"table": "expenses"}) == {}
-
-
-@pytest.mark.promise("drift.remembered")
-def test_a_parameter_is_remembered_for_its_tool_whatever_the_table() -> None:
-    query = tool("query_table")
-    known = Corrections().with_renames(query, {"table": "expenses"}, {"@limit": "size", "amount": "total"})
-    assert known.for_call(query, {"table": "orders"}) == {"@limit": "size"}
-    assert known.for_call(tool("update_table"), {"table": "expenses"}) == {"amount": "total"}
-
-
-def test_a_column_that_gets_its_old_name_back_is_no_longer_corrected() -> None:
-    query = tool("list_expenses")
-    known = Corrections().with_renames(query, {}, {"amount": "total"}).with_renames(query, {}, {"amount": "amount"})
-    back = known.with_renames(query, {}, {"amount": "total"}).with_renames(query, {}, {"total": "amount"})
-    assert known.for_call(query, {}) == {}
-    assert back.for_call(query, {}) == {"total": "amount"}
-
-
-def test_only_so_many_corrections_are_kept_and_the_newest_stay() -> None:
-    query, known = tool("list_expenses"), Corrections()
-    for number in range(MOST_KEPT + 5):
-        known = known.with_renames(query, {}, {f"c{number}": f"d{number}"})
-    assert len(known.names) == MOST_KEPT
-    assert f"c{MOST_KEPT + 4}" in known.for_call(query, {})

@@ -111,10 +111,6 @@ def test_the_catalogue_decides_outright(tool_class: ToolClass) -> None:
     assert classify("get_order", Annotations(read_only=True), entry).tool_class is tool_class
 
 
-def test_a_catalogue_entry_without_a_class_changes_nothing() -> None:
-    assert classify("delete_order", None, CatalogueEntry(read_back="get_order")).tool_class is ToolClass.CHANGE
-
-
 NAMES = st.lists(st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | verbs.MESSAGES | {"and", "zap"})))
 HINTS = st.sampled_from([None, True, False])
 
@@ -146,11 +142,3 @@ def test_every_text_has_a_class_and_a_reason(name: str) -> None:
     assert classified.why
     if not re.search("[a-zA-Z]", name):
         assert classified.tool_class is ToolClass.CHANGE
-
-
-@given(words=NAMES)
-def test_the_way_of_writing_a_name_does_not_matter(words: list[str]) -> None:
-    snake, kebab = "_".join(words), "-".join(words)
-    camel = "".join(word.title() for word in words)
-
-    assert by_name(snake) == by_name(kebab) == by_name(camel)
