@@ -89,7 +89,7 @@ from services.gateway.wiring import (
     participation,
 )
 from shared.domain.outgoing import operators_reach
-from shared.infra.counted_app import CountedApp
+from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import Live
 from shared.infra.parts import PartGroup
@@ -304,7 +304,9 @@ def _add_middleware(
     limiter = RequestLimiter(own_pages or callers, settings.request_limits)  # not too large, slow or many
     drain = Drain(limiter, leaving)  # nothing new while the process leaves
     counted = CountedApp(drain, meter)  # counts and times
-    checks = ReadChecks(limiter, own_pages, callers, identity, meter)  # the same for what the next line answers
+    checks = ReadChecks(
+        limiter, own_pages, callers, identity, AnswerCounts(meter)
+    )  # the same for what the next line answers
     return HotReads(counted, checks, bindings.methods)  # a usual read, in one step
 
 

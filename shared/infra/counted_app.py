@@ -20,7 +20,7 @@ class CountedApp:
     """Outermost. With a ``page`` it answers ``/metrics`` itself; probes and scrapes are not counted."""
 
     def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
-        self._app, self._meter, self._page = app, meter, page
+        self._app, self._meter, self._counts, self._page = app, meter, AnswerCounts(meter), page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -29,7 +29,7 @@ class CountedApp:
             return await (await self._page.answer(Request(scope)))(scope, receive, send)
         if scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
-        return await _Exchange(self._meter, scope).run(self._app, receive, send)
+        return await _Exchange(self._meter, self._counts, scope).run(self._app, receive, send)
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
@@ -41,17 +41,17 @@ def count_requests(app: ASGIApp, service: str) -> CountedApp:
 class _Exchange:
     """One request. A stream's time is that to its first byte: how long it stays open is its client's affair."""
 
-    def __init__(self, meter: Meter, scope: Scope) -> None:
-        self._meter, self._scope = meter, scope
+    def __init__(self, meter: Meter, counts: "AnswerCounts", scope: Scope) -> None:
+        self._meter, self._counts, self._scope = meter, counts, scope
         self._began, self._took = perf_counter(), 0.0
         self._status, self._streams = 500, False
 
     async def run(self, app: ASGIApp, receive: Receive, send: Send) -> None:
-        self._meter.add(names.HTTP_OPEN, 1)
+        self._counts.count_open(1)
         try:
             await app(self._scope, receive, self._noting(send))
         finally:
-            self._meter.add(names.HTTP_OPEN, -1)
+            self._counts.count_open(-1)
             if self._streams:
                 self._meter.add(names.HTTP_STREAMS, -1)
             self._count()
@@ -69,13 +69,30 @@ class _Exchange:
 
     def _count(self) -> None:
         took = self._took or perf_counter() - self._began
-        count_answer(self._meter, str(self._scope["method"]), route_of(self._scope), self._status, took)
+        self._counts.count_answer(str(self._scope["method"]), route_of(self._scope), self._status, took)
 
 
-def count_answer(meter: Meter, method: str, route: str, status: int, took: float) -> None:
-    """``took``: seconds to the answer's first byte."""
-    meter.add(names.HTTP_REQUESTS, route=route, method=method if method in _KNOWN else "OTHER", code=str(status))
-    meter.observe(names.HTTP_SECONDS, took, route=route)
+class AnswerCounts:
+    """Counts answers by method, route and status. The series of each is looked up once."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.count_open = meter.recorder(names.HTTP_OPEN)
+        self._meter = meter
+        self._series: dict[tuple[str, str, int], tuple[Callable[[float], None], Callable[[float], None]]] = {}
+
+    def count_answer(self, method: str, route: str, status: int, took: float) -> None:
+        """``took``: seconds to the answer's first byte."""
+        name = (method if method in _KNOWN else "OTHER", route, status)
+        count, observe = self._series.get(name) or self._add_series(*name)
+        count(1)
+        observe(took)
+
+    def _add_series(
+        self, method: str, route: str, status: int
+    ) -> tuple[Callable[[float], None], Callable[[float], None]]:
+        count = self._meter.recorder(names.HTTP_REQUESTS, route=route, method=method, code=str(status))
+        found = self._series[method, route, status] = count, self._meter.recorder(names.HTTP_SECONDS, route=route)
+        return found
 
 
 def route_of(scope: Scope) -> str:

@@ -1,6 +1,6 @@
 """The metrics of one process, for Prometheus."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
@@ -36,20 +36,28 @@ class Metrics(Meter):
     @override
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
         found = self._one(metric, labels)
-        if type(found) is Counter or type(found) is Gauge:  # isinstance asks each attribute of their protocol
+        if type(found) is Counter or type(found) is Gauge:  # isinstance asks their abstract base each time
             found.inc(amount)
 
     @override
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
         found = self._one(metric, labels)
-        if isinstance(found, Histogram):
+        if type(found) is Histogram:
             found.observe(value)
 
     @override
     def put(self, metric: Metric, value: float, **labels: str) -> None:
         found = self._one(metric, labels)
-        if isinstance(found, Gauge):
+        if type(found) is Gauge:
             found.set(value)
+
+    @override
+    def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
+        """Not for a metric that is ever cleared."""
+        found = self._one(metric, labels)
+        if isinstance(found, Histogram):
+            return found.observe
+        return _ignore_value if found is None else found.inc
 
     def clear(self, metric: Metric) -> None:
         """It is not known until it is put again: no samples, or NaN of a gauge without labels."""
@@ -74,6 +82,10 @@ class Metrics(Meter):
                 return collector.labels(*(OTHER,) * len(values))
             found = series[values] = collector.labels(*values)
         return found
+
+
+def _ignore_value(_: float) -> None:
+    pass
 
 
 def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:

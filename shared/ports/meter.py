@@ -1,8 +1,9 @@
 """Counting what happens."""
 
+from collections.abc import Callable
 from typing import Protocol
 
-from shared.domain.metric_names import Metric
+from shared.domain.metric_names import Kind, Metric
 
 
 class Meter(Protocol):
@@ -19,6 +20,12 @@ class Meter(Protocol):
     def put(self, metric: Metric, value: float, **labels: str) -> None:
         """What a gauge shows from now on."""
         ...
+
+    def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
+        """``observe`` of a histogram, else ``add``, for whoever records into the same series often."""
+        if metric.kind is Kind.HISTOGRAM:
+            return lambda value: self.observe(metric, value, **labels)
+        return lambda value: self.add(metric, value, **labels)
 
 
 class NoMeter(Meter):

@@ -52,6 +52,9 @@ PROMISES = (
     ),
     Promise("gateway.scripted_agent", "One command starts an agent for suites; the page's clients speak to it", "A2A"),
     Promise("gateway.task_json", "Tasks are written as JSON as the official types would write them", "seed 000, A2A"),
+    Promise(
+        "gateway.reads_fresh", "A changed task is never read as it was, whichever replica is asked", "seed 000, A2A"
+    ),
     Promise("gateway.version", "Major and minor version must be that of the method", "seed 000, A2A Protocol"),
     Promise("gateway.media_type", "A body that is said to be no JSON is refused as such", "bad input"),
     Promise(

@@ -6,12 +6,12 @@ way, where it would be answered byte for byte alike.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple, TypeGuard
 
 import structlog
+from pydantic_core import from_json
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,17 +19,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.a2a.faults import rest_fault
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import NEW
-from services.gateway.edge.body import BadCall, decode_json
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.own_pages import OwnPages
 from services.gateway.edge.replies import HEADER, PRIVATE, Fault, fault_reply, media_type_of, rpc_result
 from services.gateway.edge.request_limits import Arriving, RequestLimiter, receive_again, receive_at_once
 from services.gateway.features.identity.middleware import AdmittedRequest, CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import Identity
-from shared.domain import metric_names as names
-from shared.domain.exact_json import Json
-from shared.infra.counted_app import count_answer
-from shared.ports.meter import Meter
+from shared.infra.counted_app import AnswerCounts
 
 log = structlog.get_logger()
 _JSON = "application/json"
@@ -38,8 +34,7 @@ _MOST = 2048  # bytes of a call
 _LARGEST = 2**53  # of ids that are numbers
 _TASK = "/tasks/{task_id}"
 _REST_PATH = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
-_RPC_HEADERS = ((b"content-type", _JSON.encode()),)
-_PRIVATE = [(name.lower().encode(), value.encode()) for name, value in PRIVATE.items()]
+_PRIVATE = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE.items())
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
@@ -50,16 +45,39 @@ class ReadChecks(NamedTuple):
     own_pages: OwnPages | None
     callers: CallerMiddleware
     identity: Identity
-    meter: Meter
+    counts: AnswerCounts
 
 
-class _Read(NamedTuple):
-    """A task that is asked for, and how the answer, and what is refused, are worded."""
+class _RpcRead(NamedTuple):
+    """A task that is asked for by JSON-RPC."""
 
     task_id: str
-    headers: Sequence[tuple[bytes, bytes]]
-    answer: Callable[[bytes], bytes]
-    refuse: Callable[[Exception], Response]
+    call_id: str | int
+    content_type: bytes = _JSON.encode()
+    more_headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    def write(self, task: bytes) -> bytes:
+        return rpc_result(self.call_id, task)
+
+    def refuse(self, fault: Exception) -> Response:
+        return fault_reply(self.call_id, fault, detailed=True)
+
+
+class _RestRead(NamedTuple):
+    """The same over REST."""
+
+    task_id: str
+    content_type: bytes
+    more_headers: tuple[tuple[bytes, bytes], ...] = _PRIVATE
+
+    def write(self, task: bytes) -> bytes:
+        return task
+
+    def refuse(self, fault: Exception) -> Response:
+        return rest_fault(fault)
+
+
+_Read = _RpcRead | _RestRead
 
 
 class HotReads:
@@ -93,32 +111,34 @@ class HotReads:
         return not is_foreign and self._checks.limiter.refusal(scope) is None
 
     async def _answer(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedRequest, began: float) -> None:
-        meter, path = self._checks.meter, "/" if scope["method"] == "POST" else _TASK
+        counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK
         scope["route"], status = self._routes[path], 500
-        meter.add(names.HTTP_OPEN, 1)
+        counts.count_open(1)
         try:
-            with self._checks.limiter.open_request():
+            with self._checks.limiter.open_requests:
                 start, body = await self._reply(read, admitted)
                 status = start["status"]
                 await send(start)
                 await send({"type": "http.response.body", "body": body})
         finally:
-            meter.add(names.HTTP_OPEN, -1)
-            count_answer(meter, scope["method"], path, status, perf_counter() - began)
+            counts.count_open(-1)
+            counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
     async def _reply(self, read: _Read, admitted: AdmittedRequest) -> tuple[Message, bytes]:
         """How the answer starts, and its body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})
-            body = read.answer(await self._methods.write_task(read.task_id, caller, NEW, None))
-            status, headers = 200, [(b"content-length", str(len(body)).encode()), *read.headers]
+            body = read.write(await self._methods.write_task(read.task_id, caller, NEW, None))
+            length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", read.content_type)
+            status, headers = 200, [length, kind, *read.more_headers]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, Fault):
                 log.exception("request_failed", method="GetTask")
             refusal = read.refuse(fault)
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
-        limits = limit_headers(admitted.standing)
-        headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
+        if admitted.standing.measures:
+            limits = limit_headers(admitted.standing)
+            headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
         return {"type": "http.response.start", "status": status, "headers": headers}, body
 
 
@@ -138,13 +158,13 @@ def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
     return head if is_short and head.get("content-type", _JSON) == _JSON else None
 
 
-def _rpc_read(body: bytes) -> _Read | None:
+def _rpc_read(body: bytes) -> _RpcRead | None:
     """A call that has what every call has, and a task's id for its only parameter."""
     if b'"GetTask"' not in body:
         return None
     try:
-        call = decode_json(body)
-    except BadCall:
+        call = from_json(body)  # what it reads unlike ``decode_json``, fractions above all, is no id here
+    except ValueError:
         return None
     if not isinstance(call, dict) or call.keys() != _MEMBERS or call["method"] != "GetTask" or call["jsonrpc"] != "2.0":
         return None
@@ -152,14 +172,12 @@ def _rpc_read(body: bytes) -> _Read | None:
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
     if not _is_name(task_id) or not (_is_name(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST)):
         return None
-    refuse = partial(fault_reply, call_id, detailed=True)
-    return _Read(task_id, _RPC_HEADERS, partial(rpc_result, call_id), refuse)
+    return _RpcRead(task_id, call_id)
 
 
-def _is_name(value: Json) -> TypeGuard[str]:
+def _is_name(value: object) -> TypeGuard[str]:
     return type(value) is str and 0 < len(value) <= MAX_ID and value.isprintable()
 
 
-def _rest_read(path: str, head: Mapping[str, str]) -> _Read:
-    headers = [(b"content-type", media_type_of(head.get("accept", "")).encode()), *_PRIVATE]
-    return _Read(path.removeprefix("/tasks/"), headers, bytes, rest_fault)
+def _rest_read(path: str, head: Mapping[str, str]) -> _RestRead:
+    return _RestRead(path.removeprefix("/tasks/"), media_type_of(head.get("accept", "")).encode())

@@ -1,8 +1,7 @@
 """Limits of requests, whoever sends them: what is too large, too slow or one too many is refused on every route."""
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from functools import partial
 from types import coroutine
 from typing import NamedTuple, cast
@@ -24,7 +23,8 @@ class RequestLimiter:
     """Middleware. A body's faults reach whoever reads it as ``BadCall``, and the client in any case."""
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
-        self._app, self.limits, self._open, self._large = app, limits, 0, _LargeBodies(limits.large_bodies)
+        self._app, self.limits, self._large = app, limits, _LargeBodies(limits.large_bodies)
+        self.open_requests = OpenRequests()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -32,26 +32,17 @@ class RequestLimiter:
         refusal = self.refusal(scope)
         if refusal is not None:
             return await refusal(scope, receive, send)
-        with self.open_request():
+        with self.open_requests:
             return await self._pass_on(scope, receive, send)
-
-    @contextmanager
-    def open_request(self) -> Iterator[None]:
-        """One of the requests that this process answers at once."""
-        self._open += 1
-        try:
-            yield
-        finally:
-            self._open -= 1
 
     def refusal(self, scope: Scope) -> JSONResponse | None:
         """Why the request gets no further, as far as its head tells; None if it does."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
             return _error(414, f"the URL is over the limit of {limits.url_bytes} bytes")
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.header_bytes:
+        if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
             return _error(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
-        if self._open >= limits.open_requests and scope["path"] not in _ALWAYS:
+        if self.open_requests.count >= limits.open_requests and scope["path"] not in _ALWAYS:
             refusal = _error(503, "this replica answers as many requests as it can; try again")
             refusal.headers.update(RETRY_LATER)
             return refusal
@@ -78,6 +69,19 @@ class RequestLimiter:
                 await _error(_LEFT, "the client left before its request was whole")(scope, receive, send)
         finally:
             body.release()
+
+
+class OpenRequests:
+    """How many requests this process answers now; a context in which there is one more."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> None:
+        self.count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.count -= 1
 
 
 class _LargeBodies:

@@ -10,7 +10,7 @@ from typing_extensions import override
 from tools.bench.gateway.client import encode_request, open_connections, pace_requests
 from tools.bench.gateway.load import Beside, GatewayFigures, OpenStreams, Plan, RequestRates, Streaming, measure_gateway
 
-_SDK = RequestRates(a_second=1000, limit_p99_ms=9, cpu_ms=1, p50_ms=1, p99_ms=8)
+_SDK = RequestRates(a_second=1000, limit_p99_ms=9, cpu_ms=1, p50_ms=1, p99_ms=8, client_percent=1)
 
 
 def _figures(ours: RequestRates) -> GatewayFigures:

@@ -24,13 +24,17 @@ class RequestFailed(Exception):
     """A server answered something else than 200, or an error of JSON-RPC; the message shows it."""
 
 
+Ending = Callable[[bytes | Exception], None]
+"""Takes an answer's body, or ``RequestFailed`` or ``ConnectionError``."""
+
+
 class BenchConnection(asyncio.Protocol):
     """One request at a time. ``on_body`` is handed each piece of a body as it comes, beside the whole at its end."""
 
     def __init__(self) -> None:
         self.on_body: Callable[[bytes], None] = lambda _: None
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[bytes] | None = None
+        self._end: Ending | None = None
         self._pieces: list[bytes] = []
         self._parser = httptools.HttpResponseParser(_Pieces(self))
 
@@ -44,28 +48,31 @@ class BenchConnection(asyncio.Protocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._answer and not self._answer.done():
-            self._answer.set_exception(exc or ConnectionError("the server closed the connection"))
+        self._finish(exc or ConnectionError("the server closed the connection"))
 
     def end_message(self) -> None:
-        if self._answer is None or self._answer.done():
-            return
         body, status = b"".join(self._pieces), self._parser.get_status_code()
         if status != 200 or b'"error":' in body:
-            self._answer.set_exception(RequestFailed(f"{status}: {body[:300].decode(errors='replace')}"))
+            self._finish(RequestFailed(f"{status}: {body[:300].decode(errors='replace')}"))
         else:
-            self._answer.set_result(body)
+            self._finish(body)
 
-    def begin(self, request: bytes) -> "asyncio.Future[bytes]":
-        """Send a request; its answer's body, or ``RequestFailed`` or ``ConnectionError``."""
+    def _finish(self, outcome: bytes | Exception) -> None:
+        end, self._end = self._end, None
+        if end is not None:
+            end(outcome)
+
+    def begin(self, request: bytes, end: Ending) -> None:
+        """Send a request, whose answer ``end`` is handed; it may begin the next one."""
         assert self._transport  # noqa: S101  made by ``connections``
-        self._answer, self._pieces = asyncio.get_running_loop().create_future(), []
+        self._end, self._pieces = end, []
         self._transport.write(request)
-        return self._answer
 
     async def ask(self, request: bytes) -> bytes:
         """The answer's body; raises ``RequestFailed`` and ``ConnectionError``."""
-        return await self.begin(request)
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.begin(request, partial(_settle, answer))
+        return await answer
 
     def take(self, piece: bytes) -> None:
         self._pieces.append(piece)
@@ -74,6 +81,15 @@ class BenchConnection(asyncio.Protocol):
     def close(self) -> None:
         if self._transport:
             self._transport.close()
+
+
+def _settle(answer: "asyncio.Future[bytes]", outcome: bytes | Exception) -> None:
+    if answer.done():
+        return
+    if isinstance(outcome, Exception):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)
 
 
 class _Pieces:
@@ -96,17 +112,11 @@ async def open_connections(port: int, count: int) -> AsyncIterator[list[BenchCon
 
 async def time_requests(connections: list[BenchConnection], requests: Iterator[bytes], seconds: float) -> list[float]:
     """Ask on all connections at once for so long; the milliseconds of each answer."""
-    until, took = perf_counter() + seconds, list[float]()
-
-    async def ask_on(connection: BenchConnection) -> None:
-        while (began := perf_counter()) < until:
-            await connection.ask(next(requests))
-            took.append((perf_counter() - began) * 1000)
-
-    async with asyncio.TaskGroup() as group:
-        for connection in connections:
-            group.create_task(ask_on(connection))
-    return took
+    began = perf_counter()
+    asking = _Asking(connections, requests, began + seconds)
+    for _ in connections:
+        asking.ask_for(began)
+    return await asking.await_answers()
 
 
 async def pace_requests(
@@ -117,22 +127,25 @@ async def pace_requests(
 
     A request that finds no connection free waits for one, and that counts.
     """
-    pace, began = _Pace(connections, requests), perf_counter()
+    asking, began = _Asking(connections, requests), perf_counter()
     for moment in due:
         if (left := began + moment - perf_counter()) > 0:
             await asyncio.sleep(left)
-        pace.ask_for(began + moment)
-    return await pace.await_answers(len(due))
+        asking.ask_for(began + moment)
+    return await asking.await_answers()
 
 
-class _Pace:
-    """What was asked at its time, without a task for each: the client must cost little beside the servers."""
+class _Asking:
+    """Requests without a task for each: the client must cost little beside the servers.
 
-    def __init__(self, connections: list[BenchConnection], requests: Iterator[bytes]) -> None:
-        self._free, self._requests = list(connections), requests
+    Until a moment of ``perf_counter`` each connection that has its answer asks again at once.
+    """
+
+    def __init__(self, connections: list[BenchConnection], requests: Iterator[bytes], until: float = 0.0) -> None:
+        self._free, self._count, self._requests, self._until = list(connections), len(connections), requests, until
         self._late: deque[float] = deque()
         self._took: list[float] = []
-        self._failed: BaseException | None = None
+        self._failed: Exception | None = None
         self._news = asyncio.Event()
 
     def ask_for(self, at: float) -> None:
@@ -141,9 +154,9 @@ class _Pace:
         else:
             self._late.append(at)
 
-    async def await_answers(self, count: int) -> list[float]:
-        """The milliseconds of so many answers; raises what a request failed with."""
-        while len(self._took) < count:
+    async def await_answers(self) -> list[float]:
+        """The milliseconds of each, once none is waited for; raises what a request failed with."""
+        while len(self._free) < self._count:
             if self._failed is not None:
                 raise self._failed
             self._news.clear()
@@ -151,18 +164,20 @@ class _Pace:
         return self._took
 
     def _begin(self, connection: BenchConnection, at: float) -> None:
-        connection.begin(next(self._requests)).add_done_callback(partial(self._end, connection, at))
+        connection.begin(next(self._requests), partial(self._end, connection, at))
 
-    def _end(self, connection: BenchConnection, at: float, answer: "asyncio.Future[bytes]") -> None:
-        self._news.set()
-        if failure := answer.exception():
-            self._failed = self._failed or failure
+    def _end(self, connection: BenchConnection, at: float, outcome: bytes | Exception) -> None:
+        now = perf_counter()
+        if isinstance(outcome, Exception):
+            self._failed = self._failed or outcome
+            self._news.set()
             return
-        self._took.append((perf_counter() - at) * 1000)
-        if self._late:
-            self._begin(connection, self._late.popleft())
-        else:
-            self._free.append(connection)
+        self._took.append((now - at) * 1000)
+        if self._late or now < self._until:
+            self._begin(connection, self._late.popleft() if self._late else now)
+            return
+        self._free.append(connection)
+        self._news.set()
 
 
 class _ExactSelector(selectors.EpollSelector):

@@ -51,6 +51,7 @@ def _table(figures: GatewayFigures) -> Table:
         for label, field in (
             ("requests/s", "a_second"),
             ("CPU ms each", "cpu_ms"),
+            ("client, % of a core", "client_percent"),
             (f"p50 {paced}, ms", "p50_ms"),
             (f"p99 {paced}, ms", "p99_ms"),
             ("p99 at its limit, ms", "limit_p99_ms"),

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Callable, Iterator
 from itertools import count
 from random import Random
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, loads_object, plain
@@ -45,6 +45,8 @@ class Plan(NamedTuple):
 class RequestRates(NamedTuple):
     """Of one kind of request, each the median of the rounds: requests a second, the p99 of these and CPU of the server
     each, at the server's own limit; ``p50_ms`` and ``p99_ms`` at the rate that is the same for both.
+
+    ``client_percent``: how much of a core the client took at the server's limit. Near 100 it is the client's limit.
     """
 
     a_second: float
@@ -52,6 +54,7 @@ class RequestRates(NamedTuple):
     cpu_ms: float
     p50_ms: float
     p99_ms: float
+    client_percent: float
 
 
 class Streaming(NamedTuple):
@@ -166,6 +169,7 @@ class _Round(NamedTuple):
 
     took: list[float]
     cpu_ms: float = 0
+    client_percent: float = 0
 
 
 async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[Server], Iterator[bytes]]) -> Beside:
@@ -187,9 +191,10 @@ async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[
 async def _ask_at_limit(server: Server, requests: Iterator[bytes], seconds: float) -> _Round:
     async with open_connections(server.port, CONNECTIONS) as connections:
         await time_requests(connections, requests, _WARM_SECONDS)
-        before = server.cpu_ms()
+        before, own, began = server.cpu_ms(), process_time(), perf_counter()
         took = await time_requests(connections, requests, seconds)
-        return _Round(took, (server.cpu_ms() - before) / len(took))
+        client_percent = 100 * (process_time() - own) / (perf_counter() - began)
+        return _Round(took, (server.cpu_ms() - before) / len(took), client_percent)
 
 
 async def _ask_at_rate(server: Server, requests: Iterator[bytes], due: list[float]) -> _Round:
@@ -215,6 +220,7 @@ def _rates(limits: list[_Round], paced: list[_Round], seconds: float) -> Request
         cpu_ms=statistics.median(one.cpu_ms for one in limits),
         p50_ms=_percentile(paced, 50),
         p99_ms=_percentile(paced, 99),
+        client_percent=statistics.median(one.client_percent for one in limits),
     )
 
 
