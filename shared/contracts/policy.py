@@ -2,14 +2,14 @@
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Self, TypeAlias, cast
+from typing import Annotated, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
 from shared.contracts.base import Contract
-from shared.domain.exact_json import JsonObject, dumps, loads_object, plain
+from shared.domain.exact_json import dumps, loads_object, write_plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import RuleAction, ToolClass
 
@@ -41,7 +41,7 @@ class PolicyContract(Contract):
 
     def to_json(self) -> str:
         """The message as it travels: a ``Decimal`` is the exact JSON number, where Pydantic would write a text."""
-        return dumps(plain(self.model_dump(by_alias=True)))
+        return write_plain(self.model_dump(by_alias=True))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -167,8 +167,8 @@ class UnderPolicies(PolicyContract):
     @override
     def to_json(self) -> str:
         """The policies are written once for as long as they are the same objects: there may be a thousand rules."""
-        fields = cast(JsonObject, plain(self.model_dump(by_alias=True, exclude={"policies"})))
-        texts = {name: dumps(value) for name, value in fields.items()}
+        fields = self.model_dump(by_alias=True, exclude={"policies"})
+        texts = {name: write_plain(value) for name, value in fields.items()}
         texts["policies"] = self.policies_json()
         return "{" + ",".join(f"{dumps(name)}:{texts[name]}" for name in sorted(texts)) + "}"
 

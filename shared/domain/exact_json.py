@@ -42,7 +42,7 @@ def loads_object(text: str | bytes) -> JsonObject:
 
 def dumps(value: Json) -> str:
     """Canonical text: keys sorted, no white space, ``Decimal`` as the number it is written as."""
-    return _WRITERS.get(type(value), _dump_other)(value)
+    return _WRITERS[type(value)](value)
 
 
 def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
@@ -99,14 +99,12 @@ def _refuse_constant(name: str) -> Json:
 
 def _dump_object(value: JsonObject) -> str:
     # The writer is looked up here: to call ``dumps`` for each value costs more than to write most of them.
-    find = _WRITERS.get
-    fields = [f"{_encode(key)}:{find(type(value[key]), _dump_other)(value[key])}" for key in sorted(value)]
+    fields = [f"{_encode(key)}:{_WRITERS[type(value[key])](value[key])}" for key in sorted(value)]
     return "{" + ",".join(fields) + "}"
 
 
-def _dump_list(value: "list[Json]") -> str:
-    find = _WRITERS.get
-    return "[" + ",".join([find(type(item), _dump_other)(item) for item in value]) + "]"
+def _dump_list(value: Iterable[Json]) -> str:
+    return "[" + ",".join([_WRITERS[type(item)](item) for item in value]) + "]"
 
 
 def _dump_decimal(value: Decimal) -> str:
@@ -115,32 +113,41 @@ def _dump_decimal(value: Decimal) -> str:
     return format(value, "f")
 
 
-def _dump_other(value: Json) -> str:
-    """Values of derived types."""
-    match value:
-        case Decimal():
-            return _dump_decimal(value)
-        case dict():
-            return _dump_object(value)
-        case list() | tuple():
-            return _dump_list(list(value))
-        case float():
-            raise TypeError("a binary float has no exact JSON; pass Decimal")
-        case _:
-            return _encode_any(value)
+def _refuse_float(_: float) -> str:
+    raise TypeError("a binary float has no exact JSON; pass Decimal")
 
 
-_WRITERS: dict[
-    type, Callable[..., str]
-] = {  # by exact type: what a match asks of every value costs three times as much
-    str: encode_basestring,
-    dict: _dump_object,
-    list: _dump_list,
-    int: int.__repr__,
-    Decimal: _dump_decimal,
-    bool: {True: "true", False: "false"}.__getitem__,
-    type(None): {None: "null"}.__getitem__,
-}
+class _Writers(dict[type, Callable[..., str]]):
+    """By exact type; of a derived one what writes its base, which is found once."""
+
+    def __missing__(self, kind: type) -> Callable[..., str]:
+        for base in (str, dict, list, tuple, Decimal, float):
+            if issubclass(kind, base):
+                return self.setdefault(kind, self[base])
+        return _encode_any
+
+
+_WRITERS = _Writers(
+    {
+        str: encode_basestring,
+        dict: _dump_object,
+        list: _dump_list,
+        tuple: _dump_list,
+        int: int.__repr__,
+        float: _refuse_float,
+        Decimal: _dump_decimal,
+        bool: {True: "true", False: "false"}.__getitem__,
+        type(None): {None: "null"}.__getitem__,
+    }
+)
+
+
+def write_plain(value: object) -> str:
+    """The canonical text of a library's JSON-like value: of what ``plain`` makes of it."""
+    try:
+        return _WRITERS[type(value)](value)
+    except TypeError:  # it has floats, or keys and values that are no JSON as they are
+        return dumps(plain(value))
 
 
 def plain(value: object) -> Json:

@@ -20,6 +20,7 @@ _PLAIN_ROW = "z"
 OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
 _LEVEL = 6
 _NAME_CHARACTERS = 32
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: making it costs as much
 
 Part: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
 Row: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, and its fields
@@ -64,7 +65,7 @@ def pack_row(steps: Sequence[StoredStep]) -> str:
     """Steps that are stored together, as the one value of a row; empty for none."""
     if not steps:
         return ""
-    text = json.dumps([[step.key, step.kind, *step.parts] for step in steps], ensure_ascii=False, separators=(",", ":"))
+    text = _encode([[step.key, step.kind, *step.parts] for step in steps])
     packing = zlib.compressobj(_LEVEL, zdict=_shapes())
     return b64encode(packing.compress(text.encode()) + packing.flush()).decode()
 

@@ -35,6 +35,7 @@ _HEADERS = {
 }
 _KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
 _LINE_ERROR = -32099
+_encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
 
 
@@ -285,7 +286,7 @@ def _message(request: httpx2.Request) -> Mapping[str, JsonValue]:
 
 
 def _encode(message: Mapping[str, object]) -> bytes:
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return _encode_text(message).encode()
 
 
 def _words(error: Exception) -> str:

@@ -21,6 +21,7 @@ from shared.ports.store import StoreUnavailable
 log = structlog.get_logger()
 
 _AGAIN_MS = 30_000
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs more than a use
 _LOST = "null"  # stands in an envelope for a text that nobody has any more
 _Taken = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be read, and what was read
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
@@ -75,8 +76,8 @@ class RedisEndedTasks(EndedTasks):
         read = read_rows((row_id, _pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
-        steps = [json.dumps(_step(step, texts), ensure_ascii=False) for step in read if step.kind != OWN_TEXT]
-        writes = [f"{json.dumps(key)}:{entry_json(row)}" for key, row in _pairs(ledger).items()]
+        steps = [_encode(_step(step, texts)) for step in read if step.kind != OWN_TEXT]
+        writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _pairs(ledger).items()]
         asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
         told = [_fields(row)["e"] for row in cast("list[_Row]", events)]
         parts = [f'"v":{VERSION}', f'"record":{record}', f'"journal":[{",".join(steps)}]']

@@ -25,7 +25,7 @@ from services.executor.ports.turns import JournalEntry, Pulse, TurnStore, Unstor
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, write_plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import HIDDEN, without_marks
@@ -394,11 +394,11 @@ def _texts(progress: Progress, before: Progress | None) -> dict[str, str]:
     own, dossier = _different(progress, before), _different(progress.dossier, before.dossier if before else None)
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
     flat = {**progress.model_dump(include=own - {"dossier", "confirmed", "template"}), **dated}
-    texts = {name: dumps(plain(value)) for name, value in flat.items()}
+    texts = {name: write_plain(value) for name, value in flat.items()}
     if "template" in own:
         texts["template"] = _template_text(progress.template)
     of_dossier = progress.dossier.model_dump(include=dossier)
-    return texts | {f"dossier.{name}": dumps(plain(value)) for name, value in of_dossier.items()}
+    return texts | {f"dossier.{name}": write_plain(value) for name, value in of_dossier.items()}
 
 
 def _different(now: Contract, before: Contract | None) -> set[str]:
@@ -410,7 +410,7 @@ def _different(now: Contract, before: Contract | None) -> set[str]:
     return {name for name in names if mine[name] is not theirs[name]}
 
 
-_template_text = IdentityCache[Template, str](lambda template: dumps(plain(template.model_dump())), 256)
+_template_text = IdentityCache[Template, str](lambda template: write_plain(template.model_dump()), 256)
 
 # What was never stored is at its default. A template is stored although it is one: another release may have another.
 _AT_DEFAULTS = Progress(

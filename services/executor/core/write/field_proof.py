@@ -83,9 +83,10 @@ def shows_already(evidence: WriteEvidence) -> bool:
     as_read = evidence._replace(result=None, after=evidence.before)
     if evidence.before is None:
         return False
-    if _search(as_read, _collect_claims(as_read)).also_before:
+    claims = _collect_claims(as_read)
+    if _search(as_read, claims).also_before:
         return True
-    done, claims = participles(evidence.tool), _collect_claims(as_read)
+    done = participles(evidence.tool)
     nodes = _subjects_of(as_read, evidence.before).direct
     return any(
         _says_done(leaf, done) and _is_in_reach(leaf, claims) for node in nodes for leaf in leaves_of(node.record)
@@ -105,7 +106,8 @@ def _shows_otherwise(evidence: WriteEvidence, before: Subjects, after: Subjects)
 
 
 def _search(evidence: WriteEvidence, claims: _Claims) -> ProofFinding:
-    before, after = _subjects_of(evidence, evidence.before), _subjects_of(evidence, evidence.after)
+    before = _subjects_of(evidence, evidence.before)
+    after = before if evidence.after is evidence.before else _subjects_of(evidence, evidence.after)
     gone = _find_absent(evidence, before, after, claims)
     if gone:
         return ProofFinding(shown=gone)
