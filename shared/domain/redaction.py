@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
@@ -61,9 +62,14 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
 
 
 def _field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:
-    if isinstance(value, str) and value and _LABELLED.search(name):
+    if isinstance(value, str) and value and _is_labelled(name):
         return f"[{MarkKind.PASSWORD}]"
     return _redact_value(value, known)
+
+
+@lru_cache(maxsize=2_048)  # the same few names of fields, over and over
+def _is_labelled(name: str) -> bool:
+    return _LABELLED.search(name) is not None
 
 
 def _literal(value: str) -> str:

@@ -5,6 +5,7 @@ Items of a list are known by their own ids, not by their positions; so are the e
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, as_text
@@ -13,6 +14,7 @@ _WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
 _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
 
 
+@lru_cache(maxsize=4_096)  # the same few names of fields, over and over
 def names_a_record(key: str) -> bool:
     """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
     last = _WORD_ENDS.split(key)[-1].lower()

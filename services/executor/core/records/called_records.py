@@ -335,6 +335,7 @@ def as_id(value: Json) -> str | None:
     return str(value).strip().casefold() or None
 
 
+@lru_cache(maxsize=8_192)
 def rank_of(key: str, kind: Noun) -> int | None:
     """How a record's own field names it: 0 an id, 1 a number or reference, 2 a name; None: it names something else."""
     noun, last = words(key), words(key)[-1:]
@@ -361,10 +362,12 @@ def speaks_of(noun: Noun, kind: Noun) -> bool:
     return bool(noun) and any(same_kind(noun[-1], word) for word in kind)
 
 
+@lru_cache(maxsize=4_096)
 def same_kind(one: str, other: str) -> bool:
     return one == other or any(one in group and other in group for group in _SAME_KIND)
 
 
+@lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
 def is_like_an_id(text: str) -> bool:
     """A text such as ``C-1``: one word with a digit that is no figure and no date."""
     text = text.strip()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
@@ -195,9 +196,12 @@ Said: TypeAlias = "Json | Open"
 Fields: TypeAlias = Sequence[tuple[str, Said]]
 
 
+_SCALARS = frozenset({str, int, bool, Decimal, type(None)})
+
+
 def fields_of(record: JsonObject) -> Fields:
     """The fields of a record that a rule can speak about."""
-    return [(key, value) for key, value in record.items() if is_sayable(value)]
+    return [(key, value) for key, value in record.items() if type(value) in _SCALARS or is_sayable(value)]
 
 
 def arguments_of(arguments: JsonObject) -> Fields:

@@ -6,6 +6,7 @@ another thing of the name (``start`` and ``end``, ``payer`` and ``payee``, ``amo
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rapidfuzz import fuzz
 
@@ -43,7 +44,12 @@ _OTHER_THING = frozenset(
 
 def words_of(name: str) -> list[str]:
     """The words of an identifier, in lower case."""
-    return [word.lower() for word in _PARTS.findall(name)]
+    return [*_words_of(name)]
+
+
+@lru_cache(maxsize=4_096)  # the same few names of tools and fields, over and over
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _PARTS.findall(name))
 
 
 def singular(word: str) -> str:
