@@ -5,10 +5,12 @@ from typing import cast
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 from shared.infra import keys
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
+from shared.infra.redis_pools import FollowingPool
 from shared.ports.store import StoreUnavailable
 
 pytestmark = pytest.mark.promise("state.shared_trips")
@@ -53,3 +55,14 @@ async def test_a_server_that_is_away_is_away_for_each() -> None:
     scripts = Scripts(connect("unix:///nowhere.sock"), patience=0)
     results = await asyncio.gather(*(scripts.command("GET", "a") for _ in range(3)), return_exceptions=True)
     assert [type(one) for one in results] == [StoreUnavailable] * 3
+
+
+async def test_a_reply_that_does_not_come_in_time_is_nobody_elses(redis: Redis) -> None:
+    """The connection that waited for it is closed; whoever asks next has another."""
+    pool = redis.connection_pool
+    assert isinstance(pool, FollowingPool)
+    await pool.exchange([("SET", "a", "1")], 5.0)
+    with pytest.raises(TimeoutError):
+        await pool.exchange([("BLPOP", "nothing", 5)], 0.1)
+    value, refusal = await pool.exchange([("GET", "a"), ("HGET", "a", "f")], 5.0)
+    assert (value, type(refusal)) == ("1", ResponseError)
