@@ -9,7 +9,7 @@ one slot. Names are percent-quoted, so that a client's ``:`` or ``{`` cannot for
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -409,6 +409,7 @@ def all_partitions() -> Iterator[PartitionKeys]:
     return (partition_keys(number) for number in range(PARTITIONS))
 
 
+@lru_cache(maxsize=1_024)
 def learned_keys(tenant: str) -> LearnedKeys:
     """What is learned for one tenant: one tag, so that one Lua step applies one outcome."""
     return LearnedKeys(*(f"pa:{{t:{_q(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
@@ -740,6 +741,7 @@ def _tag(partition: int) -> str:
     return f"pa:{{p{partition:02d}}}"
 
 
+@lru_cache(maxsize=8_192)  # a name is quoted for each key that it stands in
 def _q(part: str) -> str:
     return part if _NEEDS_NO_QUOTES.fullmatch(part) else quote(part, safe="")
 
