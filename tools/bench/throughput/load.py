@@ -20,7 +20,7 @@ from tools.chaos.chaos_tasks import ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant
 
 _WARM = 8
-_SLOTS = 16  # of an executor, where slots are what bounds it
+_FEW_SLOTS = 16  # of an executor, where slots are what bounds it
 _LOOK_SECONDS, _QUIET_SECONDS = 0.5, 3.0
 _SLOTS = 100_000  # sessions of an executor, where slots are not what bounds it
 
@@ -74,8 +74,8 @@ async def measure(plan: ThroughputPlan, cores: int) -> list[CellFigures]:
     """Raises ``Complaint`` if something does not start, or a task does not end as it should."""
     found = await _measure_speeds(plan, cores) if plan.speeds else []
     for executors in (1, 2) if plan.bound else ():
-        cell = LoadCell(1.0, _SLOTS * 2 * executors, plan.bound * executors)
-        found.append(await _measure_ours(cell, Latency(cell.latency, _SLOTS), executors, cores))
+        cell = LoadCell(1.0, _FEW_SLOTS * 2 * executors, plan.bound * executors)
+        found.append(await _measure_ours(cell, Latency(cell.latency, _FEW_SLOTS), executors, cores))
     if plan.held:
         found.append(await _measure_ours(LoadCell(30.0, plan.held, plan.held), Latency(30.0, _SLOTS), 1, cores))
     return found
