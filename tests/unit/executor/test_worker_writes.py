@@ -29,6 +29,13 @@ async def test_a_write_is_applied_once_read_back_and_reported_as_verified() -> N
     ]  # fmt: skip
 
 
+async def test_an_ended_task_says_when_it_was_begun() -> None:
+    """The store's clock goes on with each step."""
+    record = await Stage().run()
+    assert record.started_at is not None
+    assert record.accepted_at <= record.started_at < record.updated_at
+
+
 @pytest.mark.promise("I2.no_verdict_no_write")
 @pytest.mark.parametrize("fails_from", [1, 2])
 async def test_without_a_fresh_verdict_nothing_is_written(fails_from: int) -> None:

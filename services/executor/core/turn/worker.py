@@ -222,7 +222,7 @@ class Worker:
         now = opened.journal.now
         entries, events, _ = opened.journal.take_unstored()
         hidden, rules = opened.journal.hidden, self._limits.answers
-        end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
+        end = turn_end(_as_begun(opened), ended, session, approval, events, now, hidden, rules)
         written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
         over = ended_approval(before, _decided_approval(opened), approval, written)
         tell_end(self._ports.tracer.current_span(), ended)
@@ -266,6 +266,13 @@ def _begin(opened: OpenedTurn) -> None:
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
     opened.journal.keep_record(record.model_copy(update=update))
+
+
+def _as_begun(opened: OpenedTurn) -> Work:
+    """The turn's work with the moment at which its task was begun."""
+    record = opened.work.record
+    started = record.started_at or opened.journal.began
+    return opened.work._replace(record=record.model_copy(update={"started_at": started}))
 
 
 async def _goes_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
