@@ -20,6 +20,7 @@ PROMISES = (
     Promise("coverage.judged", "A risky plan is held against its task's parts; an objection goes back", "seed 000"),
     Promise("coverage.fails_closed", "A risky plan is not made while nobody can judge it", "I2; bad input"),
     Promise("coverage.not_done", "A part that was not done ends the task failed, named", "I4"),
+    Promise("coverage.unanswered", "A question left without an answer ends the task failed, by records alone", "I4"),
     Promise("conversation.one_error", "One wrong write holds all writes of its reply", "I2"),
     Promise("conversation.corrections", "After three corrections a task ends, and says what was wrong", "bad input"),
     Promise("conversation.on_sonnet", "What a Haiku reply writes is proposed again on Sonnet", "seed 000, tiers"),

@@ -5,6 +5,7 @@ from collections import Counter
 from decimal import Decimal
 from typing import NamedTuple
 
+from services.planner.core.back_references import with_antecedent
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
@@ -30,6 +31,7 @@ from services.planner.core.words import (
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
+_NOTHING = "Nothing that answers the task could be found."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
 _PERSONAL = frozenset("email phone phone_number mobile salary birth_date birthday date_of_birth".split())
 _PRONOUN = re.compile(r"\b(?:he|she|they|his|hers?|him|their|them|it|its)\b", re.I)
@@ -54,12 +56,28 @@ def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -
         return dumps(found) if found or _was_read(situation) else _UNREAD
     said = [*map(_write, told.moves), *_tell_undone(situation, told)]
     asked = situation.reading.questions
-    answers = {question: _question(question, situation) or several(question, situation) for question in asked}
-    said += [answers[question] or f'Could not be found out: "{question}".' for question in asked]
+    said += [_answer_question(question, situation) or f'Could not be found out: "{question}".' for question in asked]
     said += _values(situation) if not asked or not said else []
     if not said:
         said = _describe_subjects(situation)
-    return " ".join(said) or "Nothing that answers the task could be found."
+    return " ".join(said) or _NOTHING
+
+
+def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> tuple[str, ...]:
+    """The questions that nothing known answers; the whole task, where it asks none and nothing at all is known of it.
+
+    ``as_a_list``: as for ``answer``.
+    """
+    asked = situation.reading.questions
+    if (as_a_list or wants_list(situation.text)) and not told.moves:
+        return () if _was_read(situation) or as_list(situation) else asked or (situation.text,)
+    if asked:
+        return tuple(question for question in asked if not _answer_question(question, situation))
+    return (situation.text,) if answer(situation, told) == _NOTHING else ()
+
+
+def _answer_question(question: str, situation: Situation) -> str:
+    return _question(question, situation) or several(question, situation)
 
 
 def _tell_undone(situation: Situation, told: ToldAnswer) -> list[str]:
@@ -275,9 +293,10 @@ _WHICH = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
 
 def several(question: str, situation: Situation) -> str:
     """One line that names the things a question is after; empty where it asks for no list that was read."""
-    if not _WHICH.search(question) or not _was_listed(question, situation):
+    meant = with_antecedent(question, situation)
+    if not _WHICH.search(question) or not _was_listed(meant, situation):
         return ""
-    found = [said for record in matching(question, situation) if (said := _record_name(record))]
+    found = [said for record in matching(meant, situation) if (said := _record_name(record))]
     if not found:
         return "None of those that were read fits."
     rest = ", and others" if len(found) > _SHOWN else ""

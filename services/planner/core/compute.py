@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
 
+from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.portions import difference, piece, stated_percent, whole
@@ -81,21 +82,23 @@ def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if any(mention.kind is MentionKind.PERCENT for mention in find(text)):
         return None
     operation = next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), None)
-    records = matching(text, situation) if operation else []
-    if operation == "count" and not any(nouns(fact.tool) & text_stems(text) for fact in situation.facts):
+    before = antecedent_of(text, situation) if operation else ""
+    meant = with_antecedent(text, situation) if before else text
+    records = matching(meant, situation) if operation else []
+    if operation == "count" and not any(nouns(fact.tool) & text_stems(meant) for fact in situation.facts):
         return None
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
         return PlannedFigure(
-            _name(text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True))
+            _name(before or text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True))
         )
     if _HOW_MUCH.search(text) and _is_told(text, situation):
         return None
-    if operation is None or not records or not any(record.noun & text_stems(text) for record in records):
+    if operation is None or not records or not any(record.noun & text_stems(meant) for record in records):
         return None
     chosen = [(record, amount_field(record, text)) for record in records]
     found = tuple(operand(record, field) for record, field in chosen if field)
-    return PlannedFigure(_name(text, operation), operation, found) if found else None
+    return PlannedFigure(_name(before or text, operation), operation, found) if found else None
 
 
 def _is_told(text: str, situation: Situation) -> bool:

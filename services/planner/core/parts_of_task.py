@@ -66,8 +66,10 @@ def number_of(intent: Intent, request: Request, situation: Situation, writers: S
     return number_of_clause(intent.clause, request, situation, writers)
 
 
-def number_of_clause(clause: str, request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> int:
-    """The number of the part that carries a clause out: as the loop counts them, else as they stand in the task.
+def number_of_clause(
+    clause: str, request: Request, situation: Situation, writers: Sequence[ToolSpec], kind: str = DO
+) -> int:
+    """The number of the part that a clause is, of one kind: as the loop counts them, else as they stand in the task.
 
     An action that is no clause of the task (a notice that its kind of process wants) belongs to the first change.
     """
@@ -75,25 +77,34 @@ def number_of_clause(clause: str, request: Request, situation: Situation, writer
     own = [(part.quote, part.kind) for part in parts_of(situation, writers)]
     known = [(str(one.get("quote")), str(one.get("kind"))) for one in told] or own
     numbers = [_whole(one.get("part"), place) for place, one in enumerate(told, 1)] or [*range(1, len(own) + 1)]
-    changes = [(number, words) for number, (words, kind) in zip(numbers, known, strict=True) if kind == DO]
-    exact = [number for number, words in changes if words == quote(clause, situation)]
+    alike_in_kind = [(number, words) for number, (words, one) in zip(numbers, known, strict=True) if one == kind]
+    exact = [number for number, words in alike_in_kind if words == quote(clause, situation)]
     if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
         alike = [
             part.clause
             for part in parts_of(situation, writers)
-            if (part.kind, part.quote) == (DO, quote(clause, situation))
+            if (part.kind, part.quote) == (kind, quote(clause, situation))
         ]
         exact = exact[alike.index(clause) :] if clause in alike else exact
-    near = [number for number, words in changes if clause in words or words in clause]
+    near = [number for number, words in alike_in_kind if clause in words or words in clause]
     said = text_stems(clause)
-    close = sorted(changes, key=lambda one: -len(text_stems(one[1]) & said))
+    close = sorted(alike_in_kind, key=lambda one: -len(text_stems(one[1]) & said))
     return next(iter([*exact, *near, *(number for number, _ in close)]), 1)
 
 
 def changes_of(request: Request) -> list[int]:
     """The numbers of the parts that ask for a change, as the loop counts them."""
+    return _numbers_of_kind(request, DO)
+
+
+def questions_of(request: Request) -> list[int]:
+    """The numbers of the parts to find out, as the loop counts them."""
+    return _numbers_of_kind(request, FIND_OUT)
+
+
+def _numbers_of_kind(request: Request, kind: str) -> list[int]:
     told = objects(call_understand(request).get("parts"))
-    return [_whole(one.get("part"), place) for place, one in enumerate(told, 1) if one.get("kind") == DO]
+    return [_whole(one.get("part"), place) for place, one in enumerate(told, 1) if one.get("kind") == kind]
 
 
 def _whole(value: Json, otherwise: int) -> int:

@@ -5,16 +5,22 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from services.planner.core import improve
-from services.planner.core.answer import ToldAnswer, answer
+from services.planner.core.answer import ToldAnswer, answer, find_unanswered
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, subject_of
 from services.planner.core.finding import searches, wrap_searched_calls
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
-from services.planner.core.parts_of_task import as_understood, number_of
+from services.planner.core.parts_of_task import (
+    FIND_OUT,
+    as_understood,
+    number_of,
+    number_of_clause,
+    questions_of,
+)
 from services.planner.core.process import Process, call_understand, process_of
-from services.planner.core.proposals import ProposedMove, as_calls, moves_of, next_moves
+from services.planner.core.proposals import as_calls, moves_of, next_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.request import (
     FIND_TOOLS,
@@ -77,7 +83,13 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     left = departures(request, situation, steps, toolset)
     if calls := (*left, *as_calls(coming, numbers, toolset.guarded)):
         return PlannerReply(calls=calls)
-    return PlannerReply(_last_words(request, situation, steps, moves))
+    if any(move.outcome.state == WriteState.HELD for move in moves):
+        return PlannerReply("Proposed.")
+    told = ToldAnswer(tuple(steps), tuple(moves))
+    if calls := leave_questions(request, situation, told, toolset):
+        return PlannerReply(calls=calls)
+    text = answer(situation, told, as_a_list=_is_list_wanted(request))
+    return PlannerReply(improve.with_outputs(request, situation, text))
 
 
 def _tending(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
@@ -114,15 +126,6 @@ def _steps(request: Request, situation: Situation, toolset: Toolset) -> tuple[Wr
     return steps
 
 
-def _last_words(
-    request: Request, situation: Situation, steps: Sequence[WriteStep], moves: Sequence[ProposedMove]
-) -> str:
-    if any(move.outcome.state == WriteState.HELD for move in moves):
-        return "Proposed."
-    told = ToldAnswer(tuple(steps), tuple(moves))
-    return improve.with_outputs(request, situation, answer(situation, told, as_a_list=_is_list_wanted(request)))
-
-
 def _without_conditions(situation: Situation) -> Situation:
     reading = situation.reading
     actions = tuple(intent._replace(condition="") for intent in reading.actions)
@@ -151,6 +154,28 @@ def departures(
         if ref and part not in told | busy:
             found.setdefault(part, {"part": part, "because": f"{intent.condition}: {step.reason.why}", "ref": ref})
     return tuple((LEAVE_PART, given) for given in found.values())
+
+
+_UNANSWERED = "nothing that was read answers it"
+
+
+def leave_questions(
+    request: Request, situation: Situation, told: ToldAnswer, toolset: Toolset
+) -> tuple[tuple[str, JsonObject], ...]:
+    """A call for each part to find out that the answer leaves open; none again.
+
+    What somebody else writes, a document, is no question to be answered here.
+    """
+    if not toolset.has(LEAVE_PART) or not questions_of(request):
+        return ()
+    listed = request.section("documents")
+    documents = [str(words).casefold() for words in listed] if isinstance(listed, list) else []
+    asked = find_unanswered(situation, told, as_a_list=_is_list_wanted(request))
+    mine = [one for one in asked if not any(words in one.casefold() for words in documents)]
+    parts = [number_of_clause(one, request, situation, toolset.writers, FIND_OUT) for one in mine]
+    left = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
+    fresh = [part for part in dict.fromkeys(parts) if part not in left and part in questions_of(request)]
+    return tuple((LEAVE_PART, {"part": part, "because": _UNANSWERED}) for part in fresh)
 
 
 def _find_shown_by(intent: Intent, situation: Situation) -> str:

@@ -52,7 +52,7 @@ def _waits(asked: JsonObject, others: set[str]) -> bool:
     return any(str(one) in others for one in operands) if isinstance(operands, list) else False
 
 
-_OFFERED = re.compile(r"\b([a-z][a-z_]*)\(([^()]*)\)")
+_OFFERED = re.compile(r"\b([a-z][a-z_/]*)\(([^()]*)\)")
 _FIGURE = r"[-+]?[$€£]?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d-]|\.\d)"
 _IS = r"\s*(?:is|are|was|were|of|at|being|=|:)?\s*"
 _SAID_OR_NOT = stems(("percent", "total", "used", "part"))  # words of a formula's name that a task may leave out
@@ -80,7 +80,8 @@ def formulas(tool: ToolSpec) -> dict[str, str]:
     """The formulas that the tool's ``operation`` may be, each with its arguments: ``npv(rate %, flow...)``."""
     operation = tool.properties.get("operation", {})
     told, offered = str(operation.get("description") or ""), operation.get("enum")
-    listed = dict(_OFFERED.findall(told.split(MADE_HERE)[0]))
+    found = _OFFERED.findall(told.split(MADE_HERE)[0])
+    listed = {name: arguments for names, arguments in found for name in names.split("/")}
     return {name: listed[name] for name in listed if not isinstance(offered, list) or name in offered}
 
 

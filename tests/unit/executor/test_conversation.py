@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from services.executor.ports.models import ModelAway, ModelReply, ModelRequest, Tier
+from services.executor.ports.tools import ToolAnswer
 from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
@@ -113,6 +114,73 @@ async def test_a_part_that_may_come_to_nothing_by_its_own_words_is_left_rightly(
     left: JsonObject = {"part": 1, "because": "there is none", "ref": "r1"}
     stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "Nobody was told."
     assert (await stage.run()).state is TaskState.COMPLETED
+
+
+_ASKED = "What is the status of claim C-1, and who has it?"
+_LEFT_QUESTION: tuple[str, JsonObject] = ("leave_part", {"part": 2, "because": "no record says who has it"})
+
+
+def _asking(*rounds: list[tuple[str, JsonObject]], answer: str) -> Stage:
+    stage = Stage(_ASKED)
+    stage.talk.parts = [("What is the status of claim C-1", "find out"), ("who has it", "find out")]
+    stage.talk.rounds, stage.talk.answer = [[READ], *rounds], answer
+    return stage
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_a_question_that_was_left_unanswered_ends_the_task_failed_and_named() -> None:
+    record = await _asking([_LEFT_QUESTION], answer="C-1 is open.").run()
+    assert record.state is TaskState.FAILED
+    assert record.reason == "part 2 (who has it): it has no answer: no record says who has it"
+    assert "C-1 is open." in str(record.answer)
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_no_words_of_an_answer_decide_whether_a_question_was_answered() -> None:
+    stage = _asking(answer="C-1 is open. Who has it could not be found out.")
+    record = await stage.run()
+    told = [text for text in texts_in(stage.model.requests[-1]).splitlines() if "`leave_part`" in text]
+    assert (record.state, len(told)) == (TaskState.COMPLETED, 1)
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_an_answer_that_says_what_was_not_found_is_asked_once_which_part_that_is() -> None:
+    stage = _asking(answer="Who has it could not be found out.")
+
+    def thinks(request: ModelRequest) -> ModelReply:
+        asked = "`leave_part` each one" in texts_in(request)
+        left = any("counts as not answered" in one.content for one in results_in(request))
+        return calls_reply([_LEFT_QUESTION], 7) if asked and not left else stage.talk(request)
+
+    stage.thinks = thinks
+    assert (await stage.run()).state is TaskState.FAILED
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_a_question_has_no_answer_where_every_read_was_refused() -> None:
+    stage = _asking(answer="C-1 is open, and Ann has it.")
+    denied = ToolAnswer("permission denied", is_error=True)
+    stage.servers.add("get_claim", lambda _: denied, ToolClass.READ, _CLAIM_ID)
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    assert "part 1 (What is the status of claim C-1): it has no answer: no read worked: get_claim" in str(record.reason)
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_that_there_is_no_such_record_is_an_answer() -> None:
+    stage = _asking(answer="There is no claim C-1.")
+    del stage.claims.rows["C-1"]
+    assert (await stage.run()).state is TaskState.COMPLETED
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_a_question_beside_a_change_has_no_answer_where_none_is_given() -> None:
+    stage = Stage(f"{TASK}. What is its status?")
+    stage.talk.parts = [(TASK, "do"), ("What is its status", "find out")]
+    stage.talk.answer = ""
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    assert record.reason == "part 2 (What is its status): it has no answer: none was given"
 
 
 @pytest.mark.promise("coverage.proposed_again")

@@ -4,7 +4,7 @@ import pytest
 
 from services.planner.core.intents import understand
 from shared.domain.exact_json import Json
-from tests.unit.planner.planner_requests import fact, planned
+from tests.unit.planner.planner_requests import fact, planned, said, tool
 
 _PERSON: Json = {
     "id": "PIL-2",
@@ -26,6 +26,54 @@ def test_the_half_that_could_not_be_found_out_is_said() -> None:
     facts = [fact("f1", "get_kite", {"id": "KIT-7"}, {"id": "KIT-7", "status": "open", "submitted_at": "2026-03-03"})]
     text = planned("What is the status of KIT-7, and who submitted it?", facts, []).text
     assert text == 'The status of KIT-7 is open. Could not be found out: "who submitted it?".'
+
+
+_KITES: list[Json] = [
+    {"id": "KIT-1", "state": "grounded", "fee": "120.00"},
+    {"id": "KIT-2", "state": "grounded", "fee": "30.50"},
+    {"id": "KIT-3", "state": "flying", "fee": "7.00"},
+]
+
+
+@pytest.mark.promise("planner.points_back")
+@pytest.mark.parametrize(
+    ("question", "answered"),
+    [
+        ("How many kites are grounded, and what do they come to in total?", "150.50"),
+        ("Which kites are grounded, and how much is that altogether?", "150.50"),
+        ("How many kites are grounded? What is the highest fee of them?", "120.00"),
+        ("How many kites are grounded, and which of them are under 100?", "KIT-2"),
+        ("How many kites are flying, and what is the total?", "7.00"),
+    ],
+)
+def test_they_are_the_things_that_the_clause_before_names(question: str, answered: str) -> None:
+    text = planned(question, [fact("f1", "list_kites", {}, _KITES)], []).text
+    assert answered in text
+    assert "Could not be found out" not in text
+    assert "157.50" not in text
+
+
+@pytest.mark.promise("planner.points_back")
+def test_they_are_nothing_where_no_clause_before_names_a_thing_that_was_read() -> None:
+    text = planned("What do they come to in total?", [fact("f1", "list_kites", {}, _KITES)], []).text
+    assert "157.50" not in text
+
+
+@pytest.mark.promise("planner.leaves_questions")
+def test_a_question_that_nothing_answers_is_left_as_its_part_before_the_answer() -> None:
+    question = "What is the status of KIT-7, and who submitted it?"
+    parts: Json = [
+        {"part": 1, "kind": "find out", "quote": "What is the status of KIT-7"},
+        {"part": 2, "kind": "find out", "quote": "who submitted it?"},
+    ]
+    facts = [
+        fact("f0", "understand", {}, {"parts": parts}),
+        fact("f1", "get_kite", {"id": "KIT-7"}, {"id": "KIT-7", "status": "open", "submitted_at": "2026-03-03"}),
+    ]
+    leave = tool("leave_part", part="integer", because="string")
+    reply = said({"task": question, "so_far": facts}, [tool("understand"), leave])
+    (left,) = reply.calls
+    assert left == ("leave_part", {"part": 2, "because": "nothing that was read answers it"})
 
 
 @pytest.mark.promise("planner.answers_each_question")

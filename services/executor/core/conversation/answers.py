@@ -3,18 +3,21 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.dossier.endings import DONE, Failed
+from services.executor.core.dossier.values import Fact, open_questions
 from services.executor.core.figures.identifiers import (
     without_addresses,
 )
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
-from services.executor.core.reflect.quality import collect_found, untraced_tokens
+from services.executor.core.reflect.quality import collect_found, says_failure, untraced_tokens
 from services.executor.core.session.context import TurnContext
+from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.write.notices import append_remarks
 from services.executor.ports.models import ModelReply
+from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.words import ToolClass
@@ -68,6 +71,7 @@ class AnswerChecks:
             ("lacking", self._lacking(progress, lacking or ())),
             ("unnamed", _ask_for_listed(unnamed)),
             ("untraced", self._strange()),
+            ("unanswered", self._undeclared(reply, progress, lacking, writes)),
         )
         for name, problem in checks:
             if problem and name not in self._told:
@@ -157,6 +161,24 @@ class AnswerChecks:
             "with `calculate`, or answer without them."
         )
 
+    def _undeclared(
+        self, reply: ModelReply, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
+    ) -> str:
+        """A question for each part that stayed open, where the answer says that something did not work, and nothing
+        else was tried that it can mean. What the answer says decides nothing: the end goes by what is declared.
+        """
+        parts = progress.dossier.parts
+        elsewhere = lacking is None or lacking or any(part.unmet for part in parts)
+        elsewhere = elsewhere or any(entry.status not in DONE for entry in writes)
+        questions = open_questions(parts)
+        if elsewhere or not questions or self._ctx.record.request.practice or not says_failure(reply.text):
+            return ""
+        numbers = ", ".join(str(part.number) for part in questions)
+        return (
+            f"Your answer says that something was not found. Of the parts to find out ({numbers}), `leave_part` each "
+            "one that it leaves unanswered; if it leaves none so, give it again as it is."
+        )
+
     def _caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
         strange = [token for token in self._untraced if token in text]
         said = [f"Not verified: {', '.join(strange[:_NAMED])}."] if strange else []
@@ -167,6 +189,24 @@ class AnswerChecks:
         said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
+
+
+def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
+    """Why no part to find out can have an answer; empty where one may have.
+
+    A text is there, and something it may come from: a record, also that there is none, a figure, a file.
+    """
+    if not text.strip():
+        return "none was given"
+    read = [fact for fact in dossier.facts if not fact.by_machine]
+    if not read or dossier.values or dossier.every_plan or ctx.files or any(map(_is_told, read)):
+        return ""
+    return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in read))}"
+
+
+def _is_told(fact: Fact) -> bool:
+    """Whether a server gave an answer: what it has, or that it has nothing of that name."""
+    return fact.ok or failure_of(ToolAnswer(fact.result, is_error=True)) is Failure.NOT_FOUND
 
 
 def _tells(text: str, because: str) -> bool:

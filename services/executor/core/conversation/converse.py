@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from services.executor.core.authorize.policy import path_for
 from services.executor.core.budget.budget import BudgetShare
-from services.executor.core.conversation.answers import AnswerChecks
+from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, DispatchedReply
 from services.executor.core.conversation.local_tools import LocalTools
@@ -26,7 +26,13 @@ from services.executor.core.conversation.understood import (
 )
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.values import Fact, parts_to_do, parts_with_conditions
+from services.executor.core.dossier.values import (
+    Fact,
+    open_questions,
+    parts_to_do,
+    parts_with_conditions,
+    with_unanswered,
+)
 from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.opening import opening_sections
 from services.executor.core.model.talk import Exchange, Talk
@@ -299,10 +305,11 @@ class Conversation:
         counted = self.progress.model_copy(
             update={"repeated_calls": self._reader.repeated, "corrections": dict(self._reader.corrections.names)}
         )
+        parts = parts_with_conditions(self.progress.dossier.parts, self._local.unmet, self._local.unexcused)
         learned = counted.update_dossier(
             facts=self._reader.facts,
             values=tuple(self._local.values),
-            parts=parts_with_conditions(self.progress.dossier.parts, self._local.unmet, self._local.unexcused),
+            parts=with_unanswered(parts, self._local.unanswered),
             made=self._local.made_used,
         )
         self.progress = with_process_figures(self.ctx, learned)
@@ -387,6 +394,9 @@ class Conversation:
         return self.progress.state is self.progress.path[-1]
 
     async def _take_answer(self, text: str) -> None:
+        parts, why = self.progress.dossier.parts, why_unanswered(text, self.ctx, self.progress.dossier)
+        reasons = {part.number: why for part in open_questions(parts)} if why else {}
+        self.progress = self.progress.update_dossier(parts=with_unanswered(parts, reasons))
         if not self._has_ended:
             self.progress = await enter_state(self.ctx, self._with_replies(), self.progress.path[-1])
         with in_state(self.ctx, self.progress):

@@ -106,6 +106,7 @@ _MOST_HYPOTHETICAL = 5
 _LONGEST_REASON = 300
 _LONGEST_OPERAND = 60
 _NO_CONDITION = "the task sets no condition for this part, so it counts as not done"
+_NO_ANSWER = "this part counts as not answered"
 _RELATIONS = {
     "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
     "is_equal": "is", "is_not_equal": "is not",
@@ -123,6 +124,7 @@ class LocalTools:
     values: list[NamedValue] = field(default_factory=list)
     unmet: dict[int, str] = field(default_factory=dict)  # conditions of parts that were calculated and do not hold
     unexcused: set[int] = field(default_factory=set)  # parts that were left though the task sets no condition
+    unanswered: dict[int, str] = field(default_factory=dict)  # parts to find out that the model left, and why
     asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
     hypothetical: int = 0
@@ -198,11 +200,14 @@ class LocalTools:
         return {**describe_value(value), **note}
 
     def _leave(self, given: JsonObject, facts: Sequence[Fact]) -> Json:
-        """A part whose own condition a result shows not to be met. It is told, and never in silence."""
+        """A part whose own condition a result shows not to be met, or a question that has no answer. Both are told."""
         number, because, ref = given.get("part"), str(given.get("because", "")).strip(), str(given.get("ref", ""))
-        part = next((one for one in self.progress.dossier.parts if one.number == number and one.is_to_do), None)
+        part = next((one for one in self.progress.dossier.parts if one.number == number), None)
         if part is None:
-            raise ValueError("name a part that is to be done")
+            raise ValueError("name a part of the task")
+        if because and not part.is_to_do and self.ctx.record.request.practice is None:
+            self.unanswered[part.number] = because[:_LONGEST_REASON]
+            return {"part": part.number, "left": True, "note": _NO_ANSWER}
         if not because or all(fact.ref != ref for fact in facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
         note = self._leave_part(part, f"{because[:_LONGEST_REASON]} ({ref})")

@@ -128,6 +128,7 @@ class PartOfTask(Contract):
 
     ``unmet`` says which condition of the task itself was calculated and does not hold: the part then has nothing to do.
     ``is_excused``: whether the task's words have such a condition; what was left without one is not done.
+    ``unanswered``, of a part to find out: why it has no answer.
     """
 
     number: int
@@ -135,6 +136,7 @@ class PartOfTask(Contract):
     kind: Literal["find out", "do"]
     unmet: str = ""
     is_excused: bool = True
+    unanswered: str = ""
 
     @property
     def is_to_do(self) -> bool:
@@ -199,6 +201,21 @@ def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
 def fold_words(text: str) -> str:
     """White space and case do not tell a quote from its source, nor do the marks at its ends."""
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
+
+
+def open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
+    """The parts to find out that were not left."""
+    return tuple(part for part in parts if not (part.is_to_do or part.unmet or part.unanswered))
+
+
+def with_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> tuple[PartOfTask, ...]:
+    """The parts, of which those to find out have no answer for the reasons given by their numbers."""
+    return tuple(
+        part.model_copy(update={"unanswered": reasons[part.number]})
+        if part.number in reasons and not part.is_to_do
+        else part
+        for part in parts
+    )
 
 
 def parts_with_conditions(

@@ -24,8 +24,11 @@ OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
 
 def describe_calculators() -> str:
-    """Every calculator with its figures, for who is to choose among them: ``npv(rate %, flow...); irr(...)``."""
-    return "; ".join(f"{name}({calculator.arguments})" for name, calculator in CALCULATORS.items())
+    """Every calculator with its figures, those that take the same together: ``npv(rate %, flow...); a/b(base)``."""
+    named: dict[str, list[str]] = {}
+    for name, calculator in CALCULATORS.items():
+        named.setdefault(calculator.arguments, []).append(name)
+    return "; ".join(f"{'/'.join(names)}({arguments})" for arguments, names in named.items())
 
 
 def calculate(operation: str, operands: Sequence[Decimal], places: int = 2) -> Decimal:

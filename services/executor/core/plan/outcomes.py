@@ -18,6 +18,7 @@ from shared.domain.words import WriteStatus
 NOT_MADE = "not made"
 _NO_CALL = "no call was made for it"
 _LEFT_FREELY = "it was left, though the task sets no condition"
+_UNANSWERED = "it has no answer"
 _ASKING = frozenset("quote estimate preview check simulate calculate compute validate lookup inquire".split())
 
 
@@ -73,7 +74,7 @@ def parts_not_done(
     reasons: Mapping[str, str] = {},  # read only
     corrected: Mapping[int, str] = {},  # read only
 ) -> list[tuple[PartOfTask, str]]:
-    """The parts to be done of which not every call took hold, each with the reason.
+    """The parts to be done of which not every call took hold, and those to find out that were left unanswered.
 
     A later plan's calls for a part stand in the place of those that failed before. ``reasons``: by call id, why a call
     was left out; ``corrected``: by part, what was wrong with the calls that never stood in a plan.
@@ -81,7 +82,9 @@ def parts_not_done(
     made = tuple(ledger.values())
     left: list[tuple[PartOfTask, str]] = []
     for part in parts:
-        if part.is_to_do and part.unmet and not part.is_excused:
+        if part.unanswered:
+            left.append((part, f"{_UNANSWERED}: {part.unanswered}"))
+        elif part.is_to_do and part.unmet and not part.is_excused:
             left.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
         elif part.is_to_do and not part.unmet:
             calls = _newest_calls(part, plans)

@@ -39,16 +39,17 @@ WHAT_WOULD_POLICY_SAY = ToolDefinition(
 )
 LEAVE_PART = ToolDefinition(
     "leave_part",
-    "Leave a part of the task undone because a condition that the task itself sets for it is not met, as a result "
-    "shows (a condition over figures is better worked out with `calculate`, naming the part). The answer tells it.",
+    "Leave a part undone because a condition that the task itself sets for it is not met, as a result shows (one over "
+    "figures is better worked out with `calculate`, naming the part); or a part to find out that has no answer. The "
+    "answer tells it, too.",
     {
         "type": "object",
         "properties": {
             "part": {"type": "integer"},
-            "because": {"type": "string", "description": "the condition, and what the result says"},
-            "ref": {"type": "string", "description": "the result that shows it, such as r2"},
+            "because": {"type": "string", "description": "the condition and what the result says, or what is missing"},
+            "ref": {"type": "string", "description": "of a condition: the result that shows it, such as r2"},
         },
-        "required": ["part", "because", "ref"],
+        "required": ["part", "because"],
         "additionalProperties": False,
     },
     strict=False,

@@ -61,12 +61,9 @@ and conditions. You name the operands, never the result. An operand is one of:
 - a path into a result by its ref: "r2.budget.remaining", "r2.items[*].amount", "r3[status=open].total"
 Examples:
 {"name":"open_total","operation":"sum","operands":["r2.items[*].amount"],"where":[{"field":"status","is":"=","value":"open"}]}
-{"name":"refund","operation":"percentage","operands":["r1.total","20%"]}
 {"name":"late","operation":"count","operands":["r2"],"where":[{"field":"due_date","is":"overdue"}]}
-{"name":"by_team","operation":"sum","operands":["r2.items[*].amount"],"by":"team"}
 {"name":"enough","operation":"is_more","operands":["r1.remaining","50,000"]}
-{"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}
-{"name":"deadline","operation":"add_working_days","operands":["today","10"]}"""
+{"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}"""
 TEXT: Mapping[str, JsonValue] = {"type": "string"}
 WHERE: Mapping[str, JsonValue] = {
     "type": "array",
