@@ -167,6 +167,39 @@ async def test_a_question_has_no_answer_where_every_read_was_refused() -> None:
 
 
 @pytest.mark.promise("coverage.unanswered")
+async def test_an_answer_that_has_nothing_of_what_was_found_is_asked_for_it_once() -> None:
+    stage = _asking(answer="I have looked into it.")
+    record = await stage.run()
+    told = [asked for asked in stage.model.requests if "has nothing of what was found" in texts_in(asked)]
+    assert (record.state, len(told)) == (TaskState.COMPLETED, 1)
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_that_a_table_has_nothing_in_it_is_a_figure_that_was_found() -> None:
+    stage = Stage("How many claims are overdue?")
+    stage.servers.add("list_claims", lambda _: {"result": {}}, ToolClass.READ, {"type": "object"})
+    stage.talk.parts = [("How many claims are overdue", "find out")]
+    stage.talk.rounds, stage.talk.answer = [[("list_claims", {})]], "0 claims are overdue."
+    record = await stage.run()
+    assert (record.answer, len(of_conversation(stage.model.requests))) == ("0 claims are overdue.", 2)
+
+
+@pytest.mark.promise("coverage.unanswered")
+async def test_a_fault_of_an_answer_is_told_again_only_where_something_was_done_about_it() -> None:
+    """Two figures from nowhere, one after the other, and the same one a second time."""
+    stage = _asking(answer="")
+    answers = iter(["C-1 is open with 77.10.", "C-1 is open with 88.20.", "C-1 is open with 88.20.", "Nothing else."])
+
+    def thinks(request: ModelRequest) -> ModelReply:
+        reply = stage.talk(request)
+        return reply if reply.tool_uses else text_reply(next(answers))
+
+    stage.thinks = thinks
+    record = await stage.run()
+    assert record.answer == "C-1 is open with 88.20.\n\nNot verified: 88.20."
+
+
+@pytest.mark.promise("coverage.unanswered")
 async def test_that_there_is_no_such_record_is_an_answer() -> None:
     stage = _asking(answer="There is no claim C-1.")
     del stage.claims.rows["C-1"]
@@ -571,6 +604,33 @@ async def test_a_number_or_a_day_from_nowhere_is_sent_back_once_and_taken_if_it_
     told = [one.content for asked in stage.model.requests for one in results_in(asked)]
     assert any("if it is yours to choose" in content for content in told) is is_sent_back
     assert [entry.call.arguments for entry in stage.turns.writes.values()] == [visit[1]]
+
+
+@pytest.mark.promise("conversation.sent_back_once")
+@pytest.mark.parametrize(
+    ("task", "due", "is_sent_back"),
+    [
+        ("Put claim C-1 off by 3 weeks", "2026-05-10", False),
+        ("Bring claim C-1 forward by 3 weeks", "2026-03-29", False),
+        ("Let claim C-1 stay 2 more nights", "2026-04-29", False),
+        ("Put claim C-1 off by 3 weeks", "2026-05-11", True),
+        ("Put claim C-1 off by 3 weeks", "2026-06-07", True),  # three weeks after what another claim has
+    ],
+)
+async def test_a_day_that_lies_as_far_from_the_record_as_the_task_says_is_no_doubt(
+    task: str, due: str, is_sent_back: bool
+) -> None:
+    stage, visit = _visiting(task, due_date=due)
+    stage.claims.rows["C-1"] |= {
+        "owner_id": "P-7",
+        "plan": {"room_id": "R-1", "from": "2026-04-19", "to": "2026-04-27"},
+    }
+    stage.claims.rows["C-2"] |= {"from": "2026-05-17"}
+    other: tuple[str, JsonObject] = ("get_claim", {"claim_id": "C-2"})
+    stage.talk.rounds, stage.talk.answer = [[READ, other], [visit], [visit]], "It is done."
+    await stage.run()
+    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
+    assert any("if it is yours to choose" in content for content in told) is is_sent_back
 
 
 @pytest.mark.promise("conversation.sent_back_once")

@@ -102,6 +102,18 @@ async def test_a_task_that_took_a_reply_to_calculate_has_no_second_draft() -> No
     assert (record.state, stage.claims.applied, _seconds(stage)) == (TaskState.COMPLETED, ["C-1"], [])
 
 
+@pytest.mark.promise("strategy.moa.two_drafts")
+async def test_a_reply_that_leaves_a_part_without_its_calls_has_no_second_draft() -> None:
+    """What the other part needs, here to leave it, takes a reply of its own: the spare call is gone with it."""
+    stage = moa(f"{TASK}. Tell the clerk if it is overdue")
+    stage.talk.parts = [(TASK, "do"), ("Tell the clerk if it is overdue", "do")]
+    approve: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
+    left: JsonObject = {"part": 2, "because": "it is not overdue", "ref": "r1"}
+    stage.talk.rounds = [[READ], [approve], [("leave_part", left)]]
+    record = await stage.run()
+    assert (record.state, stage.claims.applied, _seconds(stage)) == (TaskState.COMPLETED, ["C-1"], [])
+
+
 @pytest.mark.promise("strategy.moa.synthesis")
 async def test_answers_that_diverge_become_one_made_of_both() -> None:
     other = "Claim C-1 of 210.50 stays open: it is not overdue."

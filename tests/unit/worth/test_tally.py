@@ -99,8 +99,15 @@ def test_a_wrong_write_of_the_plain_loop_is_blamed_on_its_fault() -> None:
 
 
 def test_a_smaller_run_still_plays_all_domains() -> None:
-    assert choose_places(75, 15) == list(range(0, 75, 5))
+    assert {place // 5 for place in choose_places(75, 15)} == {*range(15)}
     assert len(choose_places(75, None)) == 75
+
+
+@pytest.mark.parametrize("wanted", [15, 25, 60])
+def test_a_smaller_run_has_as_large_a_share_of_each_kind_of_task_as_a_whole_one(wanted: int) -> None:
+    """Of the five tasks of a domain the last one is ruled: none of these may be left out more often than another."""
+    kinds = Counter(place % 5 for place in choose_places(75, wanted))
+    assert kinds == dict.fromkeys(range(5), wanted // 5)
 
 
 def test_every_kind_of_attack_comes_equally_often() -> None:

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from itertools import count
+from math import gcd, sqrt
 from typing import NamedTuple
 
 from services.executor.core.prompts.texts import Prompts
@@ -23,6 +25,7 @@ from tools.bench.worth.worlds.planting import attack_task
 from tools.bench.worth.worlds.task import WorthTask
 
 FLAT = "flat loop"
+GOLDEN = (sqrt(5) - 1) / 2
 
 
 class ModelKind(StrEnum):
@@ -199,10 +202,15 @@ def choose_attacks(number: int) -> tuple[AttackKind, AttackKind]:
 
 
 def choose_places(tasks: int, wanted: int | None) -> list[int]:
-    """Some of the tasks, spread over all domains; all where nothing is wanted."""
+    """Some of the tasks, spread over all domains and over what they are in each; all where nothing is wanted.
+
+    Each domain has its tasks in the same order, the ruled one last: a step that repeats with that order would leave
+    out all of one kind (60 of 75 in even steps have none that is ruled). A step without a common factor does not.
+    """
     if wanted is None or wanted >= tasks:
         return list(range(tasks))
-    return [place * tasks // wanted for place in range(wanted)]
+    step = next(one for one in count(int(tasks * GOLDEN)) if gcd(one, tasks) == 1)
+    return sorted(place * step % tasks for place in range(wanted))
 
 
 def count_kinds(counters: Sequence[Mapping[ModelFault, int]]) -> Counter[ModelFault]:

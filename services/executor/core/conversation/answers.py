@@ -12,7 +12,13 @@ from services.executor.core.figures.identifiers import (
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
-from services.executor.core.reflect.quality import collect_found, says_failure, untraced_tokens
+from services.executor.core.reflect.quality import (
+    collect_found,
+    is_empty,
+    says_failure,
+    tells_what_was_found,
+    untraced_tokens,
+)
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.write.notices import append_remarks
@@ -23,6 +29,7 @@ from shared.domain.answer import as_list, is_exact_match
 from shared.domain.words import ToolClass
 
 _NAMED = 6  # figures that a sentence names
+_MOST_TOLD = 3  # times that a fault of an answer is told
 _CLAUSE_WORDS = 4  # fewer may stand in an answer by chance
 _ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
 _UNCALLED = (
@@ -32,13 +39,14 @@ _UNCALLED = (
 
 
 class AnswerChecks:
-    """Checks the answers of one conversation. Each fault is told to the model once, and kept in the journal: whoever
-    walks the conversation again knows more than was known then.
+    """Checks the answers of one conversation. A fault is told to the model once, and again, three times at most, where
+    the model has done something about it since. That is kept in the journal: whoever walks the conversation again
+    knows more than was known then.
     """
 
     def __init__(self, ctx: TurnContext) -> None:
         self._ctx = ctx
-        self._told: set[str] = set()
+        self._told: dict[str, list[str]] = {}  # by a fault's name, how far the task was each time that it was told
         self._untraced: tuple[str, ...] = ()
         self._cut = ""  # the text of a reply that ended at its greatest length
 
@@ -60,8 +68,9 @@ class AnswerChecks:
         self._cut = reply.text if reply.is_cut else ""
         told = self._ctx.journal.of_earlier_attempt(f"{key}:answer")
         if told is not None:
-            name, _, problem = told.partition(": ")
-            self._told.add(name)
+            head, _, problem = told.partition(": ")
+            name, _, stand = head.partition("@")
+            self._told.setdefault(name, []).append(stand)
             return problem
         writes = tuple((await self._ctx.store.ledger()).values())
         self._untraced = self._strangers(reply.text, progress, writes)
@@ -71,13 +80,15 @@ class AnswerChecks:
             ("lacking", self._lacking(progress, lacking or ())),
             ("unnamed", _ask_for_listed(unnamed)),
             ("untraced", self._strange()),
-            ("unanswered", self._undeclared(reply, progress, lacking, writes)),
+            ("unanswered", self._undeclared(reply.text, progress, lacking, writes)),
         )
+        stand = _describe_stand(progress, self._untraced)
         for name, problem in checks:
-            if problem and name not in self._told:
-                self._told.add(name)
+            told_at = self._told.setdefault(name, [])
+            if problem and len(told_at) < _MOST_TOLD and stand not in told_at:
+                told_at.append(stand)
                 self._ctx.journal.tell("note", answer_problem=problem)
-                self._ctx.journal.add(f"{key}:answer", "note", f"{name}: {problem}")
+                self._ctx.journal.add(f"{key}:answer", "note", f"{name}@{stand}: {problem}")
                 return problem
         if not (reply.text.strip() or writes):
             raise Failed("the model gave no usable answer: it was empty", "model")
@@ -162,33 +173,48 @@ class AnswerChecks:
         )
 
     def _undeclared(
-        self, reply: ModelReply, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
+        self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
-        """A question for each part that stayed open, where the answer says that something did not work, and nothing
-        else was tried that it can mean. What the answer says decides nothing: the end goes by what is declared.
+        """A question for each part to find out, where the answer has nothing of what was found, or says that something
+        did not work while nothing else was tried that it can mean. Its words decide nothing: what is declared does.
         """
         parts = progress.dossier.parts
         elsewhere = lacking is None or lacking or any(part.unmet for part in parts)
         elsewhere = elsewhere or any(entry.status not in DONE for entry in writes)
         questions = open_questions(parts)
-        if elsewhere or not questions or self._ctx.record.request.practice or not says_failure(reply.text):
+        if elsewhere or not questions or self._ctx.record.request.practice:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)
-        return (
-            f"Your answer says that something was not found. Of the parts to find out ({numbers}), `leave_part` each "
-            "one that it leaves unanswered; if it leaves none so, give it again as it is."
-        )
+        shows = any(fact.ok and not is_empty(fact.result) for fact in progress.dossier.facts)
+        if shows and not tells_what_was_found(text, collect_found(self._ctx.task, progress.dossier, writes)):
+            return (
+                f"Your answer has nothing of what was found. Answer each part to find out ({numbers}), and "
+                "`leave_part` each one that has no answer; if it answers them all, give it again as it is."
+            )
+        if says_failure(text):
+            return (
+                f"Your answer says that something was not found. Of the parts to find out ({numbers}), `leave_part` "
+                "each one that it leaves unanswered; if it leaves none so, give it again as it is."
+            )
+        return ""
 
     def _caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
         strange = [token for token in self._untraced if token in text]
         said = [f"Not verified: {', '.join(strange[:_NAMED])}."] if strange else []
-        if "unread" in self._told and not progress.dossier.facts:
+        if self._told.get("unread") and not progress.dossier.facts:
             said.append("Nothing was read for this answer.")
         left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
         said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _tells(text, part.unmet)]
         said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
+
+
+def _describe_stand(progress: Progress, untraced: Sequence[str]) -> str:
+    """What was read, worked out and planned by now, and which figures of the answer have no source."""
+    dossier = progress.dossier
+    counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))
+    return "/".join((*map(str, counts), *untraced))
 
 
 def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:

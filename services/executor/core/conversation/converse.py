@@ -134,6 +134,7 @@ class Conversation:
             return AnswerFound(self.progress)
         while True:
             self._talk.waits = bool(self._draft.held)
+            self._drafting.open_parts = self._draft.parts_without_calls(self.progress.dossier.parts)
             reply = await self._drafting.next_reply(self._talk, self._purse, self._tier)
             self._count(1 + self._drafting.extra_calls)
             self._talk.hear(reply)

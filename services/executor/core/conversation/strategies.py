@@ -1,6 +1,7 @@
 """The three strategies over the same conversation: how a reply is had, and how the answer is drafted."""
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from services.executor.core.budget.budget import BudgetShare, BudgetSpent
@@ -90,11 +91,13 @@ _SYNTHESIZE = (
 class OneReply:
     """fsm: each reply counts as it is. The other strategies differ from it where they say so.
 
-    ``extra_calls``: how many calls of the model the last reply took beside its own.
+    ``extra_calls``: how many calls of the model the last reply took beside its own. ``open_parts``: the parts to be
+    done that have no call before the next one.
     """
 
     def __init__(self) -> None:
         self.extra_calls = 0
+        self.open_parts: Collection[int] = ()
 
     async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply:
         return await talk.ask(purse, tier)
@@ -131,8 +134,9 @@ class FivePhases(OneReply):
 
 
 class TwoDrafts(OneReply):
-    """moa: the first reply that proposes or answers is drafted twice; where the drafts differ, one is made of both.
+    """moa: the first reply that closes a plan, or answers, is drafted twice; of drafts that differ one is made.
 
+    A reply that leaves a part of the task without its calls is followed by another, and is not the one.
     A task whose conversation took a reply for our own tools alone has no second draft: its figures are the executor's.
     """
 
@@ -143,8 +147,8 @@ class TwoDrafts(OneReply):
 
     async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply:
         first = await talk.ask(purse, tier)
-        if self._is_spent or not self._is_decisive(first):
-            self._is_spent |= self._is_local(first)
+        if self._is_spent or not self._is_decisive(first, talk):
+            self._is_spent |= self._is_local(first) or not first.tool_uses
             return first
         self._is_spent = True
         if not await self._affords(talk, purse):
@@ -156,9 +160,12 @@ class TwoDrafts(OneReply):
         merged = await self._draft(talk, "merged", talk.request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), purse)
         return merged or first
 
-    def _is_decisive(self, reply: ModelReply) -> bool:
-        """Whether it proposes a write, or answers."""
-        return bool(_find_proposals(reply, self._ctx)) or not reply.tool_uses
+    def _is_decisive(self, reply: ModelReply, talk: Talk) -> bool:
+        """Whether every part has its calls with what it proposes, or it answers; not words while calls wait."""
+        proposals = _find_proposals(reply, self._ctx)
+        if not proposals:
+            return not (reply.tool_uses or talk.waits)
+        return len(self.open_parts) < 2 or {*self.open_parts} <= {_find_part(use) for use in proposals}
 
     def _is_local(self, reply: ModelReply) -> bool:
         """Whether it calls something, and no tool of a server."""
@@ -231,6 +238,12 @@ def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
 def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     tools = ctx.toolbox.tools
     return [use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in WRITES]
+
+
+def _find_part(use: ToolUse) -> Json:
+    """The number of the part that a proposal says it carries out."""
+    said = use.input.get(CALL)
+    return said.get("part") if isinstance(said, dict) else None
 
 
 def _calls(reply: ModelReply, ctx: TurnContext) -> list[str]:

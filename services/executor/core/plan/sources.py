@@ -1,7 +1,7 @@
 """Where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import MAXYEAR, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures import trace
-from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, read_fields
+from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, ReadField, read_fields
 from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, index_facts
 from services.executor.core.figures.facts import FactOrigin as Place
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import find_mentions
+from services.executor.core.figures.numbers import NumberMention
+from services.executor.core.figures.support import duration_of
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
 from services.executor.core.model.opening import local_now
 from services.executor.core.records.called_records import agree, is_named, noun_of_tool, reference_of, stands_in, words
@@ -127,6 +129,7 @@ _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKi
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
+_NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _DIGITS = re.compile(r"[0-9]+")
@@ -233,10 +236,28 @@ class SourceFinder:
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if leaf.kind is not ArgumentKind.DATE or moment is None or moment.day is None:
                 return False
-            return moment.day not in self._last_days
+            return moment.day not in self._last_days and not self._is_moved_day(moment.day, call)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         return not _sets_scale(tool, leaf.path) and not self._is_share(leaf, call)
+
+    def _is_moved_day(self, day: date, call: PlannedCall) -> bool:
+        """Whether a day lies as far from one of a record that the call names as the task says: "3 weeks later"."""
+        task = self._sources.task
+        lengths = {length for number in task.numbers if (length := duration_of(number) or _nights(number, task.text))}
+        return bool(lengths) and not lengths.isdisjoint(abs(day - one) for one in self._days_of_named(call))
+
+    def _days_of_named(self, call: PlannedCall) -> Iterator[date]:
+        """The days of the records in which an identifier that the call names stands, and of what is nested in them."""
+        named = {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
+        for fact in self._facts:
+            fields = tuple(read_fields(fact.ref, fact.result)) if fact.ok else ()
+            places = {place for field in fields if (place := _place_of_named(field, named)) is not None}
+            for field in fields:
+                if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
+                    moment = read_machine_moment(field.value, self._sources.now.tzinfo)
+                    if moment is not None and moment.day is not None:
+                        yield moment.day
 
     def _keeps_length(self, leaf: Trace, call: PlannedCall, leaves: Sequence[Trace]) -> bool:
         """Whether a moment lies as far from one that has a source as two of the record that is named lie apart."""
@@ -387,6 +408,20 @@ class SourceFinder:
                 if field.record is not None:
                     found.setdefault((field.record.identifier, field.name), []).append(field.value)
         return found
+
+
+def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
+    """The place of the record around a field, where that is one that is named; with the dot behind it."""
+    if field.record is None:
+        return None
+    is_own = field.record.path == field.parent and str(field.value) in named
+    return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in named else None
+
+
+def _nights(number: NumberMention, text: str) -> timedelta | None:
+    """The length of a stay that a number says: "1 more night"."""
+    is_of_nights = _NIGHTS.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM)
+    return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 
 def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:

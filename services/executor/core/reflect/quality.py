@@ -15,7 +15,7 @@ from services.executor.core.tools.near_names import words_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, loads
+from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import stem
 from shared.domain.quality import Evidence
@@ -104,7 +104,7 @@ class _FactContent(NamedTuple):
 def _read_fact(fact: Fact) -> _FactContent:
     result = fact.result if fact.ok else None
     named = (NamedScalar("", fact.ref), *_scalars("", loads(fact.arguments_json)), *_scalars("", result))
-    return _FactContent(named, frozenset(str(len(rows)) for rows in _lists(result)))
+    return _FactContent(named, frozenset(str(len(rows)) for rows in _tables(result)))
 
 
 _of_fact = IdentityCache(_read_fact, 64)  # a fact stays what it is while the answer, the review and the score ask
@@ -126,6 +126,11 @@ def says_something(text: str, known: FoundSources) -> bool:
     said = _plain(text)
     tokens, given = _tokens_in(text), _tokens_in(known.task)
     return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in known.named)
+
+
+def tells_what_was_found(text: str, known: FoundSources) -> bool:
+    """The same, or how many of something were found."""
+    return says_something(text, known) or not known.counts.isdisjoint(map(normal, number_bearing_tokens(text)))
 
 
 def names_said(text: str, known: FoundSources) -> frozenset[str]:
@@ -222,7 +227,7 @@ def _is_numbering(token: str, text: str) -> bool:
 def _scalars(name: str, value: Json) -> Iterator[NamedScalar]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(item, dict) and any(mark.isdigit() for mark in key):  # a table keyed by id
+            if _is_row_of_table((key, item)):
                 yield NamedScalar("", key)
             yield from _scalars(key, item)
     elif isinstance(value, list):
@@ -232,11 +237,18 @@ def _scalars(name: str, value: Json) -> Iterator[NamedScalar]:
         yield NamedScalar(name, value)
 
 
-def _lists(value: Json) -> Iterator[list[Json]]:
-    if isinstance(value, list):
+def _tables(value: Json) -> Iterator[list[Json] | JsonObject]:
+    """Every list, and every table that is keyed by id; an object without anything in it is such a table, too."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, list) or (isinstance(value, dict) and all(map(_is_row_of_table, value.items()))):
         yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _lists(item)
+    for item in inner:
+        yield from _tables(item)
+
+
+def _is_row_of_table(item: tuple[str, Json]) -> bool:
+    key, row = item
+    return isinstance(row, dict) and any(mark.isdigit() for mark in key)
 
 
 _DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)

@@ -1,0 +1,45 @@
+"""What ``they`` means: a question that names no thing of its own speaks of those of a clause before it."""
+
+import re
+
+from services.planner.core.mentions import MentionKind, find
+from services.planner.core.situation import Situation
+from services.planner.core.words import STOP, stem, stems, text_stems, text_words
+
+_POINTS = re.compile(r"\b(?:they|them|these|those|their|it|its|ones)\b", re.I)
+_OF_FIGURES = stems(
+    "total sum amount altogether combined average mean highest lowest largest smallest biggest maximum minimum much "
+    "many number count value worth cost price come add up".split()
+)
+
+
+def antecedent_of(text: str, situation: Situation) -> str:
+    """The nearest clause before a question that names listed things, where the question points back; else empty.
+
+    A question points back by a pronoun, or by asking for a figure of nothing: ``and what is the total?``.
+    """
+    place = situation.text.find(text)
+    if place <= 0 or not _points_back(text, situation):
+        return ""
+    reading = situation.reading
+    clauses = (*reading.questions, *(intent.clause for intent in reading.actions))
+    before = [(at, clause) for clause in clauses if 0 <= (at := situation.text.find(clause)) < place]
+    named = [(at, clause) for at, clause in before if _names_things(clause, situation)]
+    return max(named, default=(0, ""))[1]
+
+
+def with_antecedent(text: str, situation: Situation) -> str:
+    """A question with the clause that says what it is about in front."""
+    return ", ".join(filter(None, (antecedent_of(text, situation), text)))
+
+
+def _points_back(text: str, situation: Situation) -> bool:
+    if _names_things(text, situation) or any(one.kind is MentionKind.ID for one in find(text)):
+        return False
+    words = {stem(word) for word in text_words(text) if word not in STOP}
+    return bool(_POINTS.search(text)) or (bool(words) and words <= _OF_FIGURES)
+
+
+def _names_things(text: str, situation: Situation) -> bool:
+    said = text_stems(text)
+    return any(record.in_list and record.noun & said for record in situation.records)
