@@ -151,7 +151,22 @@ async def test_each_request_shows_the_rules_and_what_was_learned_and_said(claim:
 async def test_a_task_is_offered_the_same_tools_from_its_first_request_to_its_last(claim: list[Asked]) -> None:
     """Our own first, then the servers'. What a call of them may do follows from where the task stands, not from it."""
     assert [tool["name"] for tool in claim[0].tools] == [*LOCAL_TOOLS, *SERVERS_TOOLS]
-    assert len({dumps([*one.tools]) for one in claim}) == 1
+    assert len({dumps([tool["name"] for tool in one.tools]) for one in claim}) == 1
+    assert len({dumps([*one.tools]) for one in claim if one.model == claim[-1].model}) == 1
+
+
+@pytest.mark.promise("prompts.phases")
+async def test_a_request_that_can_propose_nothing_shows_writes_by_the_names_of_their_arguments(
+    claim: list[Asked],
+) -> None:
+    first, last = ({str(tool["name"]): tool for tool in one.tools} for one in (claim[0], claim[-1]))
+    assert first["approve_claim"]["input_schema"] == {
+        "type": "object",
+        "properties": {"claim_id": {}, "_call": {}},
+        "required": ["claim_id"],
+    }
+    assert '"claim_id":{"type":"string"}' in dumps(last["approve_claim"])
+    assert first["get_claim"] == last["get_claim"]
 
 
 @pytest.mark.promise("prompts.phases")

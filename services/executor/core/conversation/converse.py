@@ -47,7 +47,7 @@ from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.context import TurnContext, enter_state, in_state
 from services.executor.core.states.machine import RULES, after_planning, is_complex
 from services.executor.core.tools.tools_offered import offered_tools, unwrap
-from services.executor.ports.models import ModelReply, Tier, ToolResult, ToolUse
+from services.executor.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import PastCall
@@ -83,14 +83,14 @@ class Conversation:
         self._local = LocalTools(ctx, progress)
         self._local_thinks = progress.orchestrator is Orchestrating.LOCAL
         mind, prefix = (ctx, "talk") if self._local_thinks else (asking(ctx, conversation_id(ctx)), f"talk:{MARK}")
-        self._talk = Talk(mind, sections, offered_tools(ctx.toolbox, self._local.definitions()), prefix)
+        self._settled = False  # whether a reply with calls was heard: it says what the task's parts are
+        self._talk = Talk(mind, sections, self._offered_tools(), prefix)
         self._exchange = Exchange(self._talk)
         self._draft = PlanDraft(ctx, self._exchange)
         self._closed: ClosedPlan | None = None
         self._notice_asked = False  # whether the model was told once whom the process has to tell
         self._written: tuple[Fact, ...] = ()  # what servers answered to the writes of earlier plans
         self._has_outcomes = False  # whether the last thing that was heard is what became of a plan
-        self._settled = False  # whether a reply with calls was heard: it says what the task's parts are
         self._drafting = OneReply()  # until then it is the same for every strategy
         self._answers = AnswerChecks(ctx)
 
@@ -328,6 +328,7 @@ class Conversation:
         self._reader.settle(with_process(self.ctx, self.progress))
         self._drafting = drafting_for(self.ctx, self.progress)
         await self._make_tools()
+        self._talk.tools = self._offered_tools()
         self._talk.understood = {"parts": [part.as_json() for part in said.parts]}
         if use is None or result is None:
             return {}
@@ -344,8 +345,12 @@ class Conversation:
         """Calculators that the task misses, where its tenant lets them be made."""
         progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
         self.progress = progress if self._is_new else self.progress
-        if self._local.made.tools:
-            self._talk.tools = offered_tools(self.ctx.toolbox, self._local.definitions())
+
+    def _offered_tools(self) -> tuple[ToolDefinition, ...]:
+        """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""
+        acts = self._settled and bool(parts_to_do(self.progress.dossier.parts))
+        local = self._local.definitions()
+        return offered_tools(self.ctx.toolbox, local, is_asked_only=self._local_thinks and not acts)
 
     async def _reach(self, state: FsmState) -> None:
         """Enter a state, unless an earlier attempt has walked through it already."""

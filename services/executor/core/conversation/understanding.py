@@ -73,7 +73,7 @@ def understand_tool(processes: Iterable[str]) -> ToolDefinition:
 def _define_understand(processes: tuple[str, ...]) -> ToolDefinition:
     return ToolDefinition(
         UNDERSTAND,
-        "Call this once, in your first reply, beside the first reads. Split the task into its parts, in order. Each "
+        "Once, in your first reply: split the task into its parts, in order. Each "
         'part quotes the task\'s own words exactly. Its kind is "do" if something is to be changed, created, sent, '
         'booked, paid or told to somebody; else "find out". `process` names the kind of task: one of '
         f"{', '.join(processes)}, or of the section process_types; or a new name in "

@@ -20,13 +20,7 @@ WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 _MOST_SHOWN = 150_000  # characters of all definitions; beyond that they are searched
 _DESCRIPTION_MOST = 2_000
 _FOUND_MOST = 8
-_CALL_SCHEMA: dict[str, JsonValue] = {
-    "type": "object",  # the rules say once for all writes what it is
-    "properties": {
-        "part": {"type": "integer"},
-        "from": {"type": "object", "additionalProperties": {"type": "string"}},
-    },
-}
+_CALL_SCHEMA: dict[str, JsonValue] = {"type": "object"}  # the rules say once for all writes what stands in it
 WHAT_WOULD_POLICY_SAY = ToolDefinition(
     "what_would_policy_say",
     "What the rules would say of a call that is not made: would it pass, be blocked, or wait for a person, and why.",
@@ -80,11 +74,16 @@ USE_TOOL = ToolDefinition(
 )
 
 
-def offered_tools(toolbox: Toolbox, local: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-    """The local tools, then every tool of the servers in one fixed order; or a search over them where they are many."""
+def offered_tools(
+    toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False
+) -> tuple[ToolDefinition, ...]:
+    """The local tools, then every tool of the servers in one fixed order; or a search over them where they are many.
+
+    ``is_asked_only``: nothing can be proposed, so tools that write have their arguments by name alone.
+    """
     if is_wide(toolbox):
         return _same((*local, USE_TOOL))  # ``find_tools`` is among the local ones
-    return _same((*local, *_definitions_of(toolbox.tools)))
+    return _same((*local, *(_outlines_of if is_asked_only else _definitions_of)(toolbox.tools)))
 
 
 def is_wide(toolbox: Toolbox) -> bool:
@@ -124,6 +123,19 @@ def _define(name: str, tool: Tool) -> ToolDefinition:
     return ToolDefinition(name, description, _with_call(tool) if tool.tool_class in WRITES else schema_of(tool))
 
 
+def _outline(name: str, tool: Tool) -> ToolDefinition:
+    """A tool as who can write nothing has to know it: a write without what its arguments have to be."""
+    whole = _definition(name, tool)
+    if tool.tool_class not in WRITES:
+        return whole
+    properties = whole.input_schema.get("properties")
+    named: dict[str, JsonValue] = {one: {} for one in properties} if isinstance(properties, dict) else {}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": named}
+    if required := whole.input_schema.get("required"):
+        schema["required"] = required
+    return whole._replace(input_schema=schema)
+
+
 def _with_call(tool: Tool) -> Mapping[str, JsonValue]:
     """A write's schema with our argument, and without the one that is ours to fill: the idempotency key."""
     schema = dict(schema_of(tool))
@@ -149,6 +161,9 @@ def _measure(tool: Tool) -> int:
 _length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(lambda tools: sum(map(_measure, tools.values())), 64)
 _definitions_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
     lambda tools: tuple(_definition(name, tool) for name, tool in tools.items()), 64
+)
+_outlines_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
+    lambda tools: tuple(_outline(name, tool) for name, tool in tools.items()), 64
 )
 _same = SameTuples[ToolDefinition](32)  # what requests need of all tools together is worked out once for many tasks
 _definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)

@@ -26,7 +26,7 @@ Rows and fields of an earlier result that was shown short, by its ref. All rows 
 fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
 values of one field, count for the number of rows only. A long text is a list of lines {line, text}. \
 For totals use calculate.
-{"ref":"r2","where":[{"field":"status","is":"=","value":"open"}],"fields":["id","amount"],"sort_by":"amount","first":5}"""
+{"ref":"r2","where":[{"field":"status","is":"=","value":"open"}],"fields":["id","amount"],"first":5}"""
 LOOK = ToolDefinition(
     "look",
     _DESCRIPTION,
