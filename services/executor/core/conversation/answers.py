@@ -80,7 +80,7 @@ class AnswerChecks:
             ("lacking", self._lacking(progress, lacking or ())),
             ("unnamed", _ask_for_listed(unnamed)),
             ("untraced", self._strange()),
-            ("unanswered", self._undeclared(reply.text, progress, lacking, writes)),
+            ("unanswered", self._ask_to_leave(reply.text, progress, lacking, writes)),
         )
         stand = _describe_stand(progress, self._untraced)
         for name, problem in checks:
@@ -172,7 +172,7 @@ class AnswerChecks:
             "with `calculate`, or answer without them."
         )
 
-    def _undeclared(
+    def _ask_to_leave(
         self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
         """A question for each part to find out, where the answer has nothing of what was found, or says that something

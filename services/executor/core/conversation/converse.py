@@ -31,7 +31,7 @@ from services.executor.core.dossier.values import (
     open_questions,
     parts_to_do,
     parts_with_conditions,
-    with_unanswered,
+    mark_unanswered,
 )
 from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.opening import opening_sections
@@ -310,7 +310,7 @@ class Conversation:
         learned = counted.update_dossier(
             facts=self._reader.facts,
             values=tuple(self._local.values),
-            parts=with_unanswered(parts, self._local.unanswered),
+            parts=mark_unanswered(parts, self._local.unanswered),
             made=self._local.made_used,
         )
         self.progress = with_process_figures(self.ctx, learned)
@@ -402,7 +402,7 @@ class Conversation:
     async def _take_answer(self, text: str) -> None:
         parts, why = self.progress.dossier.parts, why_unanswered(text, self.ctx, self.progress.dossier)
         reasons = {part.number: why for part in open_questions(parts)} if why else {}
-        self.progress = self.progress.update_dossier(parts=with_unanswered(parts, reasons))
+        self.progress = self.progress.update_dossier(parts=mark_unanswered(parts, reasons))
         if not self._has_ended:
             self.progress = await enter_state(self.ctx, self._with_replies(), self.progress.path[-1])
         with in_state(self.ctx, self.progress):

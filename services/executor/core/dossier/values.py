@@ -208,7 +208,7 @@ def open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
     return tuple(part for part in parts if not (part.is_to_do or part.unmet or part.unanswered))
 
 
-def with_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> tuple[PartOfTask, ...]:
+def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> tuple[PartOfTask, ...]:
     """The parts, of which those to find out have no answer for the reasons given by their numbers."""
     return tuple(
         part.model_copy(update={"unanswered": reasons[part.number]})
