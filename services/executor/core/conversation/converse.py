@@ -28,10 +28,10 @@ from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.values import (
     Fact,
+    mark_unanswered,
     open_questions,
     parts_to_do,
     parts_with_conditions,
-    mark_unanswered,
 )
 from services.executor.core.made_tools.make import add_made_tools
 from services.executor.core.model.opening import opening_sections
