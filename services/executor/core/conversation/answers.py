@@ -186,7 +186,11 @@ class AnswerChecks:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)
         shows = any(fact.ok and not is_empty(fact.result) for fact in progress.dossier.facts)
-        if shows and not tells_what_was_found(text, collect_found(self._ctx.task, progress.dossier, writes)):
+        if (
+            shows
+            and not self._untraced
+            and not tells_what_was_found(text, collect_found(self._ctx.task, progress.dossier, writes))
+        ):
             return (
                 f"Your answer has nothing of what was found. Answer each part to find out ({numbers}), and "
                 "`leave_part` each one that has no answer; if it answers them all, give it again as it is."
