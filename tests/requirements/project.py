@@ -18,6 +18,7 @@ PROMISES = (
     Promise("planner.compares_what_is_said", "A condition compares the figure that it names, or none", "bad input"),
     Promise("planner.loses_no_part", "Each part of a sentence is read with its own reason, or named", "bad input"),
     Promise("planner.answers_each_question", "Each half of a question is answered, or said to be open", "bad input"),
+    Promise("planner.spoken_days", "A day without a year is the next one, and no piece of an identifier", "bad input"),
     Promise("planner.points_back", "`They` means what the clause before it names", "bad input"),
     Promise("planner.leaves_questions", "A question that nothing answers is left as its part, once", "bad input"),
     Promise("planner.reads_all_parts", "A list given in parts is read to its end before it decides", "seed 000"),

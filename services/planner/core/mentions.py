@@ -42,7 +42,7 @@ _SHAPES: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
     (MentionKind.QUOTE, re.compile(r"[\"“](?P<v>[^\"”]+)[\"”]|(?<!\w)['‘](?P<w>[^'’]+)['’](?!\w)")),
     (MentionKind.EMAIL, re.compile(r"(?<![\w.+-])(?P<v>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})")),
     (MentionKind.DATE, re.compile(r"\b(?P<v>\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)")),
-    (MentionKind.DATE, re.compile(rf"\b(?P<d>\d{{1,2}})\.? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
+    (MentionKind.DATE, re.compile(rf"(?<![\w-])(?P<d>\d{{1,2}})\.? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
     (MentionKind.DATE, re.compile(rf"\b(?P<m>{_MONTH})\.? (?P<d>\d{{1,2}}),? (?P<y>\d{{4}})\b", re.I)),
     (MentionKind.ID, re.compile(r"\b(?P<v>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.I)),
     (

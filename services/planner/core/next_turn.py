@@ -8,7 +8,7 @@ from services.planner.core.clock_words import goes_on, interval, last_moment
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
 from services.planner.core.outcomes import WriteState, outcome_of_call
-from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, objects
+from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, now_of, objects, read_moment
 from services.planner.core.toolset import Toolset
 from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
 from shared.domain.iso_duration import written_duration
@@ -80,12 +80,6 @@ def instructions_besides(text: str, wishes: Iterable[PersonalWish]) -> list[str]
     return [one for one in (*(action.clause for action in reading.actions), *reading.unknown) if not is_limit(one)]
 
 
-def now_of(request: Request) -> datetime | None:
-    known = request.section("now")
-    said = known.get("current_time") if isinstance(known, dict) else request.sections.get("now", "").strip(' "')
-    return _moment(said)
-
-
 def is_turn(request: Request) -> bool:
     """Whether the loop counts the task's turns."""
     return "turn" in as_object(request.section("now"))
@@ -94,11 +88,4 @@ def is_turn(request: Request) -> bool:
 def find_beginning(request: Request) -> datetime | None:
     """When the first of the earlier turns was; None in the first one, and where nothing tells when it was."""
     known = as_object(request.section("now"))
-    return _moment(known.get("first_turn")) if known.get("turn") not in (None, 1) else None
-
-
-def _moment(said: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(said))
-    except ValueError:
-        return None
+    return read_moment(known.get("first_turn")) if known.get("turn") not in (None, 1) else None

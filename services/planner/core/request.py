@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -89,6 +90,20 @@ class Request(NamedTuple):
 
     def tool(self, name: str) -> ToolSpec | None:
         return next((tool for tool in self.tools if tool.name == name), None)
+
+
+def now_of(request: Request) -> datetime | None:
+    """The present time where the user is, as the loop tells it."""
+    known = request.section("now")
+    said = known.get("current_time") if isinstance(known, dict) else request.sections.get("now", "").strip(' "')
+    return read_moment(said)
+
+
+def read_moment(said: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(said))
+    except ValueError:
+        return None
 
 
 def objects(value: Json) -> list[JsonObject]:

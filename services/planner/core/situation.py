@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,7 +12,8 @@ from services.planner.core.intents import TaskReading, understand
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.process import process_of
 from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, number, own_id, records_of
-from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, objects
+from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, now_of, objects
+from services.planner.core.spoken_times import find_days_without_year
 from services.planner.core.words import STOP, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, loads
 
@@ -80,7 +82,7 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
     ``writers``: the tools whose results are no facts, but outcomes.
     """
     text = in_english(request.task)
-    mentions = find(text)
+    mentions = _with_spoken_days(find(text), text, now_of(request))
     history = request.sections.get("history", "")
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
         mentions += tuple(found for found in find(history) if found.kind is MentionKind.ID)
@@ -98,6 +100,16 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
         SituationMemo(),
         request.task,
     )
+
+
+def _with_spoken_days(mentions: tuple[Mention, ...], text: str, now: datetime | None) -> tuple[Mention, ...]:
+    """The mentions with the days that are named without a year, whose numbers are no figures."""
+    days = find_days_without_year(text, now) if now else []
+    if not days:
+        return mentions
+    others = [one for one in mentions if not any(start <= one.start < end for _, start, end in days)]
+    named = [Mention(MentionKind.DATE, day.isoformat(), start, end) for day, start, end in days]
+    return tuple(sorted((*others, *named), key=lambda one: one.start))
 
 
 def _things_of(request: Request) -> frozenset[str]:

@@ -8,7 +8,7 @@ _MONTHS = "january february march april may june july august september october n
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
 _DAY = re.compile(
-    rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{_MONTH})\b"
+    rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?<!-)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{_MONTH})\b"
     rf"|(?P<m2>{_MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<near>today|tonight|tomorrow)\b"
     rf"|(?P<week>{'|'.join(_WEEKDAYS)})s?\b)",
     re.I,
@@ -19,6 +19,7 @@ _HOUR = re.compile(
     r"|\b(?P<noon>noon|midday)\b",
     re.I,
 )
+_YEAR = re.compile(r"\.?,?\s+\d{4}\b")
 _BEHIND = timedelta(days=30)  # a date without a year may lie so far back; what lies further back is next year's
 _WORKING_DAY = 8
 
@@ -44,6 +45,13 @@ def find_time(text: str, now: datetime) -> SpokenTime:
     day = _day(next(iter((*dated, *days))), now.date()) if days else None
     hour = next((found for match in _HOUR.finditer(text) if (found := _hour(match)) is not None), None)
     return SpokenTime(day, hour)
+
+
+def find_days_without_year(text: str, now: datetime) -> list[tuple[date, int, int]]:
+    """Each day that a text names by day and month alone, of the year that is meant, with the place of its words."""
+    dated = [match for match in _DAY.finditer(text) if match["m"] or match["m2"]]
+    found = [(_day(match, now.date()), match) for match in dated if not _YEAR.match(text, match.end())]
+    return [(day, match.start(), match.end()) for day, match in found if day is not None]
 
 
 def say_time(start: datetime, end: datetime | None = None) -> str:

@@ -10,12 +10,12 @@ from services.planner.core.clock_words import goes_on
 from services.planner.core.correspondence import ReadMessage, read_correspondence
 from services.planner.core.intents import understand
 from services.planner.core.mentions import MentionKind
-from services.planner.core.next_turn import as_done, find_beginning, is_limit, is_turn, now_of, open_wishes
+from services.planner.core.next_turn import as_done, find_beginning, is_limit, is_turn, open_wishes
 from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, changes_of, number_of_clause, parts_of, quote
 from services.planner.core.process import GENERAL, process_name
-from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object
+from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object, now_of
 from services.planner.core.situation import Situation
 from services.planner.core.telling import telling_calls
 from services.planner.core.tending import TendedRows, tend_rows

@@ -4,7 +4,7 @@ import pytest
 
 from services.planner.core.intents import understand
 from shared.domain.exact_json import Json
-from tests.unit.planner.planner_requests import fact, planned, said, tool
+from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
 _PERSON: Json = {
     "id": "PIL-2",
@@ -88,3 +88,24 @@ def test_a_question_that_nothing_answers_is_left_as_its_part_before_the_answer()
 def test_a_persons_record_answers_only_for_that_person(question: str, is_told: bool) -> None:
     text = planned(question, [fact("f1", "get_pilot", {"id": "PIL-2"}, _PERSON)], []).text
     assert ("ann@example.org" in text) is is_told
+
+
+_LAND = tool("land_kite", kite_id="string", day="string")
+
+
+@pytest.mark.promise("planner.spoken_days")
+@pytest.mark.parametrize(
+    ("task", "day"),
+    [
+        ("Land kite KIT-7 on March 12.", "2026-03-12"),
+        ("Land kite K-1 March 12", "2026-03-12"),
+        ("Land kite KIT-7 on 12 March 2027.", "2027-03-12"),
+        ("Land kite KIT-7 on 3 January.", "2027-01-03"),
+    ],
+)
+def test_a_day_without_a_year_is_the_next_one_and_takes_no_number_from_an_identifier(task: str, day: str) -> None:
+    now: Json = {"current_time": "2026-03-05T09:00+00:00"}
+    identifier = next(word for word in task.split() if "-" in word)
+    kite: Json = {"id": identifier, "state": "flying"}
+    answer = planned(task, [fact("f1", "get_kite", {"kite_id": identifier}, kite)], [_LAND], now=now)
+    assert calls(answer) == [("land_kite", {"kite_id": identifier, "day": day})]

@@ -138,12 +138,22 @@ def _words(
         if number is not None and number.is_ordinal and after < len(tokens) and tokens[after].folded in _QUARTERS:
             after, end = after + 1, tokens[after].end  # "second quarter"
             words.append(_Word("q", int(number.value), token.start, end))
-        elif _is_inside(token.start, starts, numeric):
+        elif _is_inside(token.start, starts, numeric) or _is_of_code(text, tokens, place):
             words.append(_Word("#", 0, token.start, end))
         else:
             words += [_Word(role.sign, role.value, token.start, end) for role in _roles(token, number)]
         place = after
     return words
+
+
+def _is_of_code(text: str, tokens: Sequence[WrittenToken], place: int) -> bool:
+    """Whether a number is the end of an identifier: of ``C-1 on March 12`` the first of the month is not meant."""
+    if place == 0 or not tokens[place].written.isdecimal() or len(tokens[place].written) == len("2026"):
+        return False
+    before = tokens[place - 1]
+    joint = text[before.end : tokens[place].start]
+    is_month = any(role.sign == "M" for role in roles_of_words().get(before.folded, ()))
+    return joint in ("-", "_") and before.written.isupper() and not is_month
 
 
 def _is_inside(place: int, starts: Sequence[int], mentions: Sequence[DateMention]) -> bool:
