@@ -163,7 +163,7 @@ async def test_an_improvement_is_made_within_the_budget_or_not_at_all() -> None:
     """The draft used up everything: the task completes with it, and asks no more."""
     one = stage()
     one.thinks = lambda asked: _dear(one.talk(asked))
-    one.limits = one.limits._replace(ceilings=Ceilings(tokens=40_000))
+    one.limits = one.limits._replace(ceilings=Ceilings(tokens=50_000))
     record = await one.run()
 
     assert (record.state, asked(one)) == (TaskState.COMPLETED, [])
