@@ -73,7 +73,7 @@ from services.gateway.features.tasks.store import (
 )
 from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.service import TenantService
-from services.gateway.features.tenants.store import RedisSpending, RedisTenants
+from services.gateway.features.tenants.store import RedisTenants
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.first_key import fresh
@@ -212,7 +212,7 @@ def _build_services(settings: GatewaySettings, opened: _Connections, tasks: Task
         approvals=ApprovalService(RedisApprovals(state), tasks, _now),
         tenants=TenantService(RedisTenants(state), _now),
         statistics=RedisStatistics(state),
-        spending=RedisSpending(state),
+        spending=RedisTenants(state),
         stories=RedisStories(state),
         webhooks=WebhookService(tasks, opened.webhooks.book),
         dead_letters=DeadLetterService(RedisDeadLetters(state), stored, BestEffortWakes(ArqWakes(opened.queue)), _now),

@@ -11,7 +11,7 @@ from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSess
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.archiver import Evictor
 from services.executor.core.turn.attempt import give_up
-from services.executor.ports.idle import IdleSession
+from services.executor.ports.ended import IdleSession
 from services.executor.ports.turns import MemoryUnavailable, SessionCall, SessionState
 from shared.contracts.task import TurnKind
 from shared.domain.partition import PARTITIONS

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports.idle import IdleSession, IdleSessions, SessionMemory
+from services.executor.ports.ended import IdleSession, IdleSessions, SessionMemory
 from services.executor.ports.turns import MemoryUnavailable, SessionState
 from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord

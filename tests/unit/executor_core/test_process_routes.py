@@ -1,5 +1,7 @@
 """A list whose rows each go their own way: no row that the task is about is passed over in silence."""
 
+from decimal import Decimal
+
 import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
@@ -32,8 +34,28 @@ def _left(*calls: JsonObject, task: str = _TASK) -> list[Unheeded]:
 
 
 @pytest.mark.promise("process.routes")
+def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
+    """Thirty days is still the first way; what is not overdue has none."""
+    assert _left({"receivable_id": "R-1"}) == [
+        Unheeded("R-2", Decimal(30), "reminder"),
+        Unheeded("R-3", Decimal(31), "second notice"),
+        Unheeded("R-4", Decimal(91), "collections"),
+    ]
+
+
+@pytest.mark.promise("process.routes")
+def test_a_call_about_the_customer_is_about_all_that_they_owe() -> None:
+    assert [row.id for row in _left({"receivable_id": "R-1"}, {"customer_id": "c-3"})] == ["R-2"]
+
+
+@pytest.mark.promise("process.routes")
 def test_what_stands_in_every_row_names_none_of_them() -> None:
     assert len(_left({"agent_id": "A-1"})) == 4
+
+
+@pytest.mark.promise("process.routes")
+def test_a_task_about_one_row_is_not_about_the_others() -> None:
+    assert [row.id for row in _left(task="Send a reminder for R-2")] == ["R-2"]
 
 
 @pytest.mark.promise("process.routes")

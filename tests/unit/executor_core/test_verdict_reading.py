@@ -4,7 +4,17 @@ import pytest
 
 from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked
 from services.executor.core.dossier.endings import Rejected
-from tests.unit.executor_core.makers import verdict
+from shared.contracts.plan import WritePlan
+from tests.unit.executor_core.makers import call, verdict
+
+BLOCK = {"rule_id": "r1", "policy_id": "p", "action": "block", "reason": "never on Sundays"}
+
+
+def test_of_several_calls_those_are_named_that_a_rule_blocks() -> None:
+    plan = WritePlan(task_id="t", calls=(call({"id": "V-1"}), call({"id": "V-2"}, "c2")))
+    blocked = verdict(passed=False, blocked=True, triggered_rules=[{**BLOCK, "call_id": "c2"}])
+    with pytest.raises(Rejected, match=r'^blocked by policy: r1: never on Sundays \(approve_claim {"id":"V-2"}\)$'):
+        refuse_if_blocked(blocked, plan)
 
 
 @pytest.mark.promise("I2.no_verdict_no_write")

@@ -40,6 +40,29 @@ def test_every_one_of_somebody_unknown_is_nobodys() -> None:
     assert "Cy Dorn" in plan.text
 
 
+_FINE: JsonObject = {"id": "FIN-1", "kite_id": "KIT-7", "amount": "120.50"}
+
+
+@pytest.mark.parametrize(
+    ("task", "amount"),
+    [("Refund fine FIN-1 in full.", "120.50"), ("Refund half of fine FIN-1.", "60.25")],
+)
+def test_the_whole_and_the_half_are_figures_too(task: str, amount: str) -> None:
+    """Said in words, traced to the record."""
+    refund: Json = tool("refund_fine", fine_id="string", amount="string")
+    plan = planned(task, [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE)], [refund])
+    assert calls(plan) == [("refund_fine", {"fine_id": "FIN-1", "amount": amount})]
+
+
+def test_one_record_reconciled_with_another_gives_the_figure_that_a_later_clause_names() -> None:
+    """The argument is called as the clause calls it; the figure is the difference of both amounts."""
+    kite: JsonObject = {"id": "KIT-7", "amount": "100.00"}
+    facts = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE), fact("f2", "get_kite", {"id": "KIT-7"}, kite)]
+    flag: Json = tool("flag_fine", fine_id="string", excess="string")
+    plan = planned("Reconcile fine FIN-1 against its kite and flag it with the exact excess.", facts, [flag])
+    assert calls(plan) == [("flag_fine", {"fine_id": "FIN-1", "excess": "20.50"})]
+
+
 @pytest.mark.promise("planner.yes_or_no")
 @pytest.mark.parametrize(
     ("question", "start"),

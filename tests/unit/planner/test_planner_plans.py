@@ -48,6 +48,33 @@ def test_two_tools_that_fit_alike_are_not_chosen_between() -> None:
     assert "accept_kite" in plan.text
 
 
+def test_what_is_settled_already_is_not_done_again() -> None:
+    """A kite that is approved is not approved once more."""
+    facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {**_KITE, "state": "approved"})]
+    plan = planned("Approve kite KIT-7.", facts, [_APPROVE], [_GET])
+    assert (plan.calls, "KIT-7 is already approved" in plan.text) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("Which kites are torn? Answer with a JSON list of kite ids.", '["K-2","K-3"]'),
+        ("Which kites cost over 60.00? Answer with a JSON list of ids.", '["K-1","K-3"]'),
+        ("Which kites are lost? Answer with a JSON list of ids.", "[]"),
+        ("List all kites as a JSON list of ids, sorted by fee descending.", '["K-3","K-1","K-2"]'),
+    ],
+)
+def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -> None:
+    """One JSON list and nothing else; what fits no record is an empty list, not a guess."""
+    rows: list[Json] = [
+        {"id": "K-3", "fee": 90, "state": "torn"},
+        {"id": "K-1", "fee": 70, "state": "whole"},
+        {"id": "K-2", "fee": 50, "state": "torn"},
+    ]
+    facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
+    assert planned(task, facts, []).text == answer
+
+
 @pytest.mark.promise("planner.several")
 @pytest.mark.parametrize(
     ("task", "answer"),

@@ -93,3 +93,17 @@ def test_a_clause_with_an_unknown_verb_is_not_understood(task: str) -> None:
 def test_without_forbids_an_act_and_not_the_clause(task: str) -> None:
     plan = planned(task, _FACTS, [_APPROVE, _TELL])
     assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"})]
+
+
+@pytest.mark.parametrize("state", ["rejected", "declined"])
+def test_what_was_decided_otherwise_is_not_proposed(state: str) -> None:
+    facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {"id": "KIT-7", "status": state})]
+    plan = planned("Approve kite KIT-7.", facts, [_APPROVE])
+    assert (calls(plan), f"KIT-7 is already {state}" in plan.text) == ([], True)
+
+
+def test_things_for_which_a_condition_differs_are_not_decided_together() -> None:
+    rows = {"KIT-7": "120.00", "KIT-8": "80.00"}
+    facts = [fact(f"f-{one}", "get_kite", {"id": one}, {"id": one, "amount": amount}) for one, amount in rows.items()]
+    plan = planned("Approve kites KIT-7 and KIT-8 if they are under 100.", [*facts], [_APPROVE])
+    assert (calls(plan), "not the same" in plan.text) == ([], True)

@@ -1,7 +1,10 @@
 """The rule-based planner's part in tools made at run time: formulas that are stated; all else needs a model."""
 
+from decimal import Decimal
+
 import pytest
 
+from services.planner.core.formula import compute_terms, formula
 from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -87,3 +90,22 @@ def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states() -> Non
     assert call[0] == "calculate"
     assert call[1]["operation"] == "net_margin"
     assert call[1]["operands"] == ["1,250.00", "800"]
+
+
+def test_figures_come_from_the_tasks_record_where_it_does_not_state_them() -> None:
+    fact: JsonObject = {
+        "ref": "f1",
+        "tool": "get_deal",
+        "arguments": {"deal_id": "D-17"},
+        "result": {"deal_id": "D-17", "revenue": "1250.00", "cost": "800"},
+    }
+
+    calls = _asked("", OFFERING, task="Note the net margin of D-17", facts=[fact]).calls
+
+    assert calls[0][1]["operands"] == ["f1.revenue", "f1.cost"]
+
+
+def test_formulas_keep_the_order_of_operations() -> None:
+    terms = formula("x = a - b - c / 2 ^ d * -e", ("a", "b", "c", "d", "e"))
+    figures = {name: Decimal(number) for name, number in zip("abcde", (100, 5, 8, 2, 3), strict=True)}
+    assert compute_terms(terms, figures) == Decimal(101)

@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 import structlog
 
 from services.executor.core.session.side_by_side import side_by_side
-from services.executor.ports.ended import EndedContent, EndedTasks
-from services.executor.ports.idle import IdleSession, IdleSessions
+from services.executor.ports.ended import EndedContent, EndedTasks, IdleSession, IdleSessions
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 

@@ -12,11 +12,15 @@ from shared.infra import keys
 from shared.infra.lua import Scripts, answering
 from shared.infra.tenant_stops import TenantStops
 
+_SECONDS = 2.0
+_FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
-class RedisTenants(TenantStates):
+
+class RedisTenants(TenantStates, Spending):
     """Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
+        self._redis = redis
         self._scripts = Scripts(redis)
         self._stops = TenantStops(redis)
 
@@ -39,25 +43,11 @@ class RedisTenants(TenantStates):
         calls = [([one.waiting, one.leased], [members]) for one in keys.all_partitions()]
         counts = cast("list[list[int]]", await self._scripts.run_many("census", calls))
         waiting, running = (sum(column) for column in zip(*counts, strict=True))
-        days = [await self._day(tenant, (now + timedelta(days=shift)).date().isoformat()) for shift in (-1, 0, 1)]
-        spent = tuple(day for day in days if day is not None)
+        dates = [(now + timedelta(days=shift)).date().isoformat() for shift in (-1, 0, 1)]
+        spent = tuple(day for day in await self.spending_of(tenant, dates) if any(day[1:]))
         said = await self._scripts.command("HGET", keys.learned_keys(tenant).switches, keys.MADE_TOOLS_SWITCH)
         made_tools = None if said is None else said == "on"
         return TenantState(await self._stops.reason(tenant), waiting, running, spent, made_tools)
-
-    async def _day(self, tenant: str, date: str) -> DaySpent | None:
-        fields = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
-        row = cast("list[str | None]", await self._scripts.command("HMGET", keys.spend_key(tenant, date), *fields))
-        return DaySpent(date, *(int(number or 0) for number in row)) if any(row) else None
-
-
-_SECONDS = 2.0
-_FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
-
-
-class RedisSpending(Spending):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
 
     @override
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
