@@ -129,8 +129,9 @@ def says_something(text: str, known: FoundSources) -> bool:
 
 
 def tells_what_was_found(text: str, known: FoundSources) -> bool:
-    """The same, or how many of something were found."""
-    return says_something(text, known) or not known.counts.isdisjoint(map(normal, number_bearing_tokens(text)))
+    """Whether a text has any value that was found, the task's own ones too, or how many of something were found."""
+    said, tokens = _plain(text), _tokens_in(text)
+    return not known.counts.isdisjoint(tokens) or any(_is_said(item, said, tokens) for item in known.named)
 
 
 def names_said(text: str, known: FoundSources) -> frozenset[str]:
