@@ -10,6 +10,7 @@ from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
 from services.planner.core.figures import amount_field
+from services.planner.core.mentions import find
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
@@ -77,7 +78,13 @@ def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool =
 
 
 def _answer_question(question: str, situation: Situation) -> str:
-    return _question(question, situation) or several(question, situation)
+    return _question(question, situation) or several(question, situation) or _tell_absent(question, situation)
+
+
+def _tell_absent(question: str, situation: Situation) -> str:
+    """Nothing found is an answer, where a read says so of what the question names."""
+    absent = [mention.value for mention in find(question) if mention.value in situation.absent]
+    return " ".join(f"{one} was not found." for one in absent)
 
 
 def _tell_undone(situation: Situation, told: ToldAnswer) -> list[str]:

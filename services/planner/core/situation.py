@@ -15,9 +15,10 @@ from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, n
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, now_of, objects
 from services.planner.core.spoken_times import find_days_without_year
 from services.planner.core.words import STOP, parts, stem, text_stems, text_words
-from shared.domain.exact_json import Json, JsonObject, loads
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
+_SAYS_ABSENT = re.compile(r"\b(?:not found|no such|does not exist|doesn't exist)\b|\"found\":false\b", re.I)
 
 
 class ArgumentCandidate(NamedTuple):
@@ -63,6 +64,7 @@ class Situation(NamedTuple):
     routes: tuple[JsonObject, ...] = ()  # the ways of the process, by age
     memo: SituationMemo = SituationMemo()  # of a situation without records; every other one gets its own
     original: str = ""
+    absent: tuple[str, ...] = ()  # identifiers that the task names and of which a read says that there is no such thing
 
     @property
     def text(self) -> str:
@@ -99,7 +101,16 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
         process_of(request).routes,
         SituationMemo(),
         request.task,
+        _find_absent(request, mentions, writers),
     )
+
+
+def _find_absent(request: Request, mentions: Iterable[Mention], writers: Iterable[str]) -> tuple[str, ...]:
+    named = {mention.value for mention in mentions if mention.kind is MentionKind.ID}
+    others = {*writers, *LOCAL}
+    said = [call for call in request.calls if call.tool not in others and _SAYS_ABSENT.search(dumps(call.result))]
+    asked = (str(value) for call in said for value in call.arguments.values())
+    return tuple(dict.fromkeys(value for value in asked if value in named))
 
 
 def _with_spoken_days(mentions: tuple[Mention, ...], text: str, now: datetime | None) -> tuple[Mention, ...]:

@@ -77,7 +77,7 @@ async def test_nothing_found_is_an_answer(client: LegacyClient) -> None:
     async with bridge(accounts({})) as connection:
         answer = await client.send("What is the status of account ACC-404?", "legacy-missing", connection.url)
     assert answer.record.state is TaskState.COMPLETED
-    assert answer.text
+    assert "ACC-404 was not found" in answer.text
 
 
 async def test_an_echoed_write_is_unverified_and_never_repeated(client: LegacyClient) -> None:
@@ -112,10 +112,10 @@ async def test_a_malformed_call_is_a_refusal_and_is_told(client: LegacyClient) -
     assert "Field required" in answer.text
 
 
-async def test_an_endpoint_that_lists_no_tools_is_no_failure_and_is_told(client: LegacyClient) -> None:
+async def test_an_endpoint_that_lists_no_tools_is_told_and_a_question_to_it_has_no_answer(client: LegacyClient) -> None:
     served = LegacyBridge({})
     async with bridge(served) as connection:
         answer = await client.send("What is the status of account ACC-77?", "legacy-empty", connection.url)
-    assert answer.record.state is TaskState.COMPLETED
+    assert answer.record.state is TaskState.FAILED
     assert "offers no tools" in answer.text
     assert not served.calls

@@ -36,6 +36,21 @@ def _face(**settings: object) -> GatewayProfile:
 
 
 @pytest.mark.promise("gateway.card_facts")
+def test_provider_and_documentation_are_those_of_the_installation() -> None:
+    settings = {"a2a_provider": "Acme Ltd", "a2a_provider_url": "https://acme.example.com"}
+    card = agent_card(_face(**settings, a2a_documentation_url="https://acme.example.com/agent"))
+    for shown in (NEW.card(card, None), OLD.card(card, None)):
+        assert shown["provider"] == {"organization": "Acme Ltd", "url": "https://acme.example.com"}
+        assert shown["documentationUrl"] == "https://acme.example.com/agent"
+
+
+def test_what_nobody_said_is_not_on_the_card() -> None:
+    card = agent_card(_face())
+    for shown in (NEW.card(card, None), OLD.card(card, None)):
+        assert not {"provider", "documentationUrl", "iconUrl", "signatures"} & shown.keys()
+
+
+@pytest.mark.promise("gateway.card_facts")
 def test_the_version_is_the_release_s() -> None:
     release = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert agent_card(_face()).version == release
@@ -61,6 +76,58 @@ def test_skills_are_the_processes_that_are_switched_on() -> None:
 def test_a_wrong_value_stops_the_start_by_name(settings: dict[str, object], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         _face(**settings)
+
+
+@pytest.mark.promise("gateway.card_facts")
+def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
+    shown = NEW.card(agent_card(_FACE), None)
+    ParseDict(shown, AgentCard())
+    assert shown["securitySchemes"] == {
+        "apiKey": {
+            "apiKeySecurityScheme": {
+                "location": "header",
+                "name": "X-API-Key",
+                "description": "A key of this gateway.",
+            }
+        },
+        "bearer": {
+            "httpAuthSecurityScheme": {
+                "scheme": "Bearer",
+                "description": "Authorization: Bearer, with a key of this gateway or a JSON Web Token.",
+            }
+        },
+        "openId": {
+            "openIdConnectSecurityScheme": {"openIdConnectUrl": _DISCOVERY, "description": "Who issues tokens."}
+        },
+    }
+    assert shown["securityRequirements"] == [{"schemes": {name: {}}} for name in ("apiKey", "bearer", "openId")]
+
+
+@pytest.mark.promise("gateway.card_facts")
+def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
+    shown = OLD.card(agent_card(_FACE), None)
+    OldCard.model_validate(shown)
+    assert shown["securitySchemes"] == {
+        "apiKey": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-API-Key",
+            "description": "A key of this gateway.",
+        },
+        "bearer": {
+            "type": "http",
+            "scheme": "Bearer",
+            "description": "Authorization: Bearer, with a key of this gateway or a JSON Web Token.",
+        },
+        "openId": {"type": "openIdConnect", "openIdConnectUrl": _DISCOVERY, "description": "Who issues tokens."},
+    }
+    assert shown["security"] == [{"apiKey": []}, {"bearer": []}, {"openId": []}]
+
+
+def test_where_tokens_alone_let_in_the_bearer_s_format_is_said() -> None:
+    card = agent_card(GatewayProfile("https://agent.example.com/", abilities=Abilities(ways=("jwt",))))
+    assert card.security_schemes["bearer"].http_auth_security_scheme.bearer_format == "JWT"
+    assert list(card.security_schemes) == ["bearer"]
 
 
 # --- signatures ---------------------------------------------------------------------------------------------------

@@ -100,6 +100,22 @@ def test_a_value_of_another_type_is_refused_by_name(message: Descriptor, field: 
     assert str(refused.value).startswith(field.json_name)
 
 
+_ENUMS = [(message, field) for message, field in _FIELDS if field.enum_type]
+
+
+@pytest.mark.promise("gateway.schema")
+@pytest.mark.parametrize(("message", "field"), _ENUMS, ids=lambda one: getattr(one, "full_name", ""))
+def test_an_enum_is_taken_by_name_and_by_number(message: Descriptor, field: FieldDescriptor) -> None:
+    for one in field.enum_type.values:
+        known: tuple[Json, ...] = (one.name, one.number, str(one.number))
+        for said in known:
+            assert read_by_schema({field.name: said}, message) == {field.json_name: one.name}
+    wrong: tuple[Json, ...] = ("NO_SUCH", 99, -1, True, [], {})
+    for said in wrong:
+        with pytest.raises(InvalidField, match="must be one of"):
+            read_by_schema({field.name: said}, message)
+
+
 @pytest.mark.promise("gateway.schema")
 @pytest.mark.parametrize("message", _REQUESTS, ids=lambda one: one.full_name)
 @settings(max_examples=20)
@@ -146,11 +162,37 @@ def test_free_values_stay_as_they_came() -> None:
     assert str(read["message"]) == str(loads_object(text)["message"])
 
 
+@pytest.mark.parametrize("said", ["\u2603", "a", "a b", 5])
+def test_what_is_no_base64_is_refused(said: Json) -> None:
+    with pytest.raises(InvalidField, match=r"parts\[0\]\.raw: must be"):
+        read_by_schema({"parts": [{"raw": said}]}, new.Message.DESCRIPTOR)
+
+
+def test_a_part_holds_one_content_and_unknown_fields_are_left_out() -> None:
+    with pytest.raises(InvalidField, match=r"message\.parts\[0\]: has text and url"):
+        read_by_schema({"message": {"parts": [{"text": "a", "url": "b"}]}}, new.SendMessageRequest.DESCRIPTOR)
+    assert read_by_schema({"id": "t", "draft_field": 1}, new.GetTaskRequest.DESCRIPTOR) == {"id": "t"}
+
+
+@pytest.mark.parametrize("said", [7, "7", Decimal("7.0"), "7.0"])
+def test_whole_numbers_come_in_every_spelling_of_protojson(said: Json) -> None:
+    assert read_by_schema({"history_length": said}, new.GetTaskRequest.DESCRIPTOR) == {"historyLength": 7}
+
+
 @pytest.mark.parametrize("said", ["x", "", 7.5, True, 2**31, "1e999999", "NaN", [], {}])
 def test_what_is_no_whole_number_is_refused(said: Json) -> None:
     value = json.loads(json.dumps(said), parse_float=Decimal)
     with pytest.raises(InvalidField, match="historyLength: must be"):
         read_by_schema({"history_length": value}, new.GetTaskRequest.DESCRIPTOR)
+
+
+@pytest.mark.promise("gateway.schema")
+def test_a_query_has_both_spellings_too() -> None:
+    snake, camel = ("page_size", "include_artifacts", "TASK_STATE_WORKING"), ("pageSize", "includeArtifacts", "2")
+    for page, flag, state in (snake, camel):
+        query = [(page, "5"), (flag, "True"), ("status", state), ("A2A-Version", "1.0")]
+        read = read_query(query, new.ListTasksRequest.DESCRIPTOR)
+        assert read == {"pageSize": 5, "includeArtifacts": True, "status": "TASK_STATE_WORKING"}
 
 
 @pytest.mark.parametrize(
