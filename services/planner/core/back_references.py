@@ -29,7 +29,7 @@ def antecedent_of(text: str, situation: Situation) -> str:
 
 
 def with_antecedent(text: str, situation: Situation) -> str:
-    """A question with the clause that says what it is about in front."""
+    """A question behind the clause that says what it is about."""
     return ", ".join(filter(None, (antecedent_of(text, situation), text)))
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.assessor.core.action_log import ActionLogBuilder
+from services.assessor.core.action_log import AccessReader, ActionLogBuilder, action_of
 from services.assessor.core.permissions import USER_PERMISSIONS
 from shared.contracts.ues.simulation import Access, SimulatorEvent
 
@@ -45,6 +45,24 @@ def test_an_event_counts_once_and_what_waits_does_not_count_yet() -> None:
     assert [entry.parameters["subject"] for entry in again] == ["b"]
 
 
+def test_a_failed_action_is_logged_as_failed() -> None:
+    builder = ActionLogBuilder(ME)
+    builder.start_turn(1)
+
+    (entry,), _ = builder.add_events_from_turn([event("a", status="failed", error_message="no such mail")])
+
+    assert (entry.success, entry.error_message) == (False, "no such mail")
+
+
+def test_what_an_action_brings_with_it_later_is_nobodys_action() -> None:
+    builder = ActionLogBuilder(ME)
+    builder.start_turn(1)
+
+    entries, _ = builder.add_events_from_turn([event("a", priority=0, metadata={"brought_by": "b"})])
+
+    assert entries == []
+
+
 def test_requests_tell_reads_refusals_and_the_order() -> None:
     builder = ActionLogBuilder(ME)
     builder.start_turn(1, NOW)
@@ -58,6 +76,27 @@ def test_requests_tell_reads_refusals_and_the_order() -> None:
         ("refused", "keys.state"),
         ("read", "time.state"),
     ]
+
+
+def test_new_requests_are_told_from_known_ones() -> None:
+    reader = AccessReader()
+    first, second, third = (access(f"/email/{name}") for name in ("a", "b", "c"))
+
+    assert reader.new([second, first], 2) == [first, second]
+    assert reader.new([third, second, first], 3) == [third]
+    assert reader.new([third, second, first], 3) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "action"),
+    [
+        ("/email/send", "email.send"),
+        ("/calendar/calendars/create", "calendar.calendars.create"),
+        ("/", "simulator.state"),
+    ],
+)
+def test_a_path_names_an_action(path: str, action: str) -> None:
+    assert action_of(path) == action
 
 
 @pytest.mark.promise("assessor.permissions")

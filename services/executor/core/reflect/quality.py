@@ -174,7 +174,11 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     if figures:
         return bool(figures & tokens)
     text = str(value)
-    return len(text) > _SHORT and f" {_plain(text).strip()} " in plain
+    return (len(text) > _SHORT or _is_code(text)) and f" {_plain(text).strip()} " in plain
+
+
+def _is_code(text: str) -> bool:
+    return any(mark.isdigit() for mark in text) and any(mark.isalpha() for mark in text)
 
 
 def _plain(text: str) -> str:
