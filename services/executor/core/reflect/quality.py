@@ -131,7 +131,8 @@ def says_something(text: str, known: FoundSources) -> bool:
 def tells_what_was_found(text: str, known: FoundSources) -> bool:
     """Whether a text has any value that was found, the task's own ones too, or how many of something were found."""
     said, tokens = _plain(text), _tokens_in(text)
-    return not known.counts.isdisjoint(tokens) or any(_is_said(item, said, tokens) for item in known.named)
+    found = (_is_said(item, said, tokens) or _is_code_said(item, said) for item in known.named)
+    return not known.counts.isdisjoint(tokens) or any(found)
 
 
 def names_said(text: str, known: FoundSources) -> frozenset[str]:
@@ -174,11 +175,14 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     if figures:
         return bool(figures & tokens)
     text = str(value)
-    return (len(text) > _SHORT or _is_code(text)) and f" {_plain(text).strip()} " in plain
+    return len(text) > _SHORT and f" {_plain(text).strip()} " in plain
 
 
-def _is_code(text: str) -> bool:
-    return any(mark.isdigit() for mark in text) and any(mark.isalpha() for mark in text)
+def _is_code_said(item: NamedScalar, plain: str) -> bool:
+    """Whether it is a code, however short (``C-1``), that the text has."""
+    text = str(item.value)
+    is_code = any(mark.isdigit() for mark in text) and any(mark.isalpha() for mark in text)
+    return is_code and f" {_plain(text).strip()} " in plain
 
 
 def _plain(text: str) -> str:
