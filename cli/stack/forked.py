@@ -21,9 +21,8 @@ from shared.infra.process import death_signal
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _IMPORTED = "cli.stack.imported"
-_OF_INTERPRETERS = frozenset(
-    {"LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS"}
-)  # heeded at its start alone
+# What an interpreter heeds at its start alone.
+_OF_INTERPRETERS = frozenset({"LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS"})
 
 
 def begin_imports() -> None:

@@ -304,10 +304,8 @@ def _add_middleware(
     limiter = RequestLimiter(own_pages or callers, settings.request_limits)  # not too large, slow or many
     drain = Drain(limiter, leaving)  # nothing new while the process leaves
     counted = CountedApp(drain, meter)  # counts and times
-    checks = ReadChecks(
-        limiter, own_pages, callers, identity, AnswerCounts(meter)
-    )  # the same for what the next line answers
-    return HotReads(counted, checks, bindings.methods)  # a usual read, in one step
+    checks = ReadChecks(limiter, own_pages, callers, identity, AnswerCounts(meter))  # the same for a usual read,
+    return HotReads(counted, checks, bindings.methods)  # which passes them in one step
 
 
 def _now() -> datetime:

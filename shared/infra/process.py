@@ -26,7 +26,7 @@ def tune_gc() -> None:
 def dies_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
     """A ``preexec_fn`` for a child that must not outlive its parent, however the parent ends.
 
-    Linux only (elsewhere it does nothing). The parent is the *thread* that spawns, so spawn from the main thread.
+    The kernel tells it on Linux alone. The parent is the *thread* that spawns, so spawn from the main thread.
     """
     parent, ask_kernel = os.getpid(), death_signal(with_signal)
 

@@ -132,17 +132,19 @@ class _Following(AbstractConnection):
     @property
     def is_quiet(self) -> bool:
         """Whether it is open, and nothing has come that nobody asked for."""
+        reader = self._open_reader
+        return reader is not None and not reader._buffer  # type: ignore[attr-defined]  # nothing public tells it
+
+    @property
+    def _open_reader(self) -> asyncio.StreamReader | None:
         reader = self._reader
-        if reader is None or reader.at_eof() or reader.exception() is not None:
-            return False
-        return not reader._buffer  # type: ignore[attr-defined]  # nothing public tells it
+        return None if reader is None or reader.at_eof() or reader.exception() is not None else reader
 
     async def can_read_destructive(self) -> bool:
         """Whether a connection that nobody uses has something to read. It is asked before each command, so what the
         event loop has read already tells it; redis-py waits for a turn of the loop with a bound of 0 seconds.
         """
-        reader = self._reader
-        if reader is None or reader.at_eof() or reader.exception() is not None:
+        if self._open_reader is None:
             raise ConnectionError("the server has closed the connection")
         return not self.is_quiet
 

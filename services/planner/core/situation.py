@@ -89,28 +89,35 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
         mentions += tuple(found for found in find(history) if found.kind is MentionKind.ID)
     facts = facts_of(request, writers)
+    records = records_of(facts)
     reading = _without_documents(understand(text, _things_of(request)), request.sections.get("documents", ""))
     values = (*objects(request.section("values")), *_find_calculated(request))
     return Situation(
         reading,
         mentions,
         facts,
-        records_of(facts),
+        records,
         values,
         (),
         process_of(request).routes,
         SituationMemo(),
         request.task,
-        _find_absent(request, mentions, writers),
+        _find_absent(request, mentions, writers, records),
     )
 
 
-def _find_absent(request: Request, mentions: Iterable[Mention], writers: Iterable[str]) -> tuple[str, ...]:
-    named = {mention.value for mention in mentions if mention.kind is MentionKind.ID}
+def _find_absent(
+    request: Request, mentions: Iterable[Mention], writers: Iterable[str], records: Iterable[FactRecord]
+) -> tuple[str, ...]:
+    """What a read was asked for by name and no record has. A record may speak of something else that was not found."""
+    known = {str(value) for record in records for value in record.fields.values()}
+    named = {mention.value for mention in mentions if mention.kind is MentionKind.ID} - known
     others = {*writers, *LOCAL}
-    said = [call for call in request.calls if call.tool not in others and _SAYS_ABSENT.search(dumps(call.result))]
-    asked = (str(value) for call in said for value in call.arguments.values())
-    return tuple(dict.fromkeys(value for value in asked if value in named))
+    asked = [
+        (call, named & set(map(str, call.arguments.values()))) for call in request.calls if call.tool not in others
+    ]
+    absent = [one for call, names in asked if names and _SAYS_ABSENT.search(dumps(call.result)) for one in names]
+    return tuple(dict.fromkeys(absent))
 
 
 def _with_spoken_days(mentions: tuple[Mention, ...], text: str, now: datetime | None) -> tuple[Mention, ...]:

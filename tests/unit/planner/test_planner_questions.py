@@ -109,3 +109,13 @@ def test_a_day_without_a_year_is_the_next_one_and_takes_no_number_from_an_identi
     kite: Json = {"id": identifier, "state": "flying"}
     answer = planned(task, [fact("f1", "get_kite", {"kite_id": identifier}, kite)], [_LAND], now=now)
     assert calls(answer) == [("land_kite", {"kite_id": identifier, "day": day})]
+
+
+@pytest.mark.promise("planner.answers_each_question")
+@pytest.mark.parametrize(
+    ("result", "is_absent"),
+    [({"found": False, "error": "no such kite"}, True), ({"id": "KIT-7", "note": "no such sail was found"}, False)],
+)
+def test_nothing_found_is_an_answer_and_a_record_that_speaks_of_it_is_something(result: Json, is_absent: bool) -> None:
+    text = planned("Who owns KIT-7?", [fact("f1", "get_kite", {"id": "KIT-7"}, result)], []).text
+    assert ("KIT-7 was not found." in text) is is_absent

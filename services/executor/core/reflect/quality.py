@@ -10,6 +10,8 @@ from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
+from services.executor.core.figures.record_tree import is_keyed
+from services.executor.core.records.called_records import is_like_an_id
 from services.executor.core.reflect.document_templates import asked_documents
 from services.executor.core.tools.near_names import words_of
 from shared.contracts.ledger import LedgerEntry
@@ -179,10 +181,9 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
 
 
 def _is_code_said(item: NamedScalar, plain: str) -> bool:
-    """Whether it is a code, however short (``C-1``), that the text has."""
+    """Whether it is an identifier, however short (``C-1``), that the text has."""
     text = str(item.value)
-    is_code = any(mark.isdigit() for mark in text) and any(mark.isalpha() for mark in text)
-    return is_code and f" {_plain(text).strip()} " in plain
+    return is_like_an_id(text) and f" {_plain(text).strip()} " in plain
 
 
 def _plain(text: str) -> str:
@@ -236,7 +237,7 @@ def _is_numbering(token: str, text: str) -> bool:
 def _scalars(name: str, value: Json) -> Iterator[NamedScalar]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if _is_row_of_table((key, item)):
+            if isinstance(item, dict) and any(mark.isdigit() for mark in key):  # a table keyed by id
                 yield NamedScalar("", key)
             yield from _scalars(key, item)
     elif isinstance(value, list):
@@ -249,15 +250,10 @@ def _scalars(name: str, value: Json) -> Iterator[NamedScalar]:
 def _tables(value: Json) -> Iterator[list[Json] | JsonObject]:
     """Every list, and every table that is keyed by id; an object without anything in it is such a table, too."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if isinstance(value, list) or (isinstance(value, dict) and all(map(_is_row_of_table, value.items()))):
+    if isinstance(value, list) or (isinstance(value, dict) and (not value or is_keyed(value))):
         yield value
     for item in inner:
         yield from _tables(item)
-
-
-def _is_row_of_table(item: tuple[str, Json]) -> bool:
-    key, row = item
-    return isinstance(row, dict) and any(mark.isdigit() for mark in key)
 
 
 _DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
