@@ -52,9 +52,9 @@ def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> No
     if _OF_INTERPRETERS & environ.keys() or package not in _imported_packages():
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.execve(sys.executable, [sys.executable, "-m", *arguments], environ)  # noqa: S606  our own modules
+    setproctitle(f"python -m {' '.join(arguments)}")  # it finds the title's place by the environment as it was
     os.environ.clear()
     os.environ.update(environ)
-    setproctitle(f"python -m {' '.join(arguments)}")
     sys.argv = [package, *words]
     runpy.run_module(package, run_name="__main__", alter_sys=True)
 

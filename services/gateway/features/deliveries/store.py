@@ -109,13 +109,13 @@ class RedisLines(Lines, Posts):
 
     @override
     async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
+        if told.tries or told.disabled:  # before it is settled: what dies in between is tried, and noted, again
+            await self._failing.note(claim.tenant, claim.member, _failing(work, told))
         place = _place(keys.unpack_delivery(claim.member))
         arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, told_line(told)]
         places = [place.deliveries, place.hash, place.events]
         token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
-        if told.tries or told.disabled:
-            await self._failing.note(claim.tenant, claim.member, _failing(work, told))
-        elif work.told.tries:
+        if work.told.tries and not (told.tries or told.disabled):
             await self._failing.forget(claim.tenant, claim.member)
         if step is LineStep.OFF:
             self._meter.add(names.WEBHOOKS_OFF)
