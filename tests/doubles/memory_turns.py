@@ -70,6 +70,9 @@ class MemoryTurns(TurnStore):
             raise HandedOver(self.record.session_id)
         return await self._pulse()
 
+    async def await_news(self) -> None:
+        await asyncio.sleep(0.02)
+
     async def _pulse(self) -> Pulse:
         await asyncio.sleep(0)
         if self.fenced:

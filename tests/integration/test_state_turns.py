@@ -362,9 +362,10 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     cancel = a_turn(record, TurnKind.CANCEL)
     assert await task_store.signal("acme", "s1", cancel)
     beating = asyncio.ensure_future(heart.beat(one))
+    await asyncio.sleep(0)
     async with asyncio.timeout(10):
         while (pulse := await store.pulse()).cancel is None:
-            await asyncio.sleep(0.01)
+            await store.await_news()
     for task in (watching, beating):
         task.cancel()
     assert pulse.cancel == cancel

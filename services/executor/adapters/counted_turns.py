@@ -102,6 +102,10 @@ class CountedStore(TurnStore):
         return await self._store.pulse()
 
     @override
+    async def await_news(self) -> None:
+        await self._store.await_news()
+
+    @override
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:

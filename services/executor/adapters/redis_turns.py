@@ -1,5 +1,6 @@
 """The durable side of one turn, on Redis: every write is fenced inside its script."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -40,6 +41,7 @@ from shared.infra.lua import Argument, Reply, Scripts
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
+_NEWS_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
 STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
 _NO_WRITE: tuple[Argument, ...] = ("", "", "", "", "", 0, "", 0)
 _SENDABLE = f" {' '.join(SENDABLE)} "
@@ -166,6 +168,12 @@ class RedisTurnStore(TurnStore):
             return await self._store(NOTHING)
         pulse, at = self._heard
         return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - at))
+
+    async def await_news(self) -> None:
+        if self._held is None:
+            await asyncio.sleep(_NEWS_SECONDS)
+        else:
+            await self._held.await_news()
 
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None

@@ -73,6 +73,10 @@ class HeldLease(Protocol):
         """Whether the last heartbeat called the lease; if not, what the store said last still holds."""
         ...
 
+    async def await_news(self) -> None:
+        """Until the next heartbeat that calls the lease."""
+        ...
+
     def letting_go(self) -> AbstractContextManager[None]:
         """Inside, the lease may be given back, and its heartbeat does not miss it."""
         ...

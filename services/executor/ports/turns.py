@@ -161,6 +161,10 @@ class TurnStore(Protocol):
         """
         ...
 
+    async def await_news(self) -> None:
+        """Until ``pulse`` may say something else than before; the caller bounds it."""
+        ...
+
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:

@@ -4,8 +4,9 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from decimal import Decimal
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from typing_extensions import override
@@ -26,7 +27,7 @@ from services.executor.core.model.payment import Payer, Payment
 from services.executor.core.prompts.sections import STABLE, render
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.session.side_by_side import run_beside
 from services.executor.ports.models import (
     Block,
     Effort,
@@ -56,7 +57,7 @@ from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import Span, SpanKind
 
 T = TypeVar("T", bound=BaseModel)
-_LOOK_SECONDS = 1.0  # between two looks whether the task is to stop, while the model thinks
+_LOOK_SECONDS = 1.0  # at least between two looks whether the task is to stop, while the model thinks
 
 
 class UnusableAnswer(ValueError):
@@ -216,23 +217,15 @@ def _hint(prompts: Prompts, pressure: Pressure) -> str:
 
 async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
     """The reply, unless somebody wants the task to stop first: a model may think for minutes, and changes nothing."""
-    replies: list[ModelReply] = []
-    answered = asyncio.Event()
 
-    async def ask_once() -> None:
-        replies.append(await ctx.ports.model.complete(request))
-        answered.set()
+    async def watch_for_stop() -> NoReturn:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(_LOOK_SECONDS, ctx.journal.seconds_left)):
+                    await ctx.store.await_news()
+            await _heed_a_cancel(ctx)
 
-    async def watch_for_stop() -> None:
-        while not answered.is_set():
-            try:
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await answered.wait()
-            except TimeoutError:
-                await _heed_a_cancel(ctx)
-
-    await side_by_side((ask_once(), watch_for_stop()))
-    return replies[0]
+    return await run_beside(ctx.ports.model.complete(request), watch_for_stop())
 
 
 async def _heed_a_cancel(ctx: TurnContext) -> None:

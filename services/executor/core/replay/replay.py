@@ -147,6 +147,10 @@ class ReplayStore(TurnStore):
         return Pulse(self._course.attempt.begun.began)
 
     @override
+    async def await_news(self) -> None:
+        await asyncio.Event().wait()
+
+    @override
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:

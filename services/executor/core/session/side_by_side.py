@@ -20,6 +20,17 @@ async def side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
+async def run_beside(step: Coroutine[object, Never, T], watcher: Coroutine[object, Never, Never]) -> T:
+    """The step's result. The watcher runs for as long as the step does; what it raises ends the step."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            watching, running = group.create_task(watcher), group.create_task(step)
+            running.add_done_callback(lambda _: watching.cancel())
+    except BaseExceptionGroup as several:
+        raise _first(several) from several
+    return running.result()
+
+
 @overload
 async def run_together(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], /) -> tuple[A, B]: ...
 @overload

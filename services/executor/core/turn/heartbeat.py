@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 import structlog
 from typing_extensions import override
@@ -19,6 +19,13 @@ _BUSY_LEASES = 6  # times a lease for which a process whose sessions do not move
 log = structlog.get_logger()
 
 
+class _Watched(NamedTuple):
+    """A lease that somebody watches: both live in the event loop of its session."""
+
+    lost: asyncio.Future[None]
+    news: asyncio.Event
+
+
 class Heart:
     """``beat`` runs as long as the process works; each session runs under ``watch``.
 
@@ -28,7 +35,7 @@ class Heart:
 
     def __init__(self, lease_seconds: float) -> None:
         self._lease_seconds = lease_seconds
-        self._held: dict[Lease, asyncio.Future[None]] = {}
+        self._held: dict[Lease, _Watched] = {}
         self._going: set[Lease] = set()
         self._alive_at = monotonic()
         self._called: frozenset[Lease] = frozenset()
@@ -40,13 +47,21 @@ class Heart:
 
     async def watch(self, lease: Lease) -> None:
         """Have the lease extended for as long as this is awaited; raises ``LeaseLost`` when it is gone."""
-        lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._held[lease] = lost
+        watched = _Watched(asyncio.get_running_loop().create_future(), asyncio.Event())
+        self._held[lease] = watched
         try:
-            await lost
+            await watched.lost
         finally:
             del self._held[lease]
             self._going.discard(lease)
+
+    async def await_news(self, lease: Lease) -> None:
+        """Until the next beat that says that the store has to be asked; raises ``LeaseLost`` if nobody watches it."""
+        if lease not in self._held:
+            raise LeaseLost(lease.session_id)
+        news = self._held[lease].news
+        await news.wait()
+        news.clear()
 
     def held_lease(self, lease: Lease) -> "WatchedLease":
         return WatchedLease(self, lease)
@@ -82,6 +97,9 @@ class Heart:
             return False
         self._beat_at, self._called = began, frozenset(beat.called)
         self._tell(beat.lost)
+        for lease in beat.called:
+            if watched := self._held.get(lease):
+                watched.lost.get_loop().call_soon_threadsafe(watched.news.set)
         return True
 
     async def _extend_held(self, leases: ExtendsLeases, held: tuple[Lease, ...]) -> Beat:
@@ -98,12 +116,12 @@ class Heart:
         for lease in leases:
             watched = self._held.get(lease)
             if watched is not None:
-                watched.get_loop().call_soon_threadsafe(self._end, lease, watched)
+                watched.lost.get_loop().call_soon_threadsafe(self._end, lease, watched.lost)
 
-    def _end(self, lease: Lease, watched: "asyncio.Future[None]") -> None:
+    def _end(self, lease: Lease, lost: asyncio.Future[None]) -> None:
         """In the loop of the sessions: a lease that is being given back there has not been lost."""
-        if not watched.done() and lease not in self._going:
-            watched.set_exception(LeaseLost(lease.session_id))
+        if not lost.done() and lease not in self._going:
+            lost.set_exception(LeaseLost(lease.session_id))
 
 
 class WatchedLease(HeldLease):
@@ -117,6 +135,10 @@ class WatchedLease(HeldLease):
     @override
     def has_news(self) -> bool:
         return self._heart.has_news(self._lease)
+
+    @override
+    async def await_news(self) -> None:
+        await self._heart.await_news(self._lease)
 
     @override
     @contextmanager
