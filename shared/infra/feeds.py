@@ -4,31 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import NamedTuple, cast
 
 from shared.contracts.task import TaskEvent
 from shared.infra.live import Live
 from shared.infra.lua import Scripts
+from shared.infra.story import Row, place_of, read_story
 from shared.ports.tasks import EventsLost
 
 PAGE = 128  # events of one read, and how many of the newest a watched stream has in memory
 _START = (0, 0)
-
-
-class Row(NamedTuple):
-    """One event of a stream with its id."""
-
-    stream_id: str
-    event: TaskEvent
-
-    @property
-    def place(self) -> tuple[int, int]:
-        return place_of(self.stream_id)
-
-
-def place_of(stream_id: str) -> tuple[int, int]:
-    ms, _, seq = stream_id.partition("-")
-    return int(ms), int(seq or 0)
 
 
 def _row_in(message: str) -> Row | None:
@@ -165,8 +149,7 @@ class Feeds:
 
     async def _read(self, stream: str, after: str) -> list[Row]:
         """One page. Whoever begins at the start gets what is kept; a later place that is kept no longer is a loss."""
-        reply = cast("list[str]", await self._scripts.run("events_after", [stream], [after, PAGE]))
-        oldest, whole, *fields = reply
-        if whole == "0" and _START < place_of(after) < place_of(oldest):
+        story = await read_story(self._scripts, stream, after=after, most=PAGE)
+        if story.oldest and not story.whole and _START < place_of(after) < place_of(story.oldest):
             raise EventsLost(after)
-        return [Row(key, TaskEvent.model_validate_json(fields[i + 1])) for i, key in enumerate(fields) if not i % 2]
+        return story.rows

@@ -176,7 +176,7 @@ LEARNED_KINDS = (
         "memory",
         "learner",
         "kept",
-        "hash: version (of facts, entities, accuracy), imported (the last import), what finding facts cost",
+        "hash: version (of facts, entities, accuracy), change (the last that a file or a request made), facts' cost",
     ),
     KeyKind(
         "forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is; capped"

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.lua import Scripts, answering
 from shared.ports.store import StoreUnavailable
 
 _WAIT_SECONDS = 5
@@ -52,8 +52,13 @@ class RpcQueue:
     async def leave(self, text: str, seconds: float) -> str:
         """Have it done some time, if somebody comes within so many seconds; the request's id."""
         request = RpcRequest(uuid4().hex, text)
-        arguments: list[Argument] = [max(1, round(seconds)), f"{request.request_id}\n{request.text}"]
-        await self._scripts.run("send_request", [self._queue], arguments)
+        row, lives = "\n".join(request), max(1, round(seconds))
+        await self._scripts.commands(
+            ("LREM", self._queue, 0, row),  # where this is repeated
+            ("RPUSH", self._queue, row),
+            ("EXPIRE", self._queue, lives, "NX"),  # the list does not outlive those who wait for an answer
+            ("EXPIRE", self._queue, lives, "GT"),
+        )
         return request.request_id
 
     async def serve(self, do: Callable[[str], Awaitable[str]]) -> None:

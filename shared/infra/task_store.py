@@ -13,6 +13,7 @@ from shared.infra.feeds import Feeds
 from shared.infra.live import Live
 from shared.infra.lua import Argument, Scripts, answering
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.story import read_story
 from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, TooManyWait
 
 _COUNT_HOLDS_SECONDS = 0.5
@@ -72,11 +73,11 @@ class TaskStore(Tasks):
         if found is None:
             return None
         task = keys.task_keys(tenant, found[1], found[0])
-        reply = cast("list[str]", await self._scripts.run("standing", [task.record, task.events], []))
-        if not reply:
+        story = await read_story(self._scripts, task.events, task.record)
+        if not story.record:
             return None
-        json, oldest, newest, whole = reply
-        return Standing(TaskRecord.model_validate_json(json), oldest or None, newest or None, whole == "1")
+        record = TaskRecord.model_validate_json(story.record)
+        return Standing(record, story.oldest or None, story.newest or None, story.whole)
 
     async def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import cast
 
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_turns import STOPPED_MS, Opening, RedisTurnStore
+from services.executor.adapters.redis_turns import STOPPED_MS, Opening, RedisTurnStore, moment_of
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.sessions import Beat, Fault, HeldLease, Lease, Sessions, SlotStore, UnreadableTurn, Work
 from services.executor.ports.turns import LeaseLost, TurnStore
@@ -89,13 +89,13 @@ class RedisSessions(Sessions):
         try:
             turn = Turn.model_validate_json(str(stored))
             opening = Opening(cast("list[Reply]", task), cast("list[str]", memory), cast("list[str]", pulse))
-            json, version = opening.record or await self._record(lease, turn)
+            json, version, outcome = opening.record or await self._record(lease, turn)
             record = TaskRecord.model_validate_json(json)
         except ValidationError as error:
-            about = (str(turn_id), str(stored), int(str(attempts)), turn)
-            raise await self._unreadable(error, *about) from error
+            about = (str(turn_id), str(stored), int(str(attempts)), turn, moment_of(cast("list[str]", pulse)))
+            raise _unreadable(error, *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
-        return Work(turn, record, *begun, opening)
+        return Work(turn, record, *begun, opening, record.state.is_terminal and not outcome)
 
     async def extend_all(self, leases: Sequence[Lease]) -> Beat:
         chunks = list(_chunks(leases))
@@ -119,17 +119,6 @@ class RedisSessions(Sessions):
         self._claimed.pop(lease, None)
         await self._run_fenced("abandon", lease, names, arguments)
 
-    async def _unreadable(
-        self, error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None
-    ) -> UnreadableTurn:
-        """The values that do not fit are left out: they may be anybody's."""
-        seconds, micros = cast("list[str]", await self._scripts.command("TIME"))
-        now = datetime.fromtimestamp(int(seconds), UTC) + timedelta(microseconds=int(micros))
-        named = _TASK_ID.search(stored)
-        task_id = turn.task_id if turn else named[1] if named else ""
-        wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
-        return UnreadableTurn(f"{error.title}: {wrong}", turn_id, task_id, attempts, now, turn)
-
     async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
@@ -139,13 +128,6 @@ class RedisSessions(Sessions):
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
         arguments += [outcome.stored_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS]
         await self._run_fenced("bury_unread", lease, names, arguments)
-
-    async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
-        session, partition = _keys_of(lease)
-        record = keys.task_keys(lease.tenant, lease.session_id, outcome.task_id).record
-        names = [session.lease, record, partition.outcomes]
-        reply = await self._run_fenced("mend_outcome", lease, names, [outcome.event_id, outcome.stored_json()])
-        return reply[1] == 1
 
     def halt(self) -> None:
         self._halted = True
@@ -164,17 +146,27 @@ class RedisSessions(Sessions):
     def _is_halted(self) -> bool:
         return self._halted
 
-    async def _record(self, lease: Lease, turn: Turn) -> tuple[str, str]:
-        """The record and its version, of a turn that a gateway accepted which does not name its task's keys yet."""
+    async def _record(self, lease: Lease, turn: Turn) -> tuple[str, str, str | None]:
+        """As in ``Opening``, of a turn that a gateway accepted which does not name its task's keys yet."""
         name = keys.task_keys(lease.tenant, lease.session_id, turn.task_id).record
-        json, version = cast(list[str], await self._scripts.command("HMGET", name, "json", "version"))
-        return json, version
+        found = await self._scripts.command("HMGET", name, "json", "version", "outcome")
+        return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))
 
     async def _run_fenced(self, script: str, lease: Lease, names: list[str], arguments: list[Argument]) -> list[Reply]:
         reply = await self._scripts.run(script, names, [lease.owner, lease.fence, *arguments])
         if not isinstance(reply, list) or reply[0] == "lost":
             raise LeaseLost(lease.session_id)
         return reply
+
+
+def _unreadable(
+    error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None, now: datetime
+) -> UnreadableTurn:
+    """The values that do not fit are left out: they may be anybody's."""
+    named = _TASK_ID.search(stored)
+    task_id = turn.task_id if turn else named[1] if named else ""
+    wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
+    return UnreadableTurn(f"{error.title}: {wrong}", turn_id, task_id, attempts, now, turn)
 
 
 def _asked_key(lease: Lease) -> str:
@@ -221,8 +213,9 @@ class RedisSlots(SlotStore):
 
     @override
     async def leave(self, tenant: str, session_id: str) -> str | None:
-        following = await self._scripts.run("free_slot", keys.slot_keys(tenant), [session_id])
-        return None if following is None else str(following)
+        running, queue = keys.slot_keys(tenant)
+        _, first = await self._scripts.commands(("ZREM", running, session_id), ("ZPOPMIN", queue))
+        return str(first[0]) if isinstance(first, list) and first else None
 
     @override
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None:

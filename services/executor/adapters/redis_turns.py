@@ -59,9 +59,9 @@ class Opening(NamedTuple):
     pulse: list[str]
 
     @property
-    def record(self) -> tuple[str, str] | None:
-        """The record and its version."""
-        return (str(self.task[0]), str(self.task[1])) if self.task else None
+    def record(self) -> tuple[str, str, str] | None:
+        """The record, its version, and the event in which its outcome was emitted, if it was."""
+        return (str(self.task[0]), str(self.task[1]), str(self.task[5])) if self.task else None
 
     @property
     def approval(self) -> str:
@@ -385,9 +385,8 @@ class RedisTurnStore(TurnStore):
 
     def _pulse(self, reply: list[str]) -> Pulse:
         match reply:
-            case ["ok" | "held" as word, now, stopped, *signals]:
-                at = _EPOCH + timedelta(microseconds=int(now))
-                pulse = Pulse(at, self._cancel(signals), stopped or None)
+            case ["ok" | "held" as word, _, stopped, *signals]:
+                pulse = Pulse(moment_of(reply), self._cancel(signals), stopped or None)
                 self._heard = pulse, monotonic()
                 return pulse._replace(held=word == "held")
             case ["lost"]:
@@ -402,6 +401,11 @@ class RedisTurnStore(TurnStore):
 
     async def _read(self, *words: str) -> object:
         return await self._scripts.command(*words)
+
+
+def moment_of(pulse: Sequence[str]) -> datetime:
+    """When the store answered, by its clock."""
+    return _EPOCH + timedelta(microseconds=int(pulse[1]))
 
 
 def _waits_until(approval: Approval | None) -> int | str:

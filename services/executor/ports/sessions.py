@@ -47,6 +47,7 @@ class Work(NamedTuple):
     version: int = 0
     last_error: str = ""
     opening: object = None  # what the store read with the turn, for its own use
+    lacks_outcome: bool = False  # the task has ended, and its outcome was never emitted
 
 
 class UnreadableTurn(Exception):
@@ -123,10 +124,6 @@ class Sessions(ExtendsLeases, Protocol):
 
     async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
         """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
-        ...
-
-    async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
-        """Emit the outcome of an ended task for which none was ever emitted; raises ``LeaseLost``."""
         ...
 
     def halt(self) -> None:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha1
 from typing import cast
 
 from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
+from services.learner.adapters.learned_changes import LearnedCommand, change_learned, digest_of_list
+from services.learner.ports.files import Versions
 from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
 from shared.contracts.case import CaseEntry
 from shared.infra import keys
@@ -45,7 +46,7 @@ class RedisCaseRepository(CaseRepository):
     @override
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         found = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.learned_keys(tenant).seeded))
-        return {name: told.partition("\n")[0] for name, told in found.items()}
+        return {name: _version(told) for name, told in found.items()}
 
     @override
     async def keep(
@@ -53,12 +54,18 @@ class RedisCaseRepository(CaseRepository):
     ) -> Sequence[Shelved] | None:
         names = keys.learned_keys(tenant)
         for _ in range(_TRIES):
-            rows = cast("list[str]", await self._scripts.command("LRANGE", names.cases, 0, -1))
+            asked = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
+            known, rows = cast("tuple[str | None, list[str]]", await self._scripts.commands(*asked))
+            if known is not None and _version(known) == loaded.version:
+                return None
             log = merge(read_case_log(rows))
-            arguments = [digest_of_log(rows), loaded.name, loaded.version, _as_json(loaded), *(one.text for one in log)]
-            reply = await self._scripts.run("merge_cases", [names.cases, names.seeded], arguments)
-            if reply != "changed":
-                return log if reply == "kept" else None
+            commands: list[LearnedCommand] = [
+                ("HSET", names.seeded, (loaded.name, f"{loaded.version}\n{_as_json(loaded)}")),
+                ("DEL", names.cases, ()),
+                ("RPUSH", names.cases, [one.text for one in log]),
+            ]
+            if await change_learned(self._scripts, tenant, commands, Versions(cases=digest_of_list(rows))):
+                return log
         raise StoreUnavailable(f"the case log of {tenant} changed at each of {_TRIES} tries")
 
 
@@ -66,9 +73,9 @@ def read_case_log(rows: Iterable[str]) -> list[Shelved]:
     return [Shelved(text, _case(text)) for text in rows]
 
 
-def digest_of_log(rows: Iterable[str]) -> str:
-    """As the scripts compute it: to see a change, not to withstand anybody."""
-    return sha1("\n".join(rows).encode(), usedforsecurity=False).hexdigest()
+def _version(told: str) -> str:
+    """Of an object that was loaded: what came of it follows."""
+    return told.partition("\n")[0]
 
 
 def _case(text: str) -> CaseEntry | None:

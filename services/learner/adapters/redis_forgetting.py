@@ -1,6 +1,6 @@
 """Requests to forget on Redis, and what they take away: learned keys, and what a session remembers of its turns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 from pydantic import ValidationError
@@ -9,7 +9,9 @@ from redis.exceptions import ResponseError
 from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact, read_todo
+from services.learner.adapters.learned_changes import LearnedCommand, change_learned
 from services.learner.core.memory.forgetting import Removal, StoredMemory, removal
+from services.learner.ports.files import Versions
 from services.learner.ports.memory import Forgetting
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
@@ -17,7 +19,7 @@ from shared.contracts.forget import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.knowledge import EntityLinks, KnownEntity
 from shared.domain.partition import partition_of
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.lua import Scripts, answering
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -118,7 +120,9 @@ class RedisForgetting(Forgetting):
         for _ in range(_TIMES):
             stored = await self._read_stored(request.tenant)
             leaving = removal(request, stored)
-            if leaving == Removal() or await self._remove(request.tenant, leaving, stored.version):
+            commands = _commands(keys.learned_keys(request.tenant), leaving)
+            read = Versions(rows=stored.version)
+            if leaving == Removal() or await change_learned(self._scripts, request.tenant, commands, read):
                 return leaving.counts
         raise StoreUnavailable("the tenant's memory is being written all the time")
 
@@ -140,18 +144,6 @@ class RedisForgetting(Forgetting):
             todos={event: todo for event, row in todos.items() if (todo := read_todo(row))},
         )
 
-    async def _remove(self, tenant: str, leaving: Removal, version: str) -> bool:
-        names = keys.learned_keys(tenant)
-        arguments: list[Argument] = [version]
-        for gone in (leaving.cases, leaving.facts, leaving.todos, leaving.entities):
-            arguments += [len(gone), *gone]
-        for rows in (leaving.fewer, leaving.links):
-            arguments.append(len(rows))
-            for field, row in rows.items():
-                arguments += [field, row.model_dump_json()]
-        first = [names.cases, names.knowledge, names.entities, names.entity_links, names.entity_ages]
-        return await self._scripts.run("forget", [*first, names.fact_todos, names.memory], arguments) != -1
-
     async def _conversation(self, tenant: str, session_id: str) -> Mapping[str, int]:
         """What the session remembers, in Redis and in the archive; ``session_busy`` where it has work now."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
@@ -167,6 +159,16 @@ class RedisForgetting(Forgetting):
         except ArchiveUnavailable as error:
             raise StoreUnavailable(f"the archive of sessions cannot be emptied: {error}") from error
         return {"conversations": 1} if gone else {}
+
+
+def _commands(names: keys.LearnedKeys, leaving: Removal) -> Iterator[LearnedCommand]:
+    for name, texts in ((names.cases, leaving.cases), (names.knowledge, leaving.facts)):
+        yield from (("LREM", name, (0, text)) for text in texts)
+    yield "HDEL", names.fact_todos, leaving.todos
+    for command, name in (("HDEL", names.entities), ("HDEL", names.entity_links), ("ZREM", names.entity_ages)):
+        yield command, name, leaving.entities
+    for name, rows in ((names.entities, leaving.fewer), (names.entity_links, leaving.links)):
+        yield "HSET", name, [word for field, row in rows.items() for word in (field, row.model_dump_json())]
 
 
 def _waits(groups: object, newest: object, pending: Sequence[object], asked_ms: int) -> bool:

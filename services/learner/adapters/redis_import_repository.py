@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
-from uuid import uuid4
 
 import structlog
 from pydantic import ValidationError
@@ -10,7 +9,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact
-from services.learner.adapters.redis_case_repository import digest_of_log, read_case_log
+from services.learner.adapters.learned_changes import LearnedCommand, change_learned, digest_of_list
+from services.learner.adapters.redis_case_repository import read_case_log
 from services.learner.ports.files import (
     ArmName,
     ArmRecord,
@@ -27,8 +27,6 @@ from shared.domain.bandit import Arm
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, answering
 from shared.ports.store import StoreUnavailable
-
-_AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
 
 log = structlog.get_logger()
 Row = TypeVar("Row", bound=Contract)
@@ -55,7 +53,7 @@ class RedisImportRepository(ImportRepository):
         version, events = (str(one or "0") for one in found[:2])
         cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
         return StoredFile(
-            Versions(digest_of_log(cases), events, version, digest_of_log(facts)),
+            Versions(digest_of_list(cases), events, version, digest_of_list(facts)),
             read_case_log(cases),
             _arms(found[3]),
             int(events),
@@ -66,12 +64,8 @@ class RedisImportRepository(ImportRepository):
 
     @override
     async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
-        names = keys.learned_keys(tenant)
-        places = [names.cases, names.counts, names.memory, names.knowledge, names.arms, names.trends, names.days]
-        places += [names.entities, names.entity_links, names.entity_ages, names.accuracy]
-        words = [word for command in _commands(names, brought) for word in _spell_command(places, *command)]
-        expected = _that_matter(brought, versions)
-        return await self._scripts.run("import_learned", places, [*expected, f"import-{uuid4().hex}", *words]) == 1
+        commands = _commands(keys.learned_keys(tenant), brought)
+        return await change_learned(self._scripts, tenant, commands, _that_matter(brought, versions))
 
 
 def _that_matter(brought: FileChanges, versions: Versions) -> Versions:
@@ -84,10 +78,7 @@ def _that_matter(brought: FileChanges, versions: Versions) -> Versions:
     )
 
 
-_Command = tuple[str, str, Sequence[Argument]]
-
-
-def _commands(names: keys.LearnedKeys, brought: FileChanges) -> Iterator[_Command]:
+def _commands(names: keys.LearnedKeys, brought: FileChanges) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, brought.cases), (names.knowledge, brought.facts)):
         if texts is not None:
             yield "DEL", name, ()
@@ -102,7 +93,7 @@ def _commands(names: keys.LearnedKeys, brought: FileChanges) -> Iterator[_Comman
         yield from _total_commands(names, brought.totals)
 
 
-def _arm_commands(names: keys.LearnedKeys, arms: Sequence[ArmRecord]) -> Iterator[_Command]:
+def _arm_commands(names: keys.LearnedKeys, arms: Sequence[ArmRecord]) -> Iterator[LearnedCommand]:
     for record in arms:
         fields, trend = keys.arm_fields(*record.name), keys.arm_trend(*record.name)
         yield "HSET", names.arms, (fields.n, record.arm.n, fields.units, record.arm.units)
@@ -112,7 +103,7 @@ def _arm_commands(names: keys.LearnedKeys, arms: Sequence[ArmRecord]) -> Iterato
             yield "HDEL", names.trends, (trend,)
 
 
-def _total_commands(names: keys.LearnedKeys, totals: FileTotals) -> Iterator[_Command]:
+def _total_commands(names: keys.LearnedKeys, totals: FileTotals) -> Iterator[LearnedCommand]:
     yield "DEL", names.counts, ()
     yield "HSET", names.counts, _flat(totals.counts.items())
     yield "DEL", names.days, ()
@@ -125,15 +116,6 @@ def _total_commands(names: keys.LearnedKeys, totals: FileTotals) -> Iterator[_Co
 
 def _flat(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
-
-
-def _spell_command(places: list[str], command: str, name: str, words: Sequence[Argument]) -> list[Argument]:
-    """In pieces; a command that needs words and has none is none."""
-    place = places.index(name) + 1
-    if command == "DEL":
-        return [command, place, 0]
-    pieces = (words[at : at + _AT_ONCE] for at in range(0, len(words), _AT_ONCE))
-    return [word for piece in pieces for word in (command, place, len(piece), *piece)]
 
 
 def _arms(found: object) -> Mapping[ArmName, Arm]:

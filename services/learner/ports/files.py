@@ -37,12 +37,15 @@ class FileTotals(NamedTuple):
 
 
 class Versions(NamedTuple):
-    """Each differs whenever the part that it is named for does; ``rows`` are entities and predictions."""
+    """Each differs whenever the part that it is named for does; ``rows`` are entities and predictions.
 
-    cases: str
-    events: str
-    rows: str
-    facts: str
+    One that is empty is of a part that does not matter.
+    """
+
+    cases: str = ""
+    events: str = ""
+    rows: str = ""
+    facts: str = ""
 
 
 class StoredFile(NamedTuple):

@@ -52,12 +52,12 @@ local memory = redis.call('HMGET', session, 'state', 'evicted', 'owner')
 -- ``of`` begins the names of the task's keys, which lie in the session's slot.
 local task = {}
 if known[3] then
-  local record = redis.call('HMGET', known[3] .. 'record', 'json', 'version')
+  local record = redis.call('HMGET', known[3] .. 'record', 'json', 'version', 'outcome')
   local approvals = known[3] .. 'approvals'
   local latest = redis.call('HGET', approvals, 'latest')
   local approval = latest and redis.call('HGET', approvals, latest) or ''
   local journal, ledger = redis.call('XRANGE', known[3] .. 'journal', '-', '+'), redis.call('HGETALL', known[3] .. 'ledger')
-  task = {record[1] or '', record[2] or '', approval, journal, ledger}
+  task = {record[1] or '', record[2] or '', approval, journal, ledger, record[3] or ''}
 end
 return {
   fence, mended, turn, attempts, int(waited), known[2] or '', turn_id, task,

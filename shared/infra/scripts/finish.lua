@@ -27,18 +27,17 @@ if not holds(lease, owner, fence) then
 end
 if is_stored then return ended_turn() end
 local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
+local emits = event_id ~= '' and known[3] ~= event_id
+local row = emits and {'outcome', event_id} or {}
 if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   enlist(record, state, ended)
   if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
   if letter ~= '' then
     redis.call('XADD', dead_turns, '*', 'letter', letter)
-    redis.call('HSET', record, 'buried', turn_id)
+    row[#row + 1], row[#row + 2] = 'buried', turn_id
   end
-  local emits = event_id ~= '' and known[3] ~= event_id
-  local row = {'json', json, 'version', version + 1, 'state', state, 'ended', ended}
-  if emits then row[9], row[10] = 'outcome', event_id end
-  redis.call('HSET', record, unpack(row))
+  redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended, unpack(row))
   if memory == '' then
     redis.call('HSET', session, 'last', task_id)
   else
@@ -67,12 +66,14 @@ if known[2] == '0' then
     redis.call('PUBLISH', 'pa:notices', notices)
   end
   if timer ~= '' then redis.call('ZADD', timers, due, timer) end
-  if emits then
-    local entry = {'id', event_id, 'o', outcome}
-    if header ~= '' then entry[5], entry[6], entry[7], entry[8] = 'h', header, 'c', case end
-    if trace ~= '' then entry[#entry + 1], entry[#entry + 2] = 't', trace end
-    redis.call('XADD', outcomes, '*', unpack(entry))
-  end
+elseif emits then -- a script that was broken off has left the task ended, and nobody was told
+  redis.call('HSET', record, unpack(row))
+end
+if emits then
+  local entry = {'id', event_id, 'o', outcome}
+  if header ~= '' then entry[5], entry[6], entry[7], entry[8] = 'h', header, 'c', case end
+  if trace ~= '' then entry[#entry + 1], entry[#entry + 2] = 't', trace end
+  redis.call('XADD', outcomes, '*', unpack(entry))
 end
 for place = 21, #KEYS - 1 do
   local last = at + 4 * ARGV[at]

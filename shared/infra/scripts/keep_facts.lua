@@ -17,7 +17,7 @@ for at = first, #ARGV, 2 do
 end
 
 for at = 6, 5 + gone_count do redis.call('LREM', knowledge, 1, ARGV[at]) end
-for at = 6 + gone_count, first - 1 do redis.call('LPUSH', knowledge, ARGV[at]) end
+call_with('LPUSH', knowledge, {unpack(ARGV, 6 + gone_count, first - 1)})
 if come_count ~= '0' then redis.call('LTRIM', knowledge, 0, most - 1) end
 redis.call('HDEL', todos, event)
 if #counts > 0 then redis.call('HSET', memory, unpack(counts)) end

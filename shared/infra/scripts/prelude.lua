@@ -12,6 +12,11 @@ local function int(number)
   return string.format('%.0f', number)
 end
 
+-- One command for many words, in pieces that Lua can spell; none for none. Each command in the log has its key's name.
+local function call_with(command, key, words)
+  for first = 1, #words, 2000 do redis.call(command, key, unpack(words, first, math.min(first + 1999, #words))) end
+end
+
 local function holds(lease, owner, fence)
   local held = redis.call('HMGET', lease, 'owner', 'fence')
   return held[1] == owner and held[2] == fence

@@ -1,7 +1,8 @@
--- Put members into a sorted set of work, to be looked at in a while. ``how`` is ZADD's: 'NX' leaves those that are in it
--- where they stand, 'CH' gives all of them that moment, 'XX' puts waiting sessions off: somebody else will wake them.
+-- Put members into a sorted set of work, to be looked at in a while; replies with that moment (ms). ``how`` is ZADD's: 'NX'
+-- leaves those that are in it where they stand, 'CH' gives all of them that moment, 'XX' puts waiting sessions off:
+-- somebody else will wake them.
 local due = unpack(KEYS)
 local how, later_ms = unpack(ARGV)
 local at = how == 'XX' and looked_at_in(later_ms) or int(now_ms() + later_ms)
 for i = 3, #ARGV do redis.call('ZADD', due, how, at, ARGV[i]) end
-return 1
+return at

@@ -19,38 +19,39 @@ for _, hash in ipairs({entities, links, accuracy, todos}) do redis.call('HLEN', 
 redis.call('ZCARD', ages)
 
 local now = now_ms()
-for _ = 1, seen_count do
-  local field, row, linked = unpack(ARGV, at, at + 2)
-  redis.call('HSET', entities, field, row)
-  redis.call('HSET', links, field, linked)
-  redis.call('ZADD', ages, int(now), field)
+local rows, linked, seen = {}, {}, {}
+for i = 1, 2 * seen_count, 2 do
+  local field = ARGV[at]
+  rows[i], rows[i + 1] = field, ARGV[at + 1]
+  linked[i], linked[i + 1] = field, ARGV[at + 2]
+  seen[i], seen[i + 1] = int(now), field
   at = at + 3
 end
-for _ = 1, tried_count do
-  redis.call('HSET', accuracy, ARGV[at], ARGV[at + 1])
-  at = at + 2
-end
+call_with('HSET', entities, rows)
+call_with('HSET', links, linked)
+call_with('ZADD', ages, seen)
+call_with('HSET', accuracy, {unpack(ARGV, at, at + 2 * tried_count - 1)})
 local gone = redis.call('ZRANGEBYSCORE', ages, '-inf', int(now - expiry_ms))
 local over = redis.call('ZCARD', ages) - #gone - most
 if over > 0 then
   for _, field in ipairs(redis.call('ZRANGE', ages, #gone, #gone + over - 1)) do gone[#gone + 1] = field end
 end
-for _, field in ipairs(gone) do
-  redis.call('HDEL', entities, field)
-  redis.call('HDEL', links, field)
-  redis.call('ZREM', ages, field)
-end
-local given_up = 0
+call_with('HDEL', entities, gone)
+call_with('HDEL', links, gone)
+call_with('ZREM', ages, gone)
+local known, to_find, room, given_up = {}, {}, todos_most - redis.call('HLEN', todos), 0
 for n, event in ipairs(events) do
-  redis.call('ZADD', remembered, int(now), event)
+  known[#known + 1], known[#known + 2] = int(now), event
   if wanted[n] ~= '' then
-    if redis.call('HLEN', todos) < tonumber(todos_most) then
-      redis.call('HSET', todos, event, wanted[n])
+    if #to_find < 2 * room then
+      to_find[#to_find + 1], to_find[#to_find + 2] = event, wanted[n]
     else
       given_up = given_up + 1
     end
   end
 end
+call_with('ZADD', remembered, known)
+call_with('HSET', todos, to_find)
 redis.call('ZREMRANGEBYSCORE', remembered, '-inf', int(now - known_ms))
 if given_up > 0 then redis.call('HINCRBY', memory, 'facts_given_up', given_up) end
 redis.call('HINCRBY', memory, 'version', 1)

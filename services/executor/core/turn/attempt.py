@@ -17,7 +17,7 @@ from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.journal import Journal
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, UnreadableTurn, Work
+from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionState, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
@@ -212,8 +212,7 @@ log = structlog.get_logger()
 class TurnAttempt:
     """``attempts``: how often a turn may be begun."""
 
-    def __init__(self, sessions: Sessions, worker: RunsTurns, attempts: int, mended: FaultCounts) -> None:
-        self._sessions = sessions
+    def __init__(self, worker: RunsTurns, attempts: int, mended: FaultCounts) -> None:
         self._worker = worker
         self._attempts = attempts
         self._mended = mended
@@ -229,9 +228,10 @@ class TurnAttempt:
 
     async def _pass_over(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """A turn that came too late: it leaves the queue, the task stays as it is, and its outcome is surely out."""
-        if await self._sessions.emit_missing(lease, await known_outcome(work.record, store)):
+        outcome = await known_outcome(work.record, store) if work.lacks_outcome else None
+        await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
+        if outcome is not None:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
-        await store.finish(TurnEnd(record=work.record, session=None))
 
     async def _give_up(self, work: Work, store: TurnStore) -> None:
         """End a turn that was begun too often. Its task waits for an operator if a write is in doubt; else it ends too,

@@ -65,7 +65,7 @@ class Runner:
         self._wakes = wakes
         self._limits = limits
         self._mended = mended or FaultCounts()
-        self._attempt = TurnAttempt(sessions, worker, limits.attempts, self._mended)
+        self._attempt = TurnAttempt(worker, limits.attempts, self._mended)
         self._slots = slots or FreeSlots()
         self._heart = Heart(limits.lease_seconds)
         self._beats = beats or self._beat_here

@@ -28,18 +28,20 @@ from services.gateway.features.deliveries.model import (
 from services.gateway.features.webhooks.model import Failing, HookState, SignedPost
 from services.gateway.features.webhooks.rows import (
     FailingWebhooks,
+    LineRow,
     close_delivery,
     open_delivery,
     open_webhook,
     read_row,
     told_line,
 )
-from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.task import TaskRecord
 from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Call, Scripts
 from shared.infra.sealed import CannotOpen, Seal
+from shared.infra.story import read_story
 from shared.ports.meter import Meter, NoMeter
 
 log = structlog.get_logger()
@@ -72,8 +74,8 @@ class RedisLines(Lines, Posts):
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _place(member)
-        arguments = [keys.pack(member), told_line(HookState()), close_delivery(self._seal, delivery)]
-        await self._scripts.run("post_notice", [place.hash, place.deliveries], arguments)
+        arguments = [keys.pack(member), "0", told_line(HookState()), close_delivery(self._seal, delivery)]
+        await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
     @override
     async def look(self, most: int, each: int) -> Look:
@@ -121,30 +123,31 @@ class RedisLines(Lines, Posts):
             self._meter.add(names.WEBHOOKS_OFF)
         return token
 
-    async def _post(self, member: keys.PostMember) -> PostWork | UnreadableLine | None:
+    async def _row(self, member: keys.WebhookMember | keys.PostMember) -> LineRow | None:
         text = await self._scripts.command("HGET", _place(member).hash, keys.pack(member))
-        if text is None:
+        return None if text is None else read_row(str(text))
+
+    async def _post(self, member: keys.PostMember) -> PostWork | UnreadableLine | None:
+        row = await self._row(member)
+        if row is None:
             return None
-        row = read_row(str(text))
         try:
             return PostWork(open_delivery(self._seal, row.sealed), row.told)
         except CannotOpen:
             return UnreadableLine(row.told, "a notice", member.post_id)
 
     async def _hook(self, member: keys.WebhookMember) -> HookWork | UnreadableLine | None:
-        place = _place(member)
-        names = [place.hash, place.record, place.events]
-        found = await self._scripts.run("read_webhook", names, [keys.pack(member), _EVENTS_READ])
-        if found is None:
+        place, row = _place(member), await self._row(member)
+        if row is None:
             return None
-        text, json, events = cast("tuple[str, str, list[tuple[str, list[str]]]]", found)
-        row = read_row(text)
+        story = await read_story(self._scripts, place.events, place.record, after=row.told.cursor, most=_EVENTS_READ)
+        if not story.record:
+            return None
         try:
             webhook = open_webhook(self._seal, row.sealed)
         except CannotOpen:
             return UnreadableLine(row.told, member.task_id, member.config_id)
-        told = [(stream_id, TaskEvent.model_validate_json(fields[1])) for stream_id, fields in events]
-        return HookWork(webhook, row.told, TaskRecord.model_validate_json(json), tuple(told))
+        return HookWork(webhook, row.told, TaskRecord.model_validate_json(story.record), tuple(story.rows))
 
 
 def _dues(flat: Sequence[str]) -> list[DueLine]:

@@ -72,8 +72,8 @@ class RedisForgets(Forgets):
 
     async def _now(self) -> datetime:
         """By the clock that outcomes are stamped with: what came before the request is told from what came after."""
-        now_ms = await self._scripts.run("clock", [keys.FORGETTING], [])
-        return datetime.fromtimestamp(cast(int, now_ms) / 1000, UTC)
+        now_ms = cast(str, await self._scripts.run("queue_due", [keys.FORGETTING], ["NX", 0]))
+        return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
     @override
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:

@@ -35,9 +35,7 @@ class RedisParticipations(Participations):
             since=beginning.since,
             first=beginning.first,
         )
-        names = [participation_key(tenant, begun.session_id)]
-        arguments = (begun.assessment, begun.caller, begun.model_dump_json(), self._seconds)
-        if await self._scripts.run("begin_participation", names, arguments) == 0:
+        if not await self._keep(tenant, begun, json=begun.model_dump_json()):
             raise BegunByOther
         pointer = participant_key(tenant, begun.caller)
         await self._scripts.command("SET", pointer, begun.session_id, "EX", self._seconds)
@@ -60,12 +58,15 @@ class RedisParticipations(Participations):
 
     @override
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
-        names = [participation_key(tenant, participation.session_id)]
-        arguments = (participation.assessment, turn_number, self._seconds)
-        if await self._scripts.run("renew_participation", names, arguments) == 0:
+        if not await self._keep(tenant, participation, turn_number=turn_number):
             return False
         await self._scripts.command("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
         return True
+
+    async def _keep(self, tenant: str, kept: Participation, json: str = "", turn_number: int = 0) -> bool:
+        names = [participation_key(tenant, kept.session_id)]
+        arguments = (kept.assessment, kept.caller, json, turn_number, self._seconds)
+        return await self._scripts.run("keep_participation", names, arguments) == 1
 
     @override
     async def drop(self, tenant: str, participation: Participation) -> None:

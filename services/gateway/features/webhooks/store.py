@@ -68,7 +68,7 @@ class RedisWebhooks(WebhookStore):
         task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         arguments: list[Argument] = [member, told.cursor, told_line(told), close_webhook(self._seal, webhook), most]
-        if await self._scripts.run("put_webhook", names, arguments) == -1:
+        if await self._scripts.run("put_line", names, arguments) == -1:
             raise TooManyWebhooks(record.task_id)
 
     def _read(self, text: str) -> RegisteredWebhook | None:
