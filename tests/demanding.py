@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from examples.company.faults import ToolFaults
 from examples.company.protocols import ToolProtocol
 from examples.company.server import build_app
-from services.executor.adapters.by_origin import open_servers
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.adapters.credentials import open_credentials
 from services.executor.ports.tools import ToolServers
 from shared.contracts.tenant import Connection

@@ -9,26 +9,22 @@ from functools import partial
 from typing import TypeAlias
 
 from services.executor.adapters.a2a_agents import A2aAgents
-from services.executor.adapters.breaking import BreakingTools, ServerHealth
-from services.executor.adapters.by_origin import open_servers
-from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
-from services.executor.adapters.counted_turns import BoundTurns, CountedTurns
+from services.executor.adapters.counted_turns import BoundTurns, CountedTurns, TimedTracer
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.patience import PatientPolicy, PatientTools
-from services.executor.adapters.policy_http import HttpPolicy
+from services.executor.adapters.policy_http import CountedPolicy, HttpPolicy, PatientPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants, TenantsWithoutMadeTools
-from services.executor.adapters.timed_tracer import TimedTracer
-from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.core.budget.budget import Ceilings, Tariff
-from services.executor.core.prompts.texts import Prompts
-from services.executor.core.prompts.texts import load as load_prompts
+from services.executor.adapters.tool_servers import DetectingToolServers, open_servers
+from services.executor.adapters.wrapped_servers import BreakingTools, CountedTools, PatientTools, ServerHealth
+from services.executor.core.process.synthesis import refuse_bad_files
+from services.executor.core.session.budget import Ceilings, Tariff
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Bounds
-from services.executor.core.states.synthesis import refuse_bad_files
+from services.executor.core.states.prompts import Prompts
+from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.walk import walk

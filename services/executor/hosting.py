@@ -16,19 +16,20 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.core.states.synthesis import import_processes
-from services.executor.core.turn.archiver import Archiver, Evictor
+from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.fair_share import Shares
 from services.executor.core.turn.heartbeat import Beats
-from services.executor.core.turn.reaper import FaultCounts, NearFirst, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.entrypoints.archive_loop import ArchiveNews, TellingWorker, keep_archived
+from services.executor.core.turn.upkeep import Archiver, Evictor, FaultCounts, NearFirst, Reaper
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.heartbeat_thread import beats_in_thread
 from services.executor.entrypoints.http import Circuits, ExecutorGauges, health_app
 from services.executor.entrypoints.upkeep_loop import (
     SWEEP_SECONDS,
+    ArchiveNews,
+    TellingWorker,
     UpkeepPlan,
+    keep_archived,
     keep_idle_away,
     keep_stops_spread,
     keep_up,

@@ -5,10 +5,10 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.replay.course import ReplayResult
-from services.executor.core.replay.replay import CannotReplay, replay
 from services.executor.core.session.context import Limits
+from services.executor.core.states.prompts import load as load_prompts
+from services.executor.core.turn.course import ReplayResult
+from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.walk import walk
 from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, format_report, parse_arguments
 from shared.contracts.archive import read_archived

@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.bootstrap import carry_out_turns
-from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.worker import Execute, Worker
 from services.executor.ports.sessions import Work

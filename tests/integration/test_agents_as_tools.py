@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.by_origin import open_servers
-from services.executor.core.prompts.texts import load
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import ReadFile

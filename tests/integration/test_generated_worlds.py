@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.tools.classes import classify
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.core.states.synthesis import import_processes
+from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from services.learner.file_jobs import FileJobs, build_file_jobs

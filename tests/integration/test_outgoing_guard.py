@@ -13,10 +13,10 @@ import httpx2
 import pytest
 
 from examples.company.protocols import ToolProtocol
-from services.executor.adapters.by_origin import open_servers
-from services.executor.adapters.guarded_line import GuardedTransport2
 from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.mcp_wire import GuardedTransport2
 from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.outgoing import Reach, Refused, Target, check_url, reach_entries, tools_reach, webhook_reach

@@ -8,8 +8,7 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from services.executor.core.prompts.sections import ORDER
-from services.executor.core.prompts.texts import load
+from services.executor.core.states.prompts import ORDER, load
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier, ToolUse
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import KnownEntity, KnownFact

@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.core.turn.archiver import Archiver
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.upkeep import Archiver
 from services.executor.entrypoints.upkeep_loop import Ticks, UpkeepPlan, keep_up
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore

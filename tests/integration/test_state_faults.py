@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.owners import name_owner, place_of
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.upkeep import FaultCounts, Reaper
 from services.executor.ports.sessions import Fault, Lease, Work
 from services.executor.ports.turns import Timer, TurnStore
 from shared.contracts.dead_letter import DeadTurn

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import FaultCounts, Reaper
+from services.executor.core.turn.upkeep import FaultCounts, Reaper
 from services.executor.entrypoints.http import health_app
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState

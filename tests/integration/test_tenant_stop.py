@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.core.dossier.endings import TenantStopped
+from services.executor.core.session.endings import TenantStopped
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore

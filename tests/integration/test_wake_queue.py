@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import FaultCounts, Reaper
+from services.executor.core.turn.upkeep import FaultCounts, Reaper
 from services.executor.entrypoints.arq_worker import OffersSessions, WakeWorker, queue_pool
 from services.executor.ports.sessions import Openings
 from shared.infra import keys

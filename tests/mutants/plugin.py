@@ -27,6 +27,8 @@ TARGETS = (
     "services/executor/core/plan",
     "services/executor/core/authorize",
     "services/executor/core/write",
+    "services/executor/core/process/synthesis.py",
+    "services/executor/core/turn/walk.py",
     "services/executor/core/session/ledger.py",
 )
 _PROBE = "__block__"

@@ -11,9 +11,9 @@ from uuid import uuid4
 from cli.demo.books import Books as Picture
 from examples.company.faults import ToolFaults
 from services.executor.adapters.stored_tenants import FileTenants
-from services.executor.core.budget.budget import Ceilings
-from services.executor.core.prompts.texts import load
+from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.planner.core.request import parse

@@ -17,14 +17,14 @@ from redis.asyncio import Redis
 
 from cli.demo.books import BookChange, Books
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.patience import PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.stored_tenants import FileTenants
-from services.executor.core.prompts.texts import load
+from services.executor.adapters.wrapped_servers import PatientTools
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.executor.core.finance.catalogue import calculate
+from services.executor.core.figures.catalogue import calculate
 from services.executor.core.session.context import Limits
 from services.executor.core.tools.paginate import ListBounds
 from shared.domain.words import TaskState

@@ -1,19 +1,165 @@
 """Credentials of connections, resolved when a call is made (``Credentials``)."""
 
+import asyncio
+import os
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple, Protocol, cast
 
 import structlog
 from typing_extensions import override
 
 from services.executor.adapters.oauth_tokens import TokenEndpoints
-from services.executor.adapters.secret_sources import Secrets, SecretSource
 from services.executor.ports.credentials import CredentialHeader, Credentials, CredentialUnavailable
-from shared.contracts.credential import Credential, CredentialType
+from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, beyond_walls, folder_of
 from shared.contracts.tenant import Connection
+from shared.domain.exact_json import loads_object
 from shared.infra.guard import Guard
+
+MAX_SECRET = 16 * 1024
+FILE_SECONDS, AWS_SECONDS = 5.0, 10.0
+AWS_KEPT_SECONDS = 60.0  # how long a secret of AWS is taken to be what it was; a refusal asks anew
+_LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 2, "mode": "standard"}}
+
+
+class SecretSource(Protocol):
+    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+        """The secret; raises ``CredentialUnavailable``. ``anew``: what was kept since is not good any more."""
+        ...
+
+
+class Secrets(SecretSource):
+    """All of them. What a tenant's own record refers to lies within that tenant's walls, or is not read."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+        """``folder``: holds a folder for each tenant; files that the installation's own file names may lie anywhere."""
+        environ = os.environ if environ is None else environ
+        self._sources: Mapping[Scheme, SecretSource] = {
+            Scheme.ENV: _Environment(environ),
+            Scheme.FILE: _Files(folder),
+            Scheme.AWS: _Aws(),
+        }
+
+    @override
+    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+        if owner and (wall := beyond_walls(reference, owner)):
+            raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
+        secret = (await self._sources[reference.scheme].read(reference, owner, anew=anew)).strip()
+        if not secret:
+            raise CredentialUnavailable(f"the credential {reference} is empty")
+        if not (secret.isascii() and secret.isprintable()) or len(secret) > MAX_SECRET:
+            raise CredentialUnavailable(f"the credential {reference} holds what no header can carry")
+        return secret
+
+
+class _Environment(SecretSource):
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    @override
+    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+        secret = self._environ.get(reference.name)
+        if secret is None:
+            raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
+        return secret
+
+
+class _SecretFile(NamedTuple):
+    state: tuple[int, int, int]
+    text: str
+
+
+class _Files(SecretSource):
+    """Looks at each call whether the file is still the one that was read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[Path, _SecretFile] = {}
+
+    @override
+    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+        try:
+            async with asyncio.timeout(FILE_SECONDS):
+                return await asyncio.to_thread(self._text, self._path(reference, owner))
+        except (OSError, UnicodeError, TimeoutError) as error:
+            why = getattr(error, "strerror", None) or type(error).__name__
+            raise CredentialUnavailable(f"the credential {reference} cannot be read: {why}") from None
+
+    def _path(self, reference: Reference, owner: str) -> Path:
+        if not owner:
+            return self._folder / reference.name  # an absolute name is that file itself
+        return self._folder / folder_of(owner) / reference.name
+
+    def _text(self, path: Path) -> str:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            state = (found.st_mtime_ns, found.st_size, found.st_ino)
+            known = self._read.get(path)
+            if known is None or known.state != state:
+                known = self._read[path] = _SecretFile(state, file.read(MAX_SECRET + 1).decode())
+        return known.text
+
+
+class _CachedSecret(NamedTuple):
+    until: float
+    text: str
+
+
+class _Aws(SecretSource):
+    """Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in threads."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _CachedSecret] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+
+    @override
+    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+        asked = asyncio.get_running_loop().time()
+        async with self._asking.setdefault(reference.name, asyncio.Lock()):
+            kept, now = self._kept.get(reference.name), asyncio.get_running_loop().time()
+            if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
+                kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
+                self._kept[reference.name] = kept
+        return _member(reference, kept.text)
+
+
+async def _asked_of_aws(reference: Reference) -> str:
+    try:
+        async with asyncio.timeout(AWS_SECONDS):
+            return await asyncio.to_thread(_aws_secret, reference)
+    except TimeoutError:
+        raise CredentialUnavailable(f"the credential {reference} cannot be had: AWS does not answer in time") from None
+
+
+def _aws_secret(reference: Reference) -> str:
+    import boto3  # a tenth of a second and 20 MB that only whoever names such a secret needs
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    region = reference.name.split(":")[3] if reference.name.startswith("arn:") else None
+    try:
+        client = boto3.client("secretsmanager", region_name=region, config=Config(**_LIMITS))
+        answer = cast("Mapping[str, object]", client.get_secret_value(SecretId=reference.name))
+    except (BotoCoreError, ClientError) as error:  # their sentences may hold anything
+        code = error.response.get("Error", {}).get("Code") if isinstance(error, ClientError) else None
+        why = code or type(error).__name__
+        raise CredentialUnavailable(f"the credential {reference} cannot be had: {why}") from None
+    return str(answer.get("SecretString", ""))
+
+
+def _member(reference: Reference, text: str) -> str:
+    if not reference.key:
+        return text
+    try:
+        found = loads_object(text).get(reference.key)
+    except ValueError:
+        raise CredentialUnavailable(f"the credential {reference} names a key, and the secret is no JSON") from None
+    if not isinstance(found, str):
+        raise CredentialUnavailable(f"the credential {reference} names a key that the secret has not as a text")
+    return found
+
 
 log = structlog.get_logger()
 

@@ -7,6 +7,8 @@ error carries a secret mark: a server cannot forge the statement that it was nev
 import asyncio
 import json
 import secrets
+import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,14 +16,63 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias, cast
 
 import httpx2
+from aiohttp.abc import AbstractResolver, ResolveResult
 from mcp.shared.exceptions import MCPError
 from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
-from services.executor.adapters.guarded_line import GuardedTransport2
+from shared.domain.outgoing import Refused, Target
 from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
 from shared.infra.guard import Guard
+
+_SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
+
+
+class GuardedTransport2(AiohttpTransport):
+    """Connects where the guard permits; a refusal is a ``ConnectError`` that may be shown to anybody.
+
+    An address in a URL is checked with its text; a name's addresses when a connection is made, and no others are used.
+    """
+
+    def __init__(self, guard: Guard, keeping: Keeping | None = None, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(keeping, _GuardedResolver(guard), tls)
+        self._guard = guard
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            self._guard.check(str(request.url))
+            return await super().handle_async_request(request)
+        except Refused as refused:
+            raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused
+
+
+class _GuardedResolver(AbstractResolver):
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    @override
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._guard.addresses(Target(_SCHEME, host, port))
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in found
+        ]
+
+    @override
+    async def close(self) -> None:
+        """Nothing is held."""
+
 
 MAX_ANSWER_BYTES = 1024 * 1024
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls

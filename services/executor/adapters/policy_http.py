@@ -2,19 +2,28 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
+from time import perf_counter
 from typing import NamedTuple, TypeVar
 
 import httpx2
+from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
+from services.executor.ports.tools import (
+    T,
+)
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict
 from shared.contracts.policy_hash import context_hash, policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.contracts.verdict_word import verdict_word
+from shared.domain import metric_names
 from shared.domain import span_names as names
 from shared.infra.aiohttp_transport import AiohttpTransport
+from shared.infra.patiently import PAUSES, retry_patiently
+from shared.ports.meter import Meter
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 Answer = TypeVar("Answer", bound=PolicyContract)
@@ -157,3 +166,64 @@ def _read(response: httpx2.Response, shape: type[Answer]) -> Answer:
         return shape.from_json(response.content)
     except ValueError as error:
         raise PolicyUnavailable(f"the policy service's answer is no {shape.__name__.lower()}") from error
+
+
+class PatientPolicy(PolicyService):
+    """Asks for verdicts patiently: one changes nothing, and without it nothing is written.
+
+    One that decides nothing, on a task whose text no rule speaks about, is not waited for.
+    """
+
+    def __init__(self, service: PolicyService, pauses: tuple[float, ...] = PAUSES) -> None:
+        self._service = service
+        self._pauses = pauses
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        if not _decides(request):
+            return await self._service.evaluate(request)
+        return await retry_patiently(lambda: self._service.evaluate(request), (PolicyUnavailable,), self._pauses)
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        return await retry_patiently(lambda: self._service.allowances(request), (PolicyUnavailable,), self._pauses)
+
+    @override
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        return await retry_patiently(lambda: self._service.check_prose(request), (PolicyUnavailable,), self._pauses)
+
+
+def _decides(request: EvaluateRequest) -> bool:
+    return request.binding or any(policy.judges_texts for policy in request.policies)
+
+
+class CountedPolicy(PolicyService):
+    def __init__(self, service: PolicyService, meter: Meter) -> None:
+        self._service, self._meter = service, meter
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        return await self._count_question("verdict", lambda: self._service.evaluate(request), verdict_word)
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        return await self._count_question("allowances", lambda: self._service.allowances(request))
+
+    @override
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        return await self._count_question("prose", lambda: self._service.check_prose(request))
+
+    async def _count_question(
+        self, question: str, ask: Callable[[], Awaitable[T]], word: Callable[[T], str] = lambda _: "answered"
+    ) -> T:
+        began, answer = perf_counter(), "given_up"
+        try:
+            found = await ask()
+            answer = word(found)
+        except PolicyUnavailable:
+            answer = "unavailable"
+            raise
+        finally:
+            self._meter.observe(metric_names.POLICY_SECONDS, perf_counter() - began, question=question)
+            self._meter.add(metric_names.POLICY_ASKED, question=question, answer=answer)
+        return found

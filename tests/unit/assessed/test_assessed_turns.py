@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.budget.budget import Ceilings
+from services.executor.core.session.budget import Ceilings
 from services.executor.core.turn.attempt import give_up
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock
 from services.executor.ports.turns import SessionState

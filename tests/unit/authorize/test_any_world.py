@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.values import Fact
 from services.executor.core.records.binding import bind, view_of
+from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import read
 

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
 from services.executor.core.records.binding import BoundFields, bind, view_of
+from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import read
 

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.values import NamedValue, Operand
 from services.executor.core.process.figures import compute_figures
+from services.executor.core.session.values import NamedValue, Operand
 from services.executor.core.states.template import TEMPLATES
 from shared.contracts.policy import CallContext
 from shared.domain.exact_json import Json, JsonObject

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
 from services.executor.core.records.named_records import missing_reads, unfound_records
+from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.dossier.values import Fact, NamedValue, Operand
+from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule

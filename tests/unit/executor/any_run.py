@@ -4,9 +4,9 @@ from datetime import time, timedelta
 from random import Random
 from typing import NamedTuple
 
-from services.executor.core.budget.budget import Ceilings
-from services.executor.core.prompts.texts import load
+from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.states.template import TEMPLATES
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from services.executor.core.prompts.texts import Prompts, load
-from services.executor.core.replay.course import ReplayResult
-from services.executor.core.replay.replay import replay
 from services.executor.core.session.context import Limits
+from services.executor.core.states.prompts import Prompts, load
+from services.executor.core.turn.course import ReplayResult
+from services.executor.core.turn.replay import replay
 from services.executor.core.turn.walk import walk
 from shared.contracts.archive import ArchivedStep, ArchivedTask, read_archived
 from tests.doubles.memory_turns import MemoryTurns

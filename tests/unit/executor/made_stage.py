@@ -6,8 +6,8 @@ from typing import cast
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from services.executor.adapters.brainos import Account, BrainOS
-from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator

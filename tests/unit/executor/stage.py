@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from services.executor.core.dossier.values import Fact
-from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import latest
+from services.executor.core.session.values import Fact
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.doubts import open_doubts
+from services.executor.core.session.ledger import open_doubts
 from services.executor.ports.orchestrators import Orchestrating, OrchestratorReply, ToolAsked
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps

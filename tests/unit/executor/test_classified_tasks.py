@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 from typing_extensions import override
 
-from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.states.template import GENERAL, TEMPLATES
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker

@@ -2,11 +2,11 @@
 
 import pytest
 
-from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
-from services.executor.adapters.counted_turns import CountedTurns
-from services.executor.adapters.timed_tracer import TimedTracer
-from services.executor.core.prompts.texts import load
+from services.executor.adapters.counted_turns import CountedTurns, TimedTracer
+from services.executor.adapters.policy_http import CountedPolicy
+from services.executor.adapters.wrapped_servers import CountedTools
 from services.executor.core.session.context import Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import LeaseLost

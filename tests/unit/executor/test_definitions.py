@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from services.executor.core.states.synthesis import import_processes, read_definitions, read_kept
+from services.executor.core.process.synthesis import import_processes, read_definitions, read_kept
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.words import FsmState
 from tests.doubles.memory_learned import MemoryLearned

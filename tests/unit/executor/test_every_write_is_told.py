@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.doubts import open_doubts
+from services.executor.core.session.ledger import open_doubts
 from services.executor.core.turn.attempt import give_up, settle_blindly
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord

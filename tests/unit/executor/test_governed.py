@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.values import NamedValue
 from services.executor.core.process.rules import deviations
-from services.executor.core.states.synthesis import problems
+from services.executor.core.process.synthesis import problems
+from services.executor.core.session.values import NamedValue
 from services.executor.core.states.template import TEMPLATES, Figure, Template
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal

@@ -8,12 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.adapters.monty_sandbox import MontySandbox
-from services.executor.core.figures.made_formulas import MadeToolResults, readable
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import CALCULATORS, OPERATIONS
-from services.executor.core.made_tools.asked import agrees
-from services.executor.core.made_tools.code import BadCode, BadSpec, Spec, admit_code, check_spec, render_program
-from services.executor.core.made_tools.gaps import named_gaps
+from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, readable
+from services.executor.core.figures.catalogue import CALCULATORS, OPERATIONS
+from services.executor.core.model.made_code import (
+    BadCode,
+    BadSpec,
+    Spec,
+    admit_code,
+    check_spec,
+    named_gaps,
+    render_program,
+)
+from services.executor.core.model.made_tools import agrees
 from shared.contracts.made_tool import MadeTool
 
 SPEC = Spec("worked_out", "purpose", ("a", "b"))

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from services.executor.adapters.monty_sandbox import MontySandbox
-from services.executor.core.dossier.dossier import Progress
+from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import latest
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass

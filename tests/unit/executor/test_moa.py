@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from typing_extensions import override
 
-from services.executor.core.budget.budget import Ceilings, size_of
+from services.executor.core.session.budget import Ceilings, size_of
 from services.executor.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState

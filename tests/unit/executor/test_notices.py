@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
+from services.executor.core.session.values import Fact
 from services.executor.core.states.template import TEMPLATES, Template
 from services.executor.core.write.notices import tells
 from services.executor.ports.tools import ToolAnswer

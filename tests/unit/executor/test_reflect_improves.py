@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.budget.budget import Ceilings
-from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.quality import ReflectedRun
 from services.executor.core.reflect.review import find_improvement, refusal
+from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import AnswerRules
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject

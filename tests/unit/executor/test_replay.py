@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from services.executor.core.prompts.texts import load
-from services.executor.core.replay.replay import CannotReplay, replay
 from services.executor.core.session.context import Limits
+from services.executor.core.states.prompts import load
+from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.walk import walk
 from services.executor.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.tools import ToolSilent

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.authorize.policy import unproven
-from services.executor.core.dossier.dossier import Dossier
-from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.records.binding import bind, view_of
+from services.executor.core.session.dossier import Dossier
+from services.executor.core.session.values import Fact, NamedValue
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.dossier.past_calls import remember_calls
+from services.executor.core.session.ledger import remember_calls
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts.allowance import Bar, ToolAllowance, counts

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.values import Fact
 from services.executor.core.process.rules import concern
+from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.values import Fact
 from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal

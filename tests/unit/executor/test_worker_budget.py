@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.executor.core.budget.budget import Ceilings
-from services.executor.core.dossier.endings import TenantStopped
+from services.executor.core.session.budget import Ceilings
+from services.executor.core.session.endings import TenantStopped
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.spend import DailySpend, DayCaps
 from services.executor.ports.turns import Charge

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import Model, ModelReply, ModelRequest

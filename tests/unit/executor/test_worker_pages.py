@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from services.executor.core.tools.paginate import ListBounds
-from services.executor.core.tools.shorten import MOST
+from services.executor.core.tools.paginate import MOST, ListBounds
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads

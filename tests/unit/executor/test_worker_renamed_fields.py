@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
+from services.executor.core.session.values import Fact
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor.archived import replayed

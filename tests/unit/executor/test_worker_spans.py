@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.prompts.texts import load
 from services.executor.core.session.context import Ports
+from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Turn

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.budget.budget import (
+from services.executor.core.session.budget import (
     BudgetShare,
     CallCost,
     Ceilings,

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from services.executor.core.dossier.dossier import Dossier
-from services.executor.core.dossier.values import Fact, NamedValue, Operand
+from services.executor.core.session.dossier import Dossier
+from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.toolbox import Toolbox, toolbox
 from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry

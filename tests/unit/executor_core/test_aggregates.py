@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.values import Fact, NamedValue
-from services.executor.core.figures.calculate.conditions import condition
-from services.executor.core.figures.calculate.evaluate import audit
-from services.executor.core.figures.calculate.operands import KnownFigures, select_cells
-from services.executor.core.figures.calculate.tool import calculate
+from services.executor.core.figures.calculate import calculate
+from services.executor.core.figures.conditions import condition
+from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.operands import KnownFigures, select_cells
 from services.executor.core.figures.record_tree import write_condition
+from services.executor.core.session.values import Fact, NamedValue
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 ROWS: list[Json] = [

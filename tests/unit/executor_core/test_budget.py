@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.budget.budget import (
+from services.executor.core.reflect.turn_end import budget_ending
+from services.executor.core.session.budget import (
     Bill,
     BudgetShare,
     BudgetSpent,
@@ -21,8 +22,7 @@ from services.executor.core.budget.budget import (
     settlement_in,
     size_of,
 )
-from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.reflect.turn_end import budget_ending
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.ports.models import (
     Message,
     ModelReply,

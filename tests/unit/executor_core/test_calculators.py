@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.figures.calculate.operations import compute_exactly, settle
-from services.executor.core.finance.calculator import CannotCalculate, decimal_text
-from services.executor.core.finance.catalogue import CALCULATORS
-from services.executor.core.finance.catalogue import calculate as calculate_finance
+from services.executor.core.figures.calculator import CannotCalculate, decimal_text
+from services.executor.core.figures.catalogue import CALCULATORS
+from services.executor.core.figures.catalogue import calculate as calculate_finance
+from services.executor.core.figures.operations import compute_exactly, settle
 
 CENTS = st.integers(-(10**12), 10**12)
 AMOUNTS = st.lists(CENTS.map(lambda cents: Decimal(cents).scaleb(-2)), min_size=1, max_size=20)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
+from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.ports.models import ToolUse
 from shared.contracts.tenant import CatalogueEntry

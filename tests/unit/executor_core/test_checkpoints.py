@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.journal import Checkpoints, Journal, latest
 from services.executor.core.states.template import GENERAL, TEMPLATES
 from shared.contracts.policy import TriggeredRule

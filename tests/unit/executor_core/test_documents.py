@@ -5,7 +5,6 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.document_templates import asked_documents, asking_words, templates
 from services.executor.core.reflect.documents import (
     SOURCES,
@@ -14,6 +13,7 @@ from services.executor.core.reflect.documents import (
     document,
     mark_unverified,
 )
+from services.executor.core.session.dossier import Dossier, Progress
 from shared.contracts.approval import Approval
 from shared.contracts.task import Artifact
 from shared.domain.words import FsmState, WriteStatus

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.executor.core.dossier.doubts import brief_operator, describe_doubt
+from services.executor.core.session.ledger import brief_operator, describe_doubt
 from services.gateway.features.console.views.tasks import doubts_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall

@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.quality import (
     ReflectedRun,
     collect_found,
@@ -13,6 +12,7 @@ from services.executor.core.reflect.quality import (
     says_something,
     untraced_tokens,
 )
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import GENERAL, Template
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan

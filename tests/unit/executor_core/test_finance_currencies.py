@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.values import NamedValue, Operand
-from services.executor.core.figures.calculate.evaluate import audit
-from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.calculate.tool import CALCULATE, calculate
+from services.executor.core.figures.calculate import CALCULATE, calculate
+from services.executor.core.figures.calculator import CannotCalculate
+from services.executor.core.figures.catalogue import CALCULATORS
+from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.vocabulary import is_currency, one_currency, places
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import CALCULATORS
+from services.executor.core.session.values import NamedValue, Operand
 from shared.domain.exact_json import Json
 from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.finance.calculator import split
-from services.executor.core.finance.catalogue import calculate
-from services.executor.core.finance.contracts import amortize_loan
-from services.executor.core.finance.valuation import cumulative, quantile
+from services.executor.core.figures.calculator import split
+from services.executor.core.figures.catalogue import calculate
+from services.executor.core.figures.contracts import amortize_loan
+from services.executor.core.figures.valuation import cumulative, quantile
 
 PLACES = st.sampled_from([0, 2, 3])
 UNITS = st.integers(1, 10**11)

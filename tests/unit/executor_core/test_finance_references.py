@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.finance.calculator import CalculatorResult
-from services.executor.core.finance.catalogue import CALCULATORS, calculate
+from services.executor.core.figures.calculator import CalculatorResult
+from services.executor.core.figures.catalogue import CALCULATORS, calculate
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
 _CENT = Decimal("0.01")

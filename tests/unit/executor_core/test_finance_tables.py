@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import CALCULATORS, calculate
+from services.executor.core.figures.calculator import CannotCalculate
+from services.executor.core.figures.catalogue import CALCULATORS, calculate
 
 # operation, operands, result; the source where it is not plain arithmetic
 WORKED = [

@@ -2,8 +2,7 @@
 
 import pytest
 
-from services.executor.core.reads import gate
-from services.executor.core.states.machine import RULES, is_complex
+from services.executor.core.states.machine import RULES, DispatchRefused, is_complex, require_permitted
 from shared.domain.words import FsmState, ToolClass
 from tests.unit.executor_core.makers import tool
 
@@ -22,12 +21,12 @@ def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_clas
     asked = tool("some_tool", tool_class)
 
     if tool_class in _OPEN.get(state, set()):
-        gate.check(state, asked)
+        require_permitted(state, asked)
     else:
         with pytest.raises(
-            gate.DispatchRefused, match=rf"some_tool .*{tool_class}.*by its name.*{state} permits .* not called"
+            DispatchRefused, match=rf"some_tool .*{tool_class}.*by its name.*{state} permits .* not called"
         ):
-            gate.check(state, asked)
+            require_permitted(state, asked)
 
 
 def test_every_state_has_a_rule() -> None:

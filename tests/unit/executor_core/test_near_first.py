@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.reaper import FEW, NearFirst, TakesSessions
+from services.executor.core.turn.upkeep import FEW, NearFirst, TakesSessions
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 

@@ -6,7 +6,7 @@ from services.executor.core.conversation.understanding import (
     CannotUnderstand,
     read_understanding,
 )
-from services.executor.core.dossier.values import PartOfTask
+from services.executor.core.session.values import PartOfTask
 from shared.domain.exact_json import Json, JsonObject
 
 TASK = "List the open orders, and cancel order O-7.\nThen tell  Ann “it is done”"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.executor.core.dossier.values import Fact, FigureResults, figures_about, with_figures
-from services.executor.core.figures.calculate.evaluate import audit
-from services.executor.core.figures.calculate.operands import KnownFigures
+from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.process.figures import compute_figures
+from services.executor.core.session.values import Fact, FigureResults, figures_about, with_figures
 from services.executor.core.states.template import TEMPLATES, Figure, Template
 from shared.domain.exact_json import Json
 from shared.domain.words import FsmState

@@ -2,10 +2,10 @@
 
 import pytest
 
-from services.executor.core.dossier.dossier import Dossier
-from services.executor.core.dossier.values import FigureResults
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, process_policy
+from services.executor.core.session.dossier import Dossier
+from services.executor.core.session.values import FigureResults
 from services.executor.core.states.template import GENERAL, TEMPLATES, Template
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall

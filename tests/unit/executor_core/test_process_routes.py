@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.process.routes import Unheeded, calls_off_route, unheeded_rows, with_rows_left
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject

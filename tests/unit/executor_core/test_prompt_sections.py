@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.prompts.sections import ORDER, render
+from services.executor.core.states.prompts import ORDER, render
 from shared.domain.exact_json import Json
 
 _PIECES = ["</", "<", "/", "task", "facts", ">", "\n", "\\", " ", '"', "x"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.figures.calculate.conditions import same
+from services.executor.core.figures.conditions import same
 from services.executor.core.figures.record_tree import names_a_record
 from services.executor.core.write.field_proof import WriteEvidence, participles
 from services.executor.core.write.settling import judge, judge_lost, judge_refused

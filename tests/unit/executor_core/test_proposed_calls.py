@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from services.executor.core.dossier.values import PartOfTask
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.ports.models import ToolUse
 from shared.contracts.plan import ReadBack, WritePlan

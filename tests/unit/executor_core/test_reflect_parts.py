@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of
 from services.executor.core.reflect.outcome import score as scored
 from services.executor.core.reflect.turn_end import Footer, final_answer, nothing_new, turn_end, without_footer
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import GENERAL
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.dossier.endings import Failed
 from services.executor.core.prime.prime import RequestPolicy, read_policy
+from services.executor.core.session.endings import Failed
 
 RULE: dict[str, JsonValue] = {"id": "r1", "condition": "amount > 100", "action": "block"}
 DOCUMENT: dict[str, JsonValue] = {"id": "mine", "rules": [RULE], "context": {"limit": 1.0, "rate": 0.1, "code": "007"}}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.executor.core.process.synthesis import Instruction, ProposedProcess, build_template, read_kept
 from services.executor.core.states.machine import is_end, state_after
-from services.executor.core.states.synthesis import Instruction, ProposedProcess, build_template, read_kept
 from services.executor.core.states.template import BadTemplate
 from shared.domain.words import FsmState
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.dossier import Progress
 from services.executor.core.prime.known import describe_limits, thresholds
 from services.executor.core.reflect.outcome import threshold_outcomes
+from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import Origin
 from shared.contracts.policy import Policy, Rule, TriggeredRule

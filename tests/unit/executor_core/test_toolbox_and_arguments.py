@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.toolbox import problems_with
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.unit.executor_core.makers import tool

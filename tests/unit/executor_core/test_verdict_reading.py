@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked
-from services.executor.core.dossier.endings import Rejected
+from services.executor.core.session.endings import Rejected
 from shared.contracts.plan import WritePlan
 from tests.unit.executor_core.makers import call, verdict
 

@@ -6,18 +6,17 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier.values import NamedValue
-from services.executor.core.figures.calculate.evaluate import audit, recompute
-from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.calculate.tool import (
+from services.executor.core.figures.calculate import (
     CALCULATE,
     calculate,
     calculate_tool,
     describe_value,
 )
-from services.executor.core.figures.made_formulas import MadeToolResults, NotRun, Outcome
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.finance.catalogue import CALCULATORS
+from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, NotRun, Outcome
+from services.executor.core.figures.catalogue import CALCULATORS
+from services.executor.core.figures.evaluate import audit, recompute
+from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.session.values import NamedValue
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.executor_core.makers import fact

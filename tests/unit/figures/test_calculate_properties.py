@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier.values import NamedValue
-from services.executor.core.figures.calculate.evaluate import audit, recompute
-from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.calculate.tool import calculate, describe_value
+from services.executor.core.figures.calculate import calculate, describe_value
+from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import read_possible_dates
+from services.executor.core.figures.evaluate import audit, recompute
 from services.executor.core.figures.numbers import read_amount
-from services.executor.core.finance.calculator import CannotCalculate
+from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.session.values import NamedValue
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.executor_core.makers import fact
 

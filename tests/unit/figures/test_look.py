@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.figures.calculate.look import LOOK, MOST, look
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.tools.shorten import shorten_result
+from services.executor.core.figures.calculate import LOOK, MOST_SHOWN, look
+from services.executor.core.figures.calculator import CannotCalculate
+from services.executor.core.tools.paginate import shorten_result
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.executor_core.makers import fact
 
@@ -23,7 +23,7 @@ FACTS = (fact({"items": ROWS, "page": 1}, "r1"), fact({"claim": {"id": "C-1", "l
 def asked(**given_: Json) -> JsonObject:
     answer = look({"ref": "r1", **given_}, FACTS, date(2026, 1, 11))
     assert isinstance(answer, dict)
-    assert len(dumps(answer)) <= MOST
+    assert len(dumps(answer)) <= MOST_SHOWN
     return answer
 
 
@@ -104,7 +104,7 @@ def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]],
             answer = look({"ref": "r1", **more}, [of])
         except CannotCalculate:
             continue
-        assert len(dumps(answer)) <= MOST
+        assert len(dumps(answer)) <= MOST_SHOWN
 
 
 def test_the_tool_has_a_closed_schema() -> None:

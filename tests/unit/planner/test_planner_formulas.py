@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.calculate.tool import calculate_tool
-from services.executor.core.finance.catalogue import calculate
+from services.executor.core.figures.calculate import calculate_tool
+from services.executor.core.figures.catalogue import calculate
 from services.planner.core.situation import observe
 from services.planner.core.values import known_calculations
 from shared.domain.exact_json import Json, JsonObject, loads_object

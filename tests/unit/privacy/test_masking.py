@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restored
-from services.executor.core.prompts.texts import load
+from services.executor.core.states.prompts import load
 from services.executor.ports.models import (
     Message,
     ModelReply,

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from services.executor.entrypoints.archive_loop import ArchiveNews, keep_archived
+from services.executor.entrypoints.upkeep_loop import ArchiveNews, keep_archived
 from shared.domain.partition import partition_of
 from shared.ports.store import StoreUnavailable
 

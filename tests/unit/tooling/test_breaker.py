@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.adapters.breaking import MAX_REMEMBERED, Breaker, BreakerLimits, BreakingTools, Circuit
+from services.executor.adapters.wrapped_servers import MAX_REMEMBERED, Breaker, BreakerLimits, BreakingTools, Circuit
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
 from shared.contracts.tenant import Connection

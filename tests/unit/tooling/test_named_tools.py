@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.prime.offered_tools import named_tools
+from services.executor.core.prime.prime import named_tools
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.words import ToolClass
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.tools.paginate import ListBounds, page_in
 from services.executor.core.tools.paginate_walk import Listing, listing, report
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

@@ -3,7 +3,8 @@
 import pytest
 from typing_extensions import override
 
-from services.executor.adapters.patience import PatientPolicy, PatientTools
+from services.executor.adapters.policy_http import PatientPolicy
+from services.executor.adapters.wrapped_servers import PatientTools
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Policy, TextRule

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.tools import classes as verbs
-from services.executor.core.tools.call_errors import with_wanted_types
-from services.executor.core.tools.failures import Failure, failure_of
+from services.executor.core.tools.failures import Failure, failure_of, with_wanted_types
 from services.executor.core.tools.recover import Instead, has_opposites, singles, synonyms
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.reads.one_call import inquiries
-from services.executor.core.tools.call_errors import UnknownName, missing_column, table_in, unknown_name
+from services.executor.core.tools.failures import UnknownName, missing_column, table_in, unknown_name
 from services.executor.core.tools.schema_drift import (
     ALIASES,
     columns_declared,

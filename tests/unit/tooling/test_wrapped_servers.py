@@ -3,13 +3,9 @@
 import pytest
 from typing_extensions import override
 
-from services.executor.adapters.breaking import BreakingTools
-from services.executor.adapters.by_origin import ByOrigin
-from services.executor.adapters.counted_calls import CountedTools
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.discreet_servers import DiscreetServers
-from services.executor.adapters.patience import PatientTools
-from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.tool_servers import ByOrigin, DetectingToolServers
+from services.executor.adapters.wrapped_servers import BreakingTools, CountedTools, DiscreetServers, PatientTools
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject

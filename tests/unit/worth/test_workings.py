@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from services.executor.core.dossier.values import Fact, NamedValue
-from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.calculate.tool import calculate
+from services.executor.core.figures.calculate import calculate
+from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.session.values import Fact, NamedValue
 from shared.domain.exact_json import dumps, loads, loads_object
 from tools.bench.worth.tabular import ShownResult
 from tools.bench.worth.workings import Working, WorkingSearch

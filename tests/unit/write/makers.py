@@ -1,6 +1,6 @@
 """Small makers for the tests of writes and their proof: tools by name and arguments, facts by what was asked."""
 
-from services.executor.core.dossier.values import Fact
+from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -2,9 +2,8 @@
 
 import pytest
 
-from services.executor.core.figures.calculate.conditions import NoSuchPath
-from services.executor.core.records.references import find_made_id
-from services.executor.core.write.arguments import resolve
+from services.executor.core.figures.record_tree import NoSuchPath
+from services.executor.core.records.references import find_made_id, resolve
 from shared.domain.exact_json import Json
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.dossier.values import Fact
 from services.executor.core.records.read_backs import choose_read_back
+from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import JsonObject, loads_object

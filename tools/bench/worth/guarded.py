@@ -7,8 +7,8 @@ from typing import NamedTuple, cast
 
 from typing_extensions import override
 
-from services.executor.core.prompts.texts import Prompts, load
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.prompts import Prompts, load
 from services.executor.core.tools.classes import Annotations, classify
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker

@@ -9,7 +9,7 @@ from itertools import count
 from math import gcd, sqrt
 from typing import NamedTuple
 
-from services.executor.core.prompts.texts import Prompts
+from services.executor.core.states.prompts import Prompts
 from shared.domain.words import Strategy
 from tools.bench.worth.faults import ModelFault
 from tools.bench.worth.flat_loop import run_flat

@@ -4,13 +4,13 @@ from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from services.executor.core.authorize.verdicts import binding_hash, reasons
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.values import Fact, NamedValue, Operand
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, unanswered_matter
 from services.executor.core.records.references import references
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states import machine
-from services.executor.core.tools.shorten import beginning
+from services.executor.core.tools.paginate import beginning
 from services.executor.ports.turns import Notice
 from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Confirmed, Decision
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound, RuleFound

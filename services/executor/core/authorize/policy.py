@@ -10,11 +10,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple, cast
 
 from services.executor.core.authorize.verdicts import ends_escalated, find_unruled, reasons
-from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
-from services.executor.core.dossier.values import Fact, NamedValue
-from services.executor.core.figures.calculate.conditions import same
+from services.executor.core.figures.conditions import same
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import (
@@ -38,6 +34,10 @@ from services.executor.core.records.binding import (
     view_of,
 )
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.endings import Failed
+from services.executor.core.session.ledger import has_tool_rules, of_facts, of_session, of_writes, sayable
+from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
 from services.executor.core.states.template import Template
 from services.executor.core.tools.classes import verb_of

@@ -1,9 +1,7 @@
 """What a verdict of the rules says of a plan: what it stops, whom it asks, and what an approval is bound to."""
 
-from pydantic import JsonValue
-
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Rejected
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.endings import Rejected
 from services.executor.core.states.template import POLICY_MARK, Template
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import CallRefusal, Verdict
@@ -12,18 +10,6 @@ from shared.domain.exact_json import digest, dumps
 from shared.domain.words import FsmState, RuleAction, ToolClass
 
 _NAMED = 3  # calls that a refusal names
-
-
-def verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    """A plan's verdict for who watches, in short."""
-    rules = verdict.triggered_rules
-    return {
-        "passed": verdict.passed,
-        "blocked": verdict.blocked,
-        "escalates": verdict.escalate,
-        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
-        "why": [*dict.fromkeys(rule.reason for rule in rules)],
-    }
 
 
 def binding_hash(verdict: Verdict) -> str:

@@ -3,9 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.endings import DONE, Failed
-from services.executor.core.dossier.values import Fact, open_questions
 from services.executor.core.figures.identifiers import (
     without_addresses,
 )
@@ -20,6 +17,9 @@ from services.executor.core.reflect.quality import (
     untraced_tokens,
 )
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.endings import DONE, Failed
+from services.executor.core.session.values import Fact, open_questions
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.write.notices import append_remarks
 from services.executor.ports.models import ModelReply

@@ -10,32 +10,22 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from services.executor.core.authorize.policy import path_for
-from services.executor.core.budget.budget import BudgetShare
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
-from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, DispatchedReply
 from services.executor.core.conversation.local_tools import LocalTools
-from services.executor.core.conversation.strategies import OneReply, drafting_for
-from services.executor.core.conversation.understanding import UNDERSTAND, still_missing, whole_task
-from services.executor.core.conversation.understood import (
+from services.executor.core.conversation.strategies import MARK, OneReply, asking, conversation_id, drafting_for
+from services.executor.core.conversation.understanding import (
+    UNDERSTAND,
     before_process,
     known_of_kind,
     settle_task,
+    still_missing,
+    whole_task,
     with_parts,
     with_process,
 )
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.values import (
-    Fact,
-    mark_unanswered,
-    open_questions,
-    parts_to_do,
-    parts_with_conditions,
-)
-from services.executor.core.made_tools.make import add_made_tools
-from services.executor.core.model.opening import opening_sections
-from services.executor.core.model.talk import Exchange, Talk
+from services.executor.core.model.made_tools import add_made_tools
+from services.executor.core.model.talk import Exchange, Talk, opening_sections
 from services.executor.core.plan.closing import Closing
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to, parts_not_done
@@ -44,9 +34,19 @@ from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import figures_told, section, with_process_figures
 from services.executor.core.reads.reader import TaskReader, read_rules
 from services.executor.core.reads.recovering import known_corrections
+from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, enter_state, in_state
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.endings import Failed
+from services.executor.core.session.values import (
+    Fact,
+    mark_unanswered,
+    open_questions,
+    parts_to_do,
+    parts_with_conditions,
+)
 from services.executor.core.states.machine import RULES, after_planning, is_complex
-from services.executor.core.tools.tools_offered import offered_tools, unwrap
+from services.executor.core.tools.toolbox import offered_tools, unwrap
 from services.executor.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.plan import WritePlan
@@ -259,7 +259,10 @@ class Conversation:
 
     async def _close_plan(self) -> PlanClosed | None:
         """Freeze what is held; None where something of it is to be mended first."""
-        number, named = self._draft.number, NamedReads(self.ctx, self._reader, self.key, self._draft.held)
+        number, named = (
+            self._draft.number,
+            NamedReads(self.ctx, self._reader, self.key, [one.call for one in self._draft.held]),
+        )
         if named.is_any_open and self.progress.state is not FsmState.ASSESS:
             self.progress = await enter_state(self.ctx, self._with_replies(), FsmState.ASSESS)
         await named.make()

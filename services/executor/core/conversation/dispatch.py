@@ -4,15 +4,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from services.executor.core.conversation.understanding import UNDERSTAND
-from services.executor.core.dossier.values import Fact, parts_with_conditions
 from services.executor.core.figures.identifiers import opened_addresses
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import side_by_side
-from services.executor.core.tools.shorten import shorten_result
-from services.executor.core.tools.tools_offered import WRITES, unwrap
+from services.executor.core.session.values import Fact, parts_with_conditions
+from services.executor.core.tools.paginate import shorten_result
+from services.executor.core.tools.toolbox import WRITES, unwrap
 from services.executor.ports.models import ToolResult, ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract

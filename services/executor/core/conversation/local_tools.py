@@ -18,21 +18,19 @@ from services.executor.core.conversation.understanding import (
     sentences_not_taken_up,
     understand_tool,
 )
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.values import Fact, NamedValue, Operand, PartOfTask
-from services.executor.core.figures.calculate.conditions import NoSuchPath
-from services.executor.core.figures.calculate.look import LOOK, look
-from services.executor.core.figures.calculate.operands import select_cells
-from services.executor.core.figures.calculate.tool import CALCULATE, calculate, calculate_tool, describe_value
-from services.executor.core.figures.made_formulas import NOTHING, MadeToolResults
-from services.executor.core.finance.calculator import CannotCalculate
-from services.executor.core.made_tools.make import compute_with_tools
-from services.executor.core.model.opening import local_now
+from services.executor.core.figures.calculate import CALCULATE, LOOK, calculate, calculate_tool, describe_value, look
+from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
+from services.executor.core.figures.operands import select_cells
+from services.executor.core.figures.record_tree import NoSuchPath
+from services.executor.core.model.made_tools import compute_with_tools
+from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress
 from services.executor.core.session.files import files_to_look_at
+from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.tools_offered import (
+from services.executor.core.tools.toolbox import (
     FIND_TOOLS,
     LEAVE_PART,
     WHAT_WOULD_POLICY_SAY,

@@ -25,6 +25,10 @@ _ITEM = ("sku", "code", "key", "number", "name")  # by which an item without an 
 _UNNAMED = "[]"
 
 
+class NoSuchPath(LookupError):
+    """The value has nothing at that path; the message names the step that failed."""
+
+
 class RecordNode(NamedTuple):
     """One record. ``place``: the names on the way; ``own``: its own id; ``around``: the records that it stands in."""
 

@@ -362,3 +362,11 @@ def spaced_words(text: str) -> str:
 def split_name(name: str) -> tuple[str, ...]:
     """The words of a field's name: ``vendorIban``, ``vendor_iban`` and ``Vendor IBAN`` are the same two."""
     return tuple(fold(piece) for piece in PIECE.findall(_HUMP.sub(" ", name)))
+
+
+# A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
+CHOOSES = re.compile(
+    r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
+    r"worse|cheap\w*|(?:larg|small|high|low|new|old|lat|earli)(?:er|est)|merge|same|difference)\b",
+    re.IGNORECASE,
+)

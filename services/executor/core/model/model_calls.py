@@ -11,7 +11,9 @@ from typing import Generic, NamedTuple, NoReturn, TypeVar, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 from typing_extensions import override
 
-from services.executor.core.budget.budget import (
+from services.executor.core.model.masking import mask_before, mask_request, restored
+from services.executor.core.model.payment import Payer, Payment
+from services.executor.core.session.budget import (
     BudgetShare,
     CallCost,
     Pressure,
@@ -21,13 +23,10 @@ from services.executor.core.budget.budget import (
     size_of,
     thrift,
 )
-from services.executor.core.dossier.endings import Failed, ModelRests, RunEnds, TenantStopped
-from services.executor.core.model.masking import mask_before, mask_request, restored
-from services.executor.core.model.payment import Payer, Payment
-from services.executor.core.prompts.sections import STABLE, render
-from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.endings import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.session.side_by_side import run_beside
+from services.executor.core.states.prompts import STABLE, Prompts, render
 from services.executor.ports.models import (
     Block,
     Effort,

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.executor.core.budget.budget import (
+from services.executor.core.session.budget import (
     BudgetShare,
     BudgetSpent,
     Ceilings,
@@ -15,7 +15,7 @@ from services.executor.core.budget.budget import (
     dollars,
     size_of,
 )
-from services.executor.core.dossier.endings import RunEnds, TenantStopped
+from services.executor.core.session.endings import RunEnds, TenantStopped
 from services.executor.core.session.journal import Journal
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.spend import DailySpend, DayCaps

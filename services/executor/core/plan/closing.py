@@ -11,28 +11,27 @@ from pydantic import BaseModel
 
 from services.executor.core.authorize.policy import verdict_on
 from services.executor.core.authorize.verdicts import refuse_if_blocked
-from services.executor.core.budget.budget import BudgetShare
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Escalated, Failed, Rejected
-from services.executor.core.figures.calculate.evaluate import audit
-from services.executor.core.figures.made_formulas import MadeToolResults
-from services.executor.core.made_tools.make import compute_with_tools
+from services.executor.core.figures.calculator import MadeToolResults
+from services.executor.core.figures.evaluate import audit
+from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, freeze
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import with_process_figures
 from services.executor.core.process.routes import calls_off_route
-from services.executor.core.prompts import schemas
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.records.tool_words import identifies
+from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.endings import Escalated, Failed, Rejected
+from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.states.template import Template
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.toolbox import Toolbox
-from services.executor.core.tools.validate import key_field
+from services.executor.core.tools.toolbox import Toolbox, key_field
 from services.executor.core.write.notices import notice_wanted, with_sentences
 from services.executor.ports.models import Tier
 from services.executor.ports.tools import Tool
@@ -106,7 +105,7 @@ def _question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -
         tier=Tier.HAIKU,
         system=(ctx.prompts.coverage,),
         sections={"task": ctx.task, "now": ctx.sections.get("now"), "parts": parts, "values": values, "calls": calls},
-        schema=schemas.COVERAGE,
+        schema=COVERAGE_SCHEMA,
         max_tokens=512,
         purse=BudgetShare.WHOLE,
     )

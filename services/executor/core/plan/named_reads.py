@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.values import Fact, PartOfTask
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.record_tree import leaves_of, names_a_record, nodes_of
-from services.executor.core.plan.proposals import Proposal
-from services.executor.core.plan.sources import CHOOSES
+from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.named_records import missing_reads
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.near_names import words_of
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
@@ -111,10 +110,10 @@ class _Named(NamedTuple):
 class NamedReads:
     """Those of one plan, decided once, whoever goes on with the run."""
 
-    def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, proposals: Sequence[Proposal]) -> None:
+    def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:
         self._ctx = ctx
         self._reader = reader
-        self._wanted = self._decide_reads(f"{key}:named", proposals)
+        self._wanted = self._decide_reads(f"{key}:named", calls)
 
     @property
     def is_any_open(self) -> bool:
@@ -133,9 +132,9 @@ class NamedReads:
             except CallRefused:
                 self._reader.forget(ref)
 
-    def _decide_reads(self, key: str, proposals: Sequence[Proposal]) -> list[_Named]:
+    def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_Named]:
         def missing() -> str:
-            plan = WritePlan(task_id=self._ctx.record.task_id, calls=tuple(one.call for one in proposals))
+            plan = WritePlan(task_id=self._ctx.record.task_id, calls=tuple(calls))
             reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts)
             found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             return dumps(found)

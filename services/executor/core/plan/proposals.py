@@ -7,18 +7,16 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.verdicts import verdict_as_event
-from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.values import PartOfTask, parts_to_do
 from services.executor.core.model.talk import Exchange
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
-from services.executor.core.prompts.sections import render
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import entries
+from services.executor.core.session.values import PartOfTask, parts_to_do
+from services.executor.core.states.prompts import render
 from services.executor.core.tools.schema_drift import Corrections, rename_arguments
-from services.executor.core.tools.tools_offered import CALL
-from services.executor.core.tools.validate import key_field, problems_with
+from services.executor.core.tools.toolbox import CALL, key_field, problems_with
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
@@ -211,7 +209,7 @@ class ClosedPlan(Contract):
     @property
     def events(self) -> tuple[dict[str, JsonValue], ...]:
         """The verdicts for who watches: they are told once POLICY_CHECK is entered."""
-        return tuple(map(verdict_as_event, self.judged))
+        return tuple(map(_verdict_as_event, self.judged))
 
     @property
     def stands(self) -> bool:
@@ -358,3 +356,15 @@ def _told_later(told: Sequence[tuple[Proposal, Json]]) -> str:
 
 def _call(one: Proposal) -> JsonObject:
     return {"tool": one.call.tool, "arguments": one.call.arguments}
+
+
+def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
+    """A plan's verdict for who watches, in short."""
+    rules = verdict.triggered_rules
+    return {
+        "passed": verdict.passed,
+        "blocked": verdict.blocked,
+        "escalates": verdict.escalate,
+        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
+        "why": [*dict.fromkeys(rule.reason for rule in rules)],
+    }

@@ -9,24 +9,25 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from services.executor.core.dossier.values import Fact, NamedValue
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, ReadField, read_fields
-from services.executor.core.figures.calculate.operands import KnownFigures
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, index_facts
 from services.executor.core.figures.facts import FactOrigin as Place
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.numbers import NumberMention
+from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.support import duration_of
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
-from services.executor.core.model.opening import local_now
+from services.executor.core.figures.vocabulary import CHOOSES
+from services.executor.core.model.talk import local_now
 from services.executor.core.records.called_records import agree, is_named, noun_of_tool, reference_of, stands_in, words
 from services.executor.core.records.record_graph import GraphNode, record_graph
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.files import FILE, files_as_facts
+from services.executor.core.session.values import Fact, NamedValue
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -137,12 +138,6 @@ _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]
 _SHOWN = 80  # characters of a value in a sentence
 
 
-# A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
-CHOOSES = re.compile(
-    r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
-    r"worse|cheap\w*|(?:larg|small|high|low|new|old|lat|earli)(?:er|est)|merge|same|difference)\b",
-    re.IGNORECASE,
-)
 _OPEN = re.compile(r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE)
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from services.executor.core.dossier.past_calls import tool_of_condition
-from services.executor.core.dossier.values import kind_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
+from services.executor.core.session.ledger import tool_of_condition
+from services.executor.core.session.values import kind_of
 from services.executor.core.states.template import Template
 from services.executor.ports.learned import Experience, Learned
 from shared.contracts.accuracy import Accuracy

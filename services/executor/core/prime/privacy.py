@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.executor.core.dossier.endings import Rejected
 from services.executor.core.prime import privacy_words as words
+from services.executor.core.session.endings import Rejected
 
 _VERBS = (
     "get|list|show|set|update|create|reset|display|fetch|read|find|search|lookup|check|verify|validate|delete|remove|add"

@@ -7,10 +7,10 @@ from typing import NamedTuple, cast
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.dossier.endings import Failed, Part
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_structured
-from services.executor.core.prompts import schemas
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.endings import Failed, Part
+from services.executor.core.states.prompts import TRANSLATION_SCHEMA
 from services.executor.ports.models import Tier
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
@@ -214,7 +214,7 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.translate),
         sections={"source": source.text, "tools": _describe_tools(ctx.toolbox.tools.values())},
-        schema=schemas.TRANSLATION,
+        schema=TRANSLATION_SCHEMA,
         max_tokens=4096,
     )
     proposals = (await ask_structured(ctx, question, Proposals)).value

@@ -10,8 +10,30 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.values import (
+from services.executor.core.figures.calculator import CannotCalculate, decimal_text
+from services.executor.core.figures.evaluate import evaluate
+from services.executor.core.figures.numbers import figure as plain_figure
+from services.executor.core.figures.numbers import number_bearing_tokens
+from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.figures.record_tree import NoSuchPath
+from services.executor.core.process.rows import (
+    Ambiguous,
+    ChosenRows,
+    FigureInputs,
+    Links,
+    NotThere,
+    RowGroup,
+    denies,
+    field_path,
+    groups,
+    operand_of,
+    row_operands,
+    rows_of,
+)
+from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.values import (
     Fact,
     FigureResults,
     MissingFigure,
@@ -20,28 +42,7 @@ from services.executor.core.dossier.values import (
     Shared,
     with_figures,
 )
-from services.executor.core.figures.calculate.conditions import NoSuchPath
-from services.executor.core.figures.calculate.evaluate import evaluate
-from services.executor.core.figures.calculate.operands import KnownFigures
-from services.executor.core.figures.numbers import figure as plain_figure
-from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.finance.calculator import CannotCalculate, decimal_text
-from services.executor.core.process.links import Links, denies
-from services.executor.core.process.rows import (
-    Ambiguous,
-    ChosenRows,
-    FigureInputs,
-    NotThere,
-    RowGroup,
-    field_path,
-    groups,
-    operand_of,
-    row_operands,
-    rows_of,
-)
-from services.executor.core.prompts.sections import render
-from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
-from services.executor.core.session.context import TurnContext
+from services.executor.core.states.prompts import render
 from services.executor.core.states.template import Figure, Pattern, Route, Template, is_figure, kinds, pattern
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState

@@ -9,14 +9,14 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.values import Fact, FigureResults, NamedValue, Shared, figures_about
+from services.executor.core.figures.calculator import decimal_text
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.finance.calculator import decimal_text
 from services.executor.core.records.binding import CallView, bind, figures_seen, view_of
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
+from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.values import Fact, FigureResults, NamedValue, Shared, figures_about
 from services.executor.core.states.template import (
     POLICY_MARK,
     Figure,

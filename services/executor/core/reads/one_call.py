@@ -9,19 +9,18 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.past_calls import has_tool_rules
-from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.endings import Failed
+from services.executor.core.session.ledger import has_tool_rules
+from services.executor.core.session.values import Fact
 from services.executor.core.states.template import Template, is_figure, kinds, pattern
 from services.executor.core.tools import schema_drift
-from services.executor.core.tools.call_errors import UnknownName, table_in, unknown_name
-from services.executor.core.tools.failures import Failure, failure_of, has_failed
+from services.executor.core.tools.failures import Failure, UnknownName, failure_of, has_failed, table_in, unknown_name
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.schema_drift import ALIASES, PARAMETER, TABLES, ColumnMatch, match, table_of
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object

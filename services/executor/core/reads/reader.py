@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.past_calls import has_tool_rules, of_session, read_outcome, sayable
-from services.executor.core.dossier.values import Fact
-from services.executor.core.reads import gate
 from services.executor.core.reads.one_call import as_expected
 from services.executor.core.reads.recovering import read
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.endings import Failed
+from services.executor.core.session.ledger import has_tool_rules, of_session, read_outcome, sayable
+from services.executor.core.session.values import Fact
+from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.schema_drift import Corrections
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.models import ToolUse
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
@@ -235,8 +235,8 @@ class TaskReader:
 
     def _refuse_forbidden(self, use: ToolUse, tool: Tool) -> None:
         try:
-            gate.check(FsmState.ASSESS, tool)
-        except gate.DispatchRefused as refusal:
+            require_permitted(FsmState.ASSESS, tool)
+        except DispatchRefused as refusal:
             self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=str(refusal))
             raise CallRefused(str(refusal)) from refusal
         if problems := problems_with(use.input, tool):

@@ -7,21 +7,20 @@ is asked in its place."""
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.past_calls import has_tool_rules
-from services.executor.core.dossier.values import Fact
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
-from services.executor.core.prompts import schemas
 from services.executor.core.reads.one_call import AnsweredCall, ShownContent, as_expected, correct_names, send_call
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.ledger import has_tool_rules
+from services.executor.core.session.values import Fact
+from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift
-from services.executor.core.tools.call_errors import with_wanted_types
-from services.executor.core.tools.failures import Failure, failure_of, has_failed, is_echo
+from services.executor.core.tools.failures import Failure, failure_of, has_failed, is_echo, with_wanted_types
 from services.executor.core.tools.paginate import PARTIAL
 from services.executor.core.tools.paginate_walk import listing, report
 from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import Corrections
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.models import Tier
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.base import Contract
@@ -154,7 +153,7 @@ async def ask_for_stand_in(
             "read_tools": listed,
             "missing": {"tool": gone.name, "arguments": arguments},
         },
-        schema=schemas.STAND_IN,
+        schema=STAND_IN_SCHEMA,
         max_tokens=512,
     )
 

@@ -12,9 +12,8 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-from services.executor.core.dossier.values import Fact, FigureResults, NamedValue
-from services.executor.core.figures.calculate.conditions import NoSuchPath
-from services.executor.core.figures.calculate.operands import select_cells
+from services.executor.core.figures.operands import select_cells
+from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
@@ -39,6 +38,7 @@ from services.executor.core.records.record_graph import (
     one_value,
     record_graph,
 )
+from services.executor.core.session.values import Fact, FigureResults, NamedValue
 from services.executor.core.states.template import Template
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 

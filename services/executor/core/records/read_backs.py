@@ -5,7 +5,6 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.record_tree import names_a_record, nodes_of
 from services.executor.core.records.called_records import looks_like_a_name
 from services.executor.core.records.references import reference_to_made, references
@@ -16,9 +15,9 @@ from services.executor.core.records.tool_words import (
     subject_of,
     words_of_tool,
 )
+from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain

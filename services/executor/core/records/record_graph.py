@@ -7,9 +7,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-from services.executor.core.dossier.past_calls import is_sayable
-from services.executor.core.dossier.values import Fact
-from services.executor.core.figures.calculate.conditions import same
+from services.executor.core.figures.conditions import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import (
     Noun,
@@ -29,6 +27,8 @@ from services.executor.core.records.called_records import (
     words,
 )
 from services.executor.core.records.references import references
+from services.executor.core.session.ledger import is_sayable
+from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.executor.core.figures.calculate.conditions import same
+from services.executor.core.figures.conditions import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.records.called_records import looks_like_a_name

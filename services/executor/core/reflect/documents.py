@@ -8,10 +8,10 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier.dossier import Dossier, Progress
-from services.executor.core.dossier.values import Fact
 from services.executor.core.reflect.document_templates import DocumentTemplate, Section, templates
 from services.executor.core.reflect.quality import is_empty, stems_of
+from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.values import Fact
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.budget import BudgetSpent
-from services.executor.core.dossier.endings import Failed
 from services.executor.core.model.model_calls import ask, user
-from services.executor.core.prompts.sections import render
+from services.executor.core.session.budget import BudgetSpent
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.endings import Failed
 from services.executor.core.session.journal import Journal
+from services.executor.core.states.prompts import render
 from services.executor.ports.models import ModelRequest, Tier
 from services.executor.ports.turns import SessionState
 from shared.contracts.task import Turn, TurnKind

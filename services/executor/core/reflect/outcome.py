@@ -10,13 +10,12 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier.dossier import Dossier, Progress, is_dry_run
-from services.executor.core.dossier.doubts import describe_doubt, open_doubts, operator_words
-from services.executor.core.dossier.practice import is_practice
-from services.executor.core.dossier.values import NamedValue, kind_of
 from services.executor.core.figures.numbers import figure
 from services.executor.core.reflect.quality import ReflectedRun, evidence
-from services.executor.core.session.context import AnswerRules
+from services.executor.core.session.context import AnswerRules, is_practice
+from services.executor.core.session.dossier import Dossier, Progress, is_dry_run
+from services.executor.core.session.ledger import describe_doubt, open_doubts, operator_words
+from services.executor.core.session.values import NamedValue, kind_of
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry

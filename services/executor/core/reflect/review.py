@@ -11,21 +11,20 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.budget.budget import BudgetShare, BudgetSpent
-from services.executor.core.dossier.dossier import Progress, is_dry_run
-from services.executor.core.dossier.endings import Failed
-from services.executor.core.dossier.values import Fact
 from services.executor.core.figures.identifiers import find_special_identifiers
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
 from services.executor.core.plan.outcomes import writes_as_json
-from services.executor.core.prompts import schemas
-from services.executor.core.prompts.sections import render
 from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
 from services.executor.core.reflect.documents import DocumentAbout, Material, document, mark_unverified, open_sections
 from services.executor.core.reflect.quality import ReflectedRun, evidence, sayable, says_failure, untraced_tokens
+from services.executor.core.session.budget import BudgetShare, BudgetSpent
 from services.executor.core.session.context import TurnContext
-from services.executor.core.tools.shorten import beginning
+from services.executor.core.session.dossier import Progress, is_dry_run
+from services.executor.core.session.endings import Failed
+from services.executor.core.session.values import Fact
+from services.executor.core.states.prompts import DOCUMENT_SCHEMA, render
+from services.executor.core.tools.paginate import beginning
 from services.executor.core.write.notices import remarks_below
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact
@@ -248,7 +247,7 @@ async def _draft_sections(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.document),
         messages=(user(render(sections)),),
-        schema=schemas.DOCUMENT,
+        schema=DOCUMENT_SCHEMA,
         max_tokens=4096,
     )
     key = f"{progress.step}:document"

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.budget import BudgetSpent, Partial
-from services.executor.core.dossier.dossier import KEY, Progress, artifacts, is_dry_run
-from services.executor.core.dossier.endings import DONE, UNDECIDED, Failed, RunEnds, ends_rest
-from services.executor.core.dossier.past_calls import of_facts, of_writes, remember_calls
 from services.executor.core.reflect.documents import DocumentAbout, Material, document
 from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of, score
+from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
+from services.executor.core.session.dossier import KEY, Progress, artifacts, is_dry_run
+from services.executor.core.session.endings import DONE, UNDECIDED, Failed, RunEnds, ends_rest
+from services.executor.core.session.ledger import of_facts, of_writes, remember_calls
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus

@@ -1,4 +1,4 @@
-"""What one turn works with: the task, the ports, the limits and the journal."""
+"""What one turn works with: the task, the ports, the limits and the journal; and what practice makes of them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.budget import Ceilings
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.prompts.texts import Prompts
+from services.executor.core.session.budget import Ceilings
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.endings import Rejected
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal
+from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.template import TEMPLATES, UNDECIDED, ChosenProcess, Processes
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
@@ -149,3 +150,39 @@ async def enter_state(
 
 def in_state(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
     return ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))
+
+
+NOBODY_APPROVES = "Nothing was written: a person would have to approve the plan, and in practice nobody can."
+IN_DOUBT = "What became of a write is not known; it is not made again."
+
+
+def is_practice(record: TaskRecord) -> bool:
+    """Whether nobody decides anything about the task while it runs, and it is neither counted nor learned from."""
+    return record.request.practice is not None
+
+
+def tenant_of_practice(tenant: TenantRecord, record: TaskRecord, servers: Sequence[str]) -> TenantRecord:
+    """The tenant as the task meets it: of a write that no rule speaks of, its ``practice`` says what it needs.
+
+    So it is for practice at a tool server under one of ``servers`` alone, which the operator of the installation
+    lists: the word of a request opens nothing elsewhere. Raises ``Rejected`` for practice that the tenant refuses.
+    """
+    if not is_practice(record) or not _is_under(record.request.tools_endpoint or "", servers):
+        return tenant
+    if tenant.practice == "refuse":
+        raise Rejected("This tenant takes part in no practice.")
+    return tenant.model_copy(update={"unruled_writes": tenant.practice})
+
+
+def _is_under(url: str, servers: Sequence[str]) -> bool:
+    return any(url == server.rstrip("/") or url.startswith(f"{server.rstrip('/')}/") for server in servers)
+
+
+def begins_anew(record: TaskRecord) -> bool:
+    """Whether the task is an assessment's first turn; a context may have had another assessment before."""
+    return record.request.practice is not None and record.request.practice.turn == 1
+
+
+def own_memory(session: SessionState, record: TaskRecord) -> SessionState:
+    """What the session remembers, as far as it is this task's to know and to add to."""
+    return SessionState() if begins_anew(record) else session

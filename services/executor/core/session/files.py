@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier.values import Fact
 from services.executor.core.session.journal import Journal
+from services.executor.core.session.values import Fact
 from services.executor.ports.files import ReadFile, TaskFiles
 from services.executor.ports.models import ImageBlock
 from shared.contracts.task import SentFile, TaskRecord, Turn

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.budget.budget import (
+from services.executor.core.session.budget import (
     RELEASED,
     RESERVED,
     Reservation,
@@ -17,8 +17,8 @@ from services.executor.core.budget.budget import (
     TaskSpending,
     settlement_in,
 )
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.states.template import Template
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import JournalEntry, Pulse, TurnStore, Unstored

@@ -1,10 +1,19 @@
-"""The ledger of one plan: what each of its writes is called, and what is known of it."""
+"""The writes of a task as the ledger has them: what each is called, what is in doubt, and what past calls are to rules."""
 
-from services.executor.ports.turns import TurnStore
-from shared.contracts.ledger import LedgerEntry
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import cast
+
+from services.executor.core.session.endings import Escalated
+from services.executor.core.session.values import Fact
+from services.executor.ports.turns import SessionCall, Timer, TurnStore
+from shared.contracts.ledger import Attempt, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.exact_json import Json, digest, loads
-from shared.domain.words import SENDABLE, Resolution, WriteStatus
+from shared.contracts.policy import CallOutcome, ContextValue, PastCall, Policy
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loads_object
+from shared.domain.words import DOUBTS, SENDABLE, Resolution, WriteStatus
 
 
 def write_key(plan: WritePlan, call: PlannedCall) -> str:
@@ -35,3 +44,239 @@ def took_hold(entry: LedgerEntry | None) -> bool:
         return False
     said = entry.resolved is not None and entry.resolved.resolution is Resolution.DONE
     return entry.status is WriteStatus.VERIFIED or (entry.status is WriteStatus.UNVERIFIED and said)
+
+
+DOUBT_SUBJECT = "doubt:"  # begins the subject of the timer that ends the wait for an operator
+_LONGEST_JSON = 4000  # of what was read, in a task's metadata
+
+
+class Doubtful(Exception):
+    """The run cannot go on before an operator says what became of a write."""
+
+
+class GivenUp(Escalated):
+    """An operator took the task over, or none said anything in time."""
+
+
+def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+    """The writes that wait for an operator's word, the oldest doubt first."""
+    found = [entry for entry in entries if entry.status in DOUBTS and entry.resolved is None]
+    return tuple(sorted(found, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
+
+
+def doubts_deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
+    """What ends the wait for an operator."""
+    return next((Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
+
+
+def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
+    """The write in doubt for which an operator took the task over."""
+    words = ((entry, entry.resolved) for entry in entries if entry.status in DOUBTS)
+    return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
+
+
+def with_attempt(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
+    """The entry with its present sending among the earlier ones, so that it may be sent again."""
+    attempt = Attempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
+    return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
+
+
+def describe_doubt(entry: LedgerEntry) -> JsonObject:
+    """What is known of a write in doubt, for people and programs."""
+    return {
+        "doubt": entry.doubt,
+        "call_id": entry.call.call_id,
+        "connection": entry.call.connection_id,
+        "tool": entry.call.tool,
+        "arguments": loads(entry.arguments_json),
+        "status": entry.status.value,
+        "note": entry.note,
+        "before": _limit_json(entry.before_json),
+        "after": _limit_json(entry.proof_json),
+        "answered": entry.refusal or _limit_json(entry.result_json),
+        "attempt": entry.attempt,
+        "sent": entry.sending_at.isoformat() if entry.sending_at else None,
+        "waited_until": entry.open_until.isoformat() if entry.open_until else None,
+        "since": entry.doubted_at.isoformat() if entry.doubted_at else None,
+        "deadline": entry.decide_by.isoformat() if entry.decide_by else None,
+    }
+
+
+def operator_words(entries: Iterable[LedgerEntry]) -> list[Json]:
+    """Every word of an operator on these writes, the oldest first."""
+    words = [(entry, word) for entry in entries for word in entry.resolutions]
+    return [
+        {
+            "doubt": word.doubt,
+            "call_id": entry.call.call_id,
+            "resolution": word.resolution.value,
+            "by": word.by.id,
+            "verified": word.by.verified,
+            "comment": word.comment,
+            "at": word.at.isoformat(),
+        }
+        for entry, word in sorted(words, key=lambda pair: pair[1].at)
+    ]
+
+
+def brief_operator(doubts: Iterable[LedgerEntry]) -> str:
+    """What an operator reads: each write in doubt, what was read before and after, and what can be said of it."""
+    known = tuple(doubts)
+    deadline = min((entry.decide_by for entry in known if entry.decide_by), default=None)
+    until = f" before {deadline:%Y-%m-%d %H:%M} UTC; after that the task ends as failed" if deadline else ""
+    return "\n".join(
+        [
+            "A write is in doubt and was not repeated: an operator has to say what became of it.",
+            *(line for entry in known for line in _doubt_lines(entry)),
+            f"Say for each: retry, skip, done or take-over{until}.",
+        ]
+    )
+
+
+def _doubt_lines(entry: LedgerEntry) -> list[str]:
+    since = f" since {entry.doubted_at:%Y-%m-%d %H:%M:%S} UTC" if entry.doubted_at else ""
+    return [
+        f"- {entry.call.call_id}: {entry.call.tool} {entry.arguments_json}: "
+        f"{entry.status.value.replace('_', ' ')}{since} ({entry.note})",
+        f"  {_time_out(entry)}",
+        f"  read before: {_shorten_text(entry.before_json)}",
+        f"  read after: {_shorten_text(entry.proof_json)}",
+    ]
+
+
+def _time_out(entry: LedgerEntry) -> str:
+    """When it was sent, and that a server which did not answer may apply it later than anybody waits."""
+    if entry.sending_at is None or entry.open_until is None:
+        return "nobody knows when it was sent"
+    told = f"sent {entry.sending_at:%H:%M:%S}, waited for until {entry.open_until:%H:%M:%S} UTC"
+    if entry.result_json is not None or entry.refusal:
+        return told
+    return f"{told}; without an answer the server may apply it later: look there before you say retry"
+
+
+def _limit_json(text: str | None) -> Json:
+    if text is None:
+        return None
+    return loads(text) if len(text) <= _LONGEST_JSON else f"{text[:_LONGEST_JSON]}…"
+
+
+def _shorten_text(text: str | None) -> str:
+    if text is None or text == dumps(None):
+        return "nothing"
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+_ONE_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*(?:&&|$)")
+_OR = "||"
+_REMEMBERED = 500  # calls of a session; only those of tools that a rule names are kept
+_OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
+    WriteStatus.SENT: CallOutcome.SUCCEEDED,
+    WriteStatus.VERIFIED: CallOutcome.SUCCEEDED,
+    WriteStatus.UNVERIFIED: CallOutcome.SUCCEEDED,
+    WriteStatus.DENIED: CallOutcome.FAILED,
+    WriteStatus.REFUSED: CallOutcome.FAILED,
+    WriteStatus.UNSENT: CallOutcome.UNSENT,
+    WriteStatus.RESEND: CallOutcome.UNSENT,
+    WriteStatus.SKIPPED: CallOutcome.UNSENT,
+}  # of any other nobody knows what came
+
+
+def of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
+    """Those of other tasks, ended or open: what the task itself called stands in its dossier and its ledger."""
+    others = (call for call in calls if call.open_task != task_id)
+    return tuple(_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others)
+
+
+def of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
+    """The reads of this task."""
+    return tuple(_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in facts)
+
+
+def read_outcome(fact: Fact) -> CallOutcome:
+    """A refusal failed. An answer that itself speaks of an error counts against limits and opens no way; so does a
+    read that the machine made by itself: "only after it was looked at" is about whoever decides on the call.
+    """
+    if not fact.ok:
+        return CallOutcome.FAILED
+    says_error = isinstance(fact.result, dict) and bool(fact.result.get("error"))
+    return CallOutcome.UNKNOWN if says_error or fact.by_machine else CallOutcome.SUCCEEDED
+
+
+def of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
+    """The writes of this task, in the order of their intents."""
+    ordered = sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
+    return tuple(_past(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered)
+
+
+def outcome_of(entry: LedgerEntry) -> CallOutcome:
+    return _OUTCOMES.get(entry.status, CallOutcome.UNKNOWN)
+
+
+def remember_calls(
+    known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
+) -> tuple[SessionCall, ...]:
+    """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of each tool.
+
+    ``new`` are all calls of the task so far; they take the place of what an earlier turn of it told.
+    """
+    names, open_task = tuple(rules), "" if ended else task_id
+    kept = [_as_session_call(call, open_task) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
+    return _newest_calls((*(call for call in known if call.open_task != task_id), *kept))
+
+
+def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
+    """The newest calls of each tool, the same share for all: many reads do not make a write be forgotten."""
+    counts = Counter(call.tool for call in calls)
+    fitting = (n for n in range(_REMEMBERED, 1, -1) if sum(min(n, count) for count in counts.values()) <= _REMEMBERED)
+    share, seen, kept = next(fitting, 1), Counter[str](), list[SessionCall]()
+    for call in reversed(calls):
+        seen[call.tool] += 1
+        if seen[call.tool] <= share:
+            kept.append(call)
+    return tuple(reversed(kept))[-_REMEMBERED:]
+
+
+def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
+    """The tools, or patterns of tools, that rules ask about."""
+    rules = [rule for policy in policies for rule in policy.tool_rules]
+    return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
+
+
+def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
+    """A sentence for each rule whose tool nobody offers: a misspelt name would silently forbid nothing."""
+    names = tuple(offered)
+    rules = [(policy.id, rule) for policy in policies for rule in policy.tool_rules]
+    return [
+        f"rule {rule.id} of {policy_id} is about {rule.tool!r}, and no such tool is offered"
+        for policy_id, rule in rules
+        if not any(fnmatchcase(name, rule.tool.strip()) for name in names)
+    ]
+
+
+def tool_of_condition(condition: str) -> str:
+    """The only tool that a rule with this condition can concern; empty where it may concern several."""
+    named = _ONE_TOOL.match(condition)
+    return named["tool"] if named and _OR not in condition else ""
+
+
+def has_tool_rules(policies: Iterable[Policy]) -> bool:
+    return any(policy.tool_rules or policy.tool_default != "allow" for policy in policies)
+
+
+def sayable(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
+    """The fields that a rule can speak about: scalars and lists of scalars."""
+    return {key: cast(ContextValue, value) for key, value in fields.items() if is_sayable(value)}
+
+
+def _past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
+    return PastCall(tool=tool, outcome=outcome, fields=sayable(arguments))
+
+
+def _as_session_call(call: PastCall, open_task: str) -> SessionCall:
+    return SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task)
+
+
+def is_sayable(value: Json) -> bool:
+    if isinstance(value, list):
+        return all(not isinstance(item, dict | list) for item in value)
+    return not isinstance(value, dict)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from services.executor.ports.tools import Tool
 from shared.domain.words import FsmState, ToolClass
 
 
@@ -91,3 +92,18 @@ def with_end(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
 def is_end(state: FsmState) -> bool:
     """Whether a path ends here, and the answer is given."""
     return state in _ENDS
+
+
+class DispatchRefused(Exception):
+    """A call that must not be made. The message is told to whoever asked for it."""
+
+
+def require_permitted(state: FsmState, tool: Tool) -> None:
+    """Raises ``DispatchRefused`` if ``state`` does not permit the tool's class."""
+    if permits(state, tool.tool_class):
+        return
+    permitted = ", ".join(sorted(RULES[state].permits)) or "no server's tools"
+    raise DispatchRefused(
+        f"{tool.name} is a tool of class {tool.tool_class} ({tool.why_class}); {state} permits {permitted}. "
+        "It was not called."
+    )

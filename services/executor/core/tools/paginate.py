@@ -3,13 +3,13 @@
 The call for what follows is made in the tool's own way."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import words_of
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
 _NEXT = frozenset("next page cursor token link url uri href offset marker key start skip continuation id odata".split())
@@ -330,3 +330,94 @@ def _without_next(mark: PageMark) -> str:
     name = mark.path[-1]
     short = name[4:].lstrip("_-") if name.lower().startswith("next") else name
     return (short[:1].lower() + short[1:]) or "cursor"
+
+
+# Tried in turn until the whole fits: the longest text, and the most items of a list within.
+_STEPS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
+MOST = 16_000  # characters of one result that a prompt holds
+MOST_OF_A_RESULT = 6_000  # in a conversation
+_MOST_NAMES = 12
+_COMPUTED = "what is computed over them takes all."
+
+
+def shorten_content(content: Json, most: int) -> tuple[Json, str]:
+    """The content with long texts and lists cut to their beginnings, and a sentence that says so; empty if all fits."""
+    if len(dumps(content)) <= most:
+        return content, ""
+    for text, items in _STEPS:
+        cut = _cut(content, text, items)
+        if len(dumps(cut)) <= most:
+            what = f"texts over {text} characters and lists within it over {items} items"
+            return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTED}"
+    whole = dumps(content)
+    seen = _beginning(whole, most)
+    return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
+
+
+def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
+    """The content with as many rows of its list as fit, and a sentence on what does not; empty if all does.
+
+    What is no list, or has rows too long for that, is cut within.
+    """
+    if len(dumps(content)) <= most:
+        return content, ""
+    page = page_in(content)
+    if page is None or len(page.rows) < 2:
+        return shorten_content(content, most)
+    seen, cut = _first_rows(content, page, most)
+    seen, more = shorten_content(seen, most)
+    return seen, " ".join(filter(None, (cut, more)))
+
+
+def _beginning(text: str, most: int) -> str:
+    """As much as fits once it is quoted as a JSON string."""
+    seen = text[:most]
+    while len(dumps(seen)) > most:
+        seen = seen[: len(seen) * most // (len(dumps(seen)) + 1)]
+    return seen
+
+
+def _cut(content: Json, text: int, items: int) -> Json:
+    match content:
+        case str() if len(content) > text:
+            return f"{content[:text]}... ({len(content) - text} more characters)"
+        case list():
+            rest: list[Json] = [f"... ({len(content) - items} more)"] if len(content) > items else []
+            return [*(_cut(item, text, items) for item in content[:items]), *rest]
+        case dict():
+            return {name: _cut(value, text, items) for name, value in content.items()}
+        case _:
+            return content
+
+
+def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
+    kept, size = 0, len(dumps(put(content, page.place, [])))
+    while kept < len(page.rows) and size + len(dumps(page.rows[kept])) < most:
+        size += len(dumps(page.rows[kept])) + 1
+        kept += 1
+    kept = max(kept, 1)
+    if kept == len(page.rows):
+        return content, ""
+    cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; {_COMPUTED}"
+    return put(content, page.place, page.rows[:kept]), cut
+
+
+def shorten_result(content: Json, most: int = MOST_OF_A_RESULT) -> tuple[Json, str]:
+    """The content within so many characters, and what a note says of the rest; empty where all of it is shown."""
+    if len(dumps(content)) <= most:
+        return content, ""
+    shown, cut = beginning(content, most)
+    page, part = page_in(content), page_in(shown)
+    if page is None or part is None or len(page.rows) < 2:
+        return shown, f"{cut} look shows the rest"
+    fields = list_names(page.rows[:50])
+    place = f" in {'.'.join(page.place)}" if page.place else ""
+    rows = f"{len(page.rows)} rows{place}, the first {min(len(part.rows), len(page.rows))} are shown"
+    inside = "; long texts and lists in them are cut" if "within" in cut else ""
+    return shown, f"{rows}{inside}{f'; fields {fields}' if fields else ''}; look shows the rest"
+
+
+def list_names(records: Iterator[Json] | Sequence[Json]) -> str:
+    """The fields that records have, for a message."""
+    names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
+    return ", ".join([*list(names)[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.executor.core.tools.classes import by_name
 from services.executor.core.tools.near_names import may_be, singular, words_of
 from services.executor.core.tools.schema_drift import matches
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.words import ToolClass

@@ -8,14 +8,14 @@ from datetime import datetime
 
 import structlog
 
-from services.executor.core.dossier.dossier import is_dry_run
-from services.executor.core.dossier.doubts import brief_operator, doubts_deadline, find_taken_over, open_doubts
-from services.executor.core.dossier.endings import UNDECIDED
-from services.executor.core.dossier.practice import begins_anew, is_practice
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
+from services.executor.core.session.context import begins_anew, is_practice
+from services.executor.core.session.dossier import is_dry_run
+from services.executor.core.session.endings import UNDECIDED
 from services.executor.core.session.journal import Journal
-from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.session.ledger import brief_operator, doubts_deadline, find_taken_over, open_doubts
+from services.executor.core.turn.upkeep import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionState, TurnEnd, TurnStore

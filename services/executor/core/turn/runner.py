@@ -5,11 +5,11 @@ from typing import NamedTuple, NoReturn, cast
 
 import structlog
 
-from services.executor.core.dossier.endings import TenantStopped
+from services.executor.core.session.endings import TenantStopped
 from services.executor.core.turn.attempt import TurnAttempt, unread_letter, unread_outcome
 from services.executor.core.turn.fair_share import FreeSlots
 from services.executor.core.turn.heartbeat import Beats, Heart
-from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.turn.upkeep import FaultCounts
 from services.executor.ports.sessions import (
     Fault,
     HeldLease,

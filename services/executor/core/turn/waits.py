@@ -19,8 +19,13 @@ from services.executor.core.authorize.approval import (
     is_expired,
 )
 from services.executor.core.authorize.policy import persons_needed, why_process_asks
-from services.executor.core.dossier.dossier import Progress, Rest
-from services.executor.core.dossier.doubts import (
+from services.executor.core.prime.prime import OpenedTurn
+from services.executor.core.reflect.outcome import FinishedRun
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress, Rest
+from services.executor.core.session.endings import Failed, ModelRests, Rejected
+from services.executor.core.session.journal import Journal
+from services.executor.core.session.ledger import (
     DOUBT_SUBJECT,
     GivenUp,
     brief_operator,
@@ -29,11 +34,6 @@ from services.executor.core.dossier.doubts import (
     open_doubts,
     with_attempt,
 )
-from services.executor.core.dossier.endings import Failed, ModelRests, Rejected
-from services.executor.core.prime.prime import OpenedTurn
-from services.executor.core.reflect.outcome import FinishedRun
-from services.executor.core.session.context import TurnContext
-from services.executor.core.session.journal import Journal
 from services.executor.core.write.skills import question_timer
 from services.executor.ports.models import ModelAway
 from services.executor.ports.sessions import Work

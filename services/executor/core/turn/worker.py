@@ -16,27 +16,34 @@ from services.executor.core.authorize.approval import (
     waits_for,
 )
 from services.executor.core.authorize.verdicts import answer_with_escalation
-from services.executor.core.budget.budget import BudgetSpent, Settlement, settlements_of_turn
-from services.executor.core.dossier.dossier import Finished, Progress, Resting, WaitsForDecision
-from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
-from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
-from services.executor.core.dossier.practice import IN_DOUBT, NOBODY_APPROVES, is_practice, own_memory
 from services.executor.core.prime.known import with_thresholds
 from services.executor.core.prime.prime import OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose
-from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.reflect.review import ReviewedRun, review_answer, with_documents
 from services.executor.core.reflect.turn_end import budget_ending, known_so_far, nothing_new, turn_end
-from services.executor.core.session.context import Limits, Ports, TurnContext
+from services.executor.core.session.budget import BudgetSpent, Settlement, settlements_of_turn
+from services.executor.core.session.context import (
+    IN_DOUBT,
+    NOBODY_APPROVES,
+    Limits,
+    Ports,
+    TurnContext,
+    is_practice,
+    own_memory,
+)
+from services.executor.core.session.dossier import Finished, Progress, Resting, WaitsForDecision
+from services.executor.core.session.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
 from services.executor.core.session.files import files_noted
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
+from services.executor.core.session.ledger import Doubtful, GivenUp, open_doubts
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
+from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.template import TEMPLATES, Processes
-from services.executor.core.turn.notes import note_ending, note_session, note_turn, tell_beginning, tell_end, turn_span
+from services.executor.core.turn.course import note_ending, note_session, note_turn, tell_beginning, tell_end, turn_span
 from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.waits import (
     StillInDoubt,

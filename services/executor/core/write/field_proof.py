@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.figures.calculate.conditions import same
+from services.executor.core.figures.conditions import same
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.records.called_records import looks_like_a_name

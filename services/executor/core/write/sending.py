@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.dossier.endings import NotSent
-from services.executor.core.figures.calculate.conditions import NoSuchPath
-from services.executor.core.reads import gate
+from services.executor.core.figures.record_tree import NoSuchPath
+from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.endings import NotSent
 from services.executor.core.session.ledger import entries, results, write_key
-from services.executor.core.tools.validate import as_sent, key_field, problems_with
-from services.executor.core.write.arguments import resolve
+from services.executor.core.states.machine import DispatchRefused, require_permitted
+from services.executor.core.tools.toolbox import as_sent, key_field, problems_with
 from services.executor.core.write.notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.settling import (
     call_tool,
@@ -50,9 +50,9 @@ async def prepare(
     if tool is None:
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
-        gate.check(state, tool)
+        require_permitted(state, tool)
         arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx.store, plan)))
-    except (gate.DispatchRefused, NoSuchPath) as error:
+    except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     problems = problems_with(arguments, tool)
     if problems:

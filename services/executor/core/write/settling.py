@@ -5,16 +5,15 @@ import base64
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.dossier.doubts import with_attempt
-from services.executor.core.figures.calculate.conditions import NoSuchPath
+from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.reads.one_call import dispatch_call
+from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import results
+from services.executor.core.session.ledger import results, with_attempt
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, has_failed, says_absent
 from services.executor.core.tools.paginate_walk import listing
-from services.executor.core.tools.validate import MOST_SENDINGS, problems_with
-from services.executor.core.write.arguments import resolve
+from services.executor.core.tools.toolbox import MOST_SENDINGS, problems_with
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
 from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore

@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from services.executor.core.dossier.dossier import Rest
-from services.executor.core.dossier.doubts import with_attempt
 from services.executor.core.session.context import TurnContext
-from services.executor.core.tools.validate import MOST_SENDINGS, as_sent
+from services.executor.core.session.dossier import Rest
+from services.executor.core.session.ledger import with_attempt
+from services.executor.core.tools.toolbox import MOST_SENDINGS, as_sent
 from services.executor.core.write.settling import (
     settle_by_reading,
     store_answer,

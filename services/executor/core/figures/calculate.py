@@ -1,0 +1,420 @@
+"""``calculate`` and ``look``: a model names an operation, or rows of a result, and the executor fills in every value."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
+from services.executor.core.figures.catalogue import CALCULATORS, describe_calculators
+from services.executor.core.figures.columns import Cell, find_field_around, plain_name
+from services.executor.core.figures.conditions import (
+    IS_EMPTY,
+    IS_NOT_EMPTY,
+    ONE_OF,
+    ORDERINGS,
+    OVERDUE,
+    SIGNS,
+    parse_condition,
+)
+from services.executor.core.figures.dates import find_date_order, read_moment, read_possible_dates
+from services.executor.core.figures.evaluate import evaluate_over
+from services.executor.core.figures.numbers import read_amount
+from services.executor.core.figures.operands import (
+    KnownFigures,
+    OperandSources,
+    open_rows,
+    read_field_of_rows,
+    read_operand_texts,
+    select_cells,
+    select_rows,
+)
+from services.executor.core.figures.operations import (
+    AGGREGATES,
+    FREE_LIMITS,
+    OPERATIONS,
+    SOUGHT,
+    WORDS_ALLOWED,
+    free_numbers,
+    takes_percent,
+)
+from services.executor.core.figures.record_tree import NoSuchPath, is_empty
+from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
+from services.executor.core.tools.paginate import page_in, shorten_content
+from services.executor.ports.models import ToolDefinition
+from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
+
+_OTHER_SIGNS = {
+    "==": "=", "is": "=", "eq": "=", "equals": "=", "equal": "=", "<>": "!=", "not": "!=", "is not": "!=", "ne": "!=",
+    "gt": ">", "after": ">", "more": ">", "gte": ">=", "lt": "<", "before": "<", "less": "<", "lte": "<=", "in": ONE_OF,
+    "empty": IS_EMPTY, "not empty": IS_NOT_EMPTY, "is overdue": OVERDUE,
+}  # fmt: skip
+_OTHER_NAMES = {
+    "add": "sum", "total": "sum", "plus": "sum", "subtract": "difference", "minus": "difference", "divide": "quotient",
+    "multiply": "product", "min": "minimum", "max": "maximum", "avg": "average", "mean": "average",
+    "percent": "percentage", "percent_of": "percentage", "greater_than": "is_more", "less_than": "is_less",
+    "equals": "is_equal", "and": "all_of", "or": "any_of", "not": "none_of", "net_present_value": "npv",
+}  # fmt: skip
+_LONGEST_NAME = 60
+_DESCRIPTION = """\
+Exact calculation: arithmetic, totals over ALL rows of a result (also rows that were not shown), dates, units, finance \
+and conditions. You name the operands, never the result. An operand is one of:
+- a figure or date as it stands in the task or in a result: "1,234.50", "20%", "one third", "2026-01-31"; or "today"
+- the name of an earlier calculated value: "total_due" (a group of it: "by_team.Sales")
+- a path into a result by its ref: "r2.budget.remaining", "r2.items[*].amount", "r3[status=open].total"
+Examples:
+{"name":"open_total","operation":"sum","operands":["r2.items[*].amount"],"where":[{"field":"status","is":"=","value":"open"}]}
+{"name":"late","operation":"count","operands":["r2"],"where":[{"field":"due_date","is":"overdue"}]}
+{"name":"enough","operation":"is_more","operands":["r1.remaining","50,000"]}
+{"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}"""
+TEXT: Mapping[str, JsonValue] = {"type": "string"}
+WHERE: Mapping[str, JsonValue] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "field": {**TEXT},
+            "is": {"type": "string", "enum": [*SIGNS]},
+            "value": {**TEXT, "description": "a word, an operand, or another field of the row"},
+        },
+        "required": ["field", "is"],
+        "additionalProperties": False,
+    },
+}
+
+
+def operations_in_words() -> str:
+    """Every operation with its operands, in order."""
+    named: dict[str, list[str]] = {}
+    for name, operation in OPERATIONS.items():
+        named.setdefault(operation.arguments, []).append(name)
+    plain = "; ".join(f"{', '.join(names)} ({arguments})" for arguments, names in named.items())
+    return f"Operands in this order. {plain}; {describe_calculators()}"
+
+
+def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
+    """The local tool, with the operations that were made at run time beside those that are built in."""
+    extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
+    told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
+    properties: dict[str, JsonValue] = {
+        "name": {**TEXT, "description": "what to call the value, to use it later: total_due"},
+        "operation": {**TEXT, "description": told},  # each name stands there once, with what it takes
+        "operands": {"type": "array", "items": {**TEXT}, "minItems": 1},
+        "where": {**WHERE, "description": "only rows that meet all of these count"},
+        "by": {
+            **TEXT,
+            "description": f"one figure for each value of this field; with {', '.join(AGGREGATES)}, {SOUGHT[0]}",
+        },
+        "give": {**TEXT, "description": "for which_has_most and which_has_least: the field that names the row"},
+        "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
+    }
+    required: list[JsonValue] = ["operation", "operands"]
+    schema: dict[str, JsonValue] = {"type": "object", "properties": properties, "required": required}
+    return ToolDefinition("calculate", _DESCRIPTION, {**schema, "additionalProperties": False})
+
+
+CALCULATE = calculate_tool()
+
+
+def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
+    """The value of one calculation, with where each operand stands, so that ``evaluate`` gives it again.
+
+    Raises ``CannotCalculate`` with a sentence that a model can mend its call by, and ``NotRun`` where a made tool has
+    to run first.
+    """
+    operation = _operation(given.get("operation"), made)
+    sources = OperandSources(known)
+    try:
+        operands = _operands(given.get("operands"), operation, sources)
+        asked = NamedValue(
+            name=_free_name(read_text(given.get("name")), operation, known),
+            operation=operation,
+            operands=operands,
+            value="",
+            where=tuple(_condition(one, operands, sources) for one in read_conditions(given.get("where"))),
+            by=read_text(given.get("by")),
+            give=read_text(given.get("give")),
+            date_order=_order(given.get("date_order")),
+            made_by=made.tools[operation].by if operation in made.tools else None,
+        )
+        return evaluate_over(sources, asked, made)
+    except (NoSuchPath, ValueError) as error:
+        raise CannotCalculate(str(error)) from error
+
+
+def describe_value(value: NamedValue) -> JsonObject:
+    """A value as the answer to the call that asked for it."""
+    content: Json = loads_object(value.value) if value.kind == "groups" else value.value
+    texts = {"currency": value.currency, "unit": value.unit, "note": value.note}
+    return {"name": value.name, "value": content, **{name: text for name, text in texts.items() if text}}
+
+
+def _operation(given: Json, made: MadeToolResults) -> str:
+    asked = read_text(given).casefold().replace(" ", "_")
+    operation = _OTHER_NAMES.get(asked, asked)
+    if operation in OPERATIONS or operation in CALCULATORS or operation in made.tools:
+        return operation
+    near = [name for name in (*OPERATIONS, *CALCULATORS) if set(asked.split("_")) & set(name.split("_"))]
+    hint = f"perhaps {', '.join(near[:6])}" if near else f"such as {', '.join(list(OPERATIONS)[:8])}"
+    raise CannotCalculate(f"unknown operation {read_text(given)!r}: take one of the operations of the schema, {hint}")
+
+
+def _operands(given: Json, operation: str, sources: OperandSources) -> tuple[Operand, ...]:
+    texts = [text for text in read_operand_texts(_read_list(given)) if text.strip()]
+    if not texts:
+        raise CannotCalculate(
+            f"{operation} has no operands: give a path such as r1.items[*].amount, a name or a figure"
+        )
+    return tuple(_operand(text, operation, place, sources) for place, text in enumerate(texts))
+
+
+def _operand(text: str, operation: str, place: int, sources: OperandSources) -> Operand:
+    free, words = free_numbers(operation, place), operation in WORDS_ALLOWED
+    return sources.find(text, free=free, words=words, as_percent=takes_percent(operation, place))
+
+
+def _read_list(given: Json) -> Json:
+    """A list that was written out as a text."""
+    if not isinstance(given, str) or not given.lstrip().startswith("["):
+        return given
+    try:
+        return loads(given)
+    except ValueError:
+        return given
+
+
+def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
+    """Field, sign and value of each condition, whether written as an object or as ``status = open``."""
+    for field, sign, value in _written_conditions(given):
+        if not field or sign not in SIGNS:
+            raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
+        yield field, sign, value
+
+
+def _written_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
+    read = _read_list(given)
+    for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
+        if isinstance(one, dict):
+            sign = read_text(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
+            value = one.get("value")
+            text = ", ".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
+            yield read_text(one.get("field")), _OTHER_SIGNS.get(sign, sign), text
+        else:
+            field, sign, literal = parse_condition(read_text(one))
+            yield field, sign, literal or ""
+
+
+def _condition(one: tuple[str, str, str], operands: Iterable[Operand], sources: OperandSources) -> RowCondition:
+    field, sign, value = one
+    return RowCondition(field=field, sign=sign, against=_limit(sign, value, operands, sources))
+
+
+def _limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
+    """What rows are compared with: in an ordering a figure with a source, or another field of the row; else a word."""
+    if sign in ORDERINGS:
+        named = sources.find_named(value)
+        if named is None and _is_field(value, operands, sources):
+            return Operand(source="row", path=value)
+        return named or sources.find(value, free=FREE_LIMITS)
+    if sign in ("=", "!="):
+        if value.startswith("row."):
+            return Operand(source="row", path=value.removeprefix("row."))
+        return sources.find_named(value) or Operand(source="constant", literal=value)
+    return Operand(source="constant", literal=value)
+
+
+def _is_field(name: str, operands: Iterable[Operand], sources: OperandSources) -> bool:
+    listed = [one for one in operands if one.source == "result"]
+    found = [open_rows(select_cells(sources.result(one.ref), one.path)) for one in listed]
+    cells = [cell for selection in found for cell in selection.cells[:50]]
+    return any(find_field_around(cell, name) for cell in cells)
+
+
+def _free_name(wanted: str, operation: str, known: KnownFigures) -> str:
+    """A name that nothing else has, and that no reference or path looks like."""
+    name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
+    taken = {plain_name(value.name) for value in known.values} | {plain_name(fact.ref) for fact in known.facts}
+    if re.fullmatch(r"r?\d+(?:_.*)?|today|tomorrow|yesterday|now", name, re.I):
+        name = f"value_{name}"
+    numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
+    return name if plain_name(name) not in taken else next(one for one in numbered if plain_name(one) not in taken)
+
+
+def _order(given: Json) -> Literal["", "day_first", "month_first"]:
+    return "day_first" if given == "day_first" else "month_first" if given == "month_first" else ""
+
+
+def read_text(given: Json) -> str:
+    return "" if given is None else as_text(given).strip()
+
+
+MOST_SHOWN = 6_000  # characters of an answer
+_MOST_OF_A_ROW = 3_000
+_LOOK_DESCRIPTION = """\
+Rows and fields of an earlier result that was shown short, by its ref. All rows are searched. Use where to filter, \
+fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
+values of one field, count for the number of rows only. A long text is a list of lines {line, text}. \
+For totals use calculate.
+{"ref":"r2","where":[{"field":"status","is":"=","value":"open"}],"fields":["id","amount"],"first":5}"""
+LOOK = ToolDefinition(
+    "look",
+    _LOOK_DESCRIPTION,
+    {
+        "type": "object",
+        "properties": {
+            "ref": {**TEXT, "description": "of the result: r2"},
+            "list": {**TEXT, "description": "path of the list, record or text where the result has several: lines"},
+            "where": {**WHERE},
+            "fields": {"type": "array", "items": {**TEXT}},
+            "sort_by": {**TEXT},
+            "descending": {"type": "boolean"},
+            "first": {"type": "integer", "minimum": 1},
+            "skip": {"type": "integer", "minimum": 0},
+            "distinct": {**TEXT, "description": "a field: its different values, and how many rows have each"},
+            "count": {"type": "boolean"},
+        },
+        "required": ["ref"],
+        "additionalProperties": False,
+    },
+)
+
+
+class _ListPart(NamedTuple):
+    """What of the rows is wanted."""
+
+    fields: list[str]
+    skip: int
+    first: int
+
+
+def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
+    """The rows that are asked for, within ``MOST`` characters, and a note on what is left out.
+
+    Raises ``CannotCalculate`` with a sentence that a model can mend its call by.
+    """
+    try:
+        fact, cells = _rows(given, facts)
+        kept = _filter(cells, given.get("where"), today)
+    except (NoSuchPath, ValueError) as error:
+        raise CannotCalculate(str(error)) from error
+    counted: JsonObject = {"rows": len(cells), "matching": len(kept)}
+    said: JsonObject = {"source_note": fact.note} if fact.note else {}
+    if given.get("count") is True:
+        return {**counted, **said}
+    if distinct := read_text(given.get("distinct")):
+        return {**counted, **_count_distinct(kept, distinct), **said}
+    kept = _sort(kept, read_text(given.get("sort_by")), descending=given.get("descending") is True)
+    part = _ListPart(
+        _names(given.get("fields")), _number(given.get("skip")) or 0, _number(given.get("first")) or len(kept)
+    )
+    return {**counted, **_show(kept, part), **said}
+
+
+def _rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
+    ref = read_text(given.get("ref")).strip("[]")
+    fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
+    if fact is None:
+        raise CannotCalculate(f"no result has the reference {ref!r}; there are {', '.join(f.ref for f in facts)}")
+    path = read_text(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
+    selection = select_cells(fact.result, path)
+    if selection.is_list:
+        return fact, _wrap_rows(selection.cells)
+    cell = selection.cells[0]
+    page = None if path else page_in(cell.value)
+    if page is not None:
+        own = [cell.value] if isinstance(cell.value, dict) else []
+        return fact, _wrap_rows([Cell(row, (*cell.records, *own), page.place[-1]) for row in page.rows])
+    if isinstance(cell.value, str):
+        return fact, [Cell({"line": at, "text": text}) for at, text in enumerate(_lines(cell.value), 1)]
+    return fact, [cell]
+
+
+def _wrap_rows(cells: Sequence[Cell]) -> list[Cell]:
+    """What is no record has its value in a field of that name."""
+    return [cell if isinstance(cell.value, dict) else cell._replace(value={"value": cell.value}) for cell in cells]
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text, long ones in pieces."""
+    size = _MOST_OF_A_ROW // 4
+    return [line[at : at + size] for line in text.splitlines() for at in range(0, max(len(line), 1), size)]
+
+
+def _filter(cells: list[Cell], where: Json, today: date) -> list[Cell]:
+    for field, sign, value in read_conditions(where):
+        values = read_field_of_rows(cells, field)
+        against: Json = today.isoformat() if value.casefold() == "today" else value
+        cells = select_rows(cells, values, sign, [against] * len(cells), find_date_order([*values, against]), today)
+    return cells
+
+
+def _sort(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
+    """By number, by date or by text; rows without the field come last."""
+    if not name:
+        return cells
+    found = [*zip(read_field_of_rows(cells, name, " to sort by"), cells, strict=True)]
+    having = [(value, cell) for value, cell in found if not is_empty(value)]
+    without = [cell for value, cell in found if is_empty(value)]
+    key = _build_sort_keys([value for value, _ in having])
+    return [cell for _, cell in sorted(having, key=lambda pair: key[dumps(pair[0])], reverse=descending)] + without
+
+
+def _build_sort_keys(values: Sequence[Json]) -> Mapping[str, tuple[int, object, str]]:
+    """By what each value is sorted: numbers first, then dates, then words."""
+    order = find_date_order(values)
+    keys: dict[str, tuple[int, object, str]] = {}
+    for value in values:
+        amount = read_amount(value)
+        moment = read_moment(value, order) if amount is None and read_possible_dates(value) else None
+        rank, key = (0, amount.number) if amount else (1, moment) if moment else (2, "")
+        keys[dumps(value)] = (rank, key, dumps(value).casefold())
+    return keys
+
+
+def _count_distinct(cells: Sequence[Cell], name: str) -> JsonObject:
+    counts = Counter(dumps(value) for value in read_field_of_rows(cells, name))
+    ranked = counts.most_common()
+    rows: list[Json] = [{name: loads(key), "rows": number} for key, number in ranked]
+    shown = _take_fitting(rows)
+    left: JsonObject = {"note": f"{len(shown)} of {len(rows)} values are shown"} if len(shown) < len(rows) else {}
+    return {"distinct": len(rows), "values": shown, **left}
+
+
+def _show(cells: Sequence[Cell], part: _ListPart) -> JsonObject:
+    asked = cells[part.skip : part.skip + part.first]
+    columns = {name: read_field_of_rows(asked, name) for name in part.fields}
+    whole = [cell.value for cell in asked]
+    chosen: list[Json] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = [shorten_content(row, _MOST_OF_A_ROW)[0] for row in (chosen if columns else whole)]
+    shown = _take_fitting(rows)
+    last = part.skip + len(shown)
+    notes = [f"rows {part.skip + 1} to {last} of {len(cells)} are shown"] if len(shown) < len(cells) and shown else []
+    if len(shown) < len(rows):
+        notes.append(f"the others do not fit: choose fields, or look again with skip {last}")
+    said: JsonObject = {"note": "; ".join(notes)} if notes else {}
+    return {"shown": shown, **said}
+
+
+def _take_fitting(rows: Sequence[Json]) -> list[Json]:
+    """As many rows as fit."""
+    size, shown = 0, []
+    for row in rows:
+        size += len(dumps(row)) + 1
+        if size > MOST_SHOWN - 500:
+            break
+        shown.append(row)
+    return shown
+
+
+def _names(given: Json) -> list[str]:
+    if isinstance(given, str):
+        return [name.strip() for name in given.split(",") if name.strip()]
+    return [read_text(name) for name in given] if isinstance(given, list) else []
+
+
+def _number(given: Json) -> int | None:
+    amount = read_amount(given)
+    return int(amount.number) if amount is not None and amount.number >= 0 else None

@@ -1,0 +1,210 @@
+"""What a calculator is, built in or made by a model: the checks that its figures pass, and rounding.
+
+A calculator takes its figures in the order that its ``arguments`` name them and answers unrounded unless it says
+otherwise; ``calculate`` rounds the answer once. Rates are in percent: 7.5 is 7.5 %. What a made tool comes to is what the
+sandbox said, and nothing else.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from enum import StrEnum
+from inspect import signature
+from typing import NamedTuple
+
+from shared.contracts.made_tool import MadeTool
+
+Figures = Sequence[Decimal]
+HUNDRED = Decimal(100)
+_Formula = Callable[..., Decimal]
+
+
+class CannotCalculate(ValueError):
+    """The operation does not fit its operands; the message says why."""
+
+
+class CalculatorResult(StrEnum):
+    MONEY = "money"  # rounded half up to the currency's minor unit
+    RATIO = "ratio"  # rounded half up to six places
+
+
+@dataclass(frozen=True)
+class Calculator:
+    """``arguments``: names by comma; the last ends in ``...`` where it may repeat. ``dates``: its figures are days."""
+
+    arguments: str
+    result: CalculatorResult
+    function: _Formula
+    dates: bool
+    rounds_parts: bool  # takes the places of the minor unit, so that rounded parts sum to the whole
+
+    def __call__(self, *figures: Decimal, places: int = 2) -> Decimal:
+        return self.function(*figures, places=places) if self.rounds_parts else self.function(*figures)
+
+    def fits(self, number: int) -> bool:
+        """Whether it takes so many figures."""
+        names = self.arguments.split(", ")
+        single = [name for name in names if not name.endswith("...")]
+        return number == len(single) if len(single) == len(names) else number >= max(len(single), 1)
+
+
+def money(arguments: str) -> Callable[[_Formula], Calculator]:
+    """Makes a formula a calculator of money."""
+    return _calculator(arguments, CalculatorResult.MONEY)
+
+
+def ratio(arguments: str, *, dates: bool = False) -> Callable[[_Formula], Calculator]:
+    """Makes a formula a calculator of a ratio, a count or a length of time."""
+    return _calculator(arguments, CalculatorResult.RATIO, dates)
+
+
+def _calculator(arguments: str, result: CalculatorResult, dates: bool = False) -> Callable[[_Formula], Calculator]:
+    return lambda formula: Calculator(arguments, result, formula, dates, "places" in signature(formula).parameters)
+
+
+def to_minor_unit(amount: Decimal, places: int) -> Decimal:
+    """The amount rounded half up (away from zero at the half) to so many decimal places."""
+    return amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+
+
+def whole(number: Decimal, name: str, low: int = 1, high: int = 1200) -> int:
+    """A figure that counts things; ``CannotCalculate`` unless it is whole and within the bounds."""
+    if number != number.to_integral_value() or not low <= number <= high:
+        raise CannotCalculate(f"{name} must be a whole number from {low} to {high}, not {number:f}")
+    return int(number)
+
+
+def positive(number: Decimal, name: str) -> Decimal:
+    """The figure; ``CannotCalculate`` unless it is above zero."""
+    if number <= 0:
+        raise CannotCalculate(f"{name} must be above zero, not {number:f}")
+    return number
+
+
+def not_negative(number: Decimal, name: str) -> Decimal:
+    """The figure; ``CannotCalculate`` if it is below zero."""
+    if number < 0:
+        raise CannotCalculate(f"{name} must not be below zero, not {number:f}")
+    return number
+
+
+def percent_of(amount: Decimal, percent: Decimal) -> Decimal:
+    """amount x percent / 100."""
+    return amount * percent / HUNDRED
+
+
+def total(figures: Figures) -> Decimal:
+    """Their sum; 0 of none."""
+    return sum(figures, Decimal(0))
+
+
+def divide_lists(figures: Figures, number: int) -> list[Figures]:
+    """So many lists of equal length, given one after the other."""
+    size, odd = divmod(len(figures), number)
+    if odd or not size:
+        lists = {2: "two", 3: "three"}[number]
+        raise CannotCalculate(f"{lists} lists of equal length are needed, not {len(figures)} figures")
+    return [figures[at * size : (at + 1) * size] for at in range(number)]
+
+
+def split(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
+    """Parts in proportion to the weights that sum to the whole: each is the step between two rounded running shares.
+
+    No part is more than one minor unit from its exact share. The whole's own excess places stay in the last part.
+    """
+    sum_of_weights = positive(total([not_negative(weight, "a weight") for weight in weights]), "the weights")
+    parts, seen, given = [], Decimal(0), Decimal(0)
+    for weight in weights[:-1]:
+        seen += weight
+        share = to_minor_unit(whole_amount * seen / sum_of_weights, places)
+        parts.append(share - given)
+        given = share
+    return [*parts, whole_amount - given]
+
+
+MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
+
+
+def fits(number: Decimal, most: int = MOST_DIGITS) -> bool:
+    """Whether it is a number of so many digits, none of them too far from the point to be written out."""
+    _, digits, exponent = number.as_tuple()
+    return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
+
+
+def decimal_text(value: Decimal) -> str:
+    """A decimal as plain digits, without exponent: what values travel as."""
+    return format(value, "f")
+
+
+_RATIO_PLACES = 6
+_LONGEST_RESULT, _MOST_DIGITS = 120, 24
+
+
+class Call(NamedTuple):
+    """One tool over figures, as decimal texts."""
+
+    tool: MadeTool
+    figures: tuple[str, ...]
+
+
+class Outcome(NamedTuple):
+    """``value`` is a decimal text; with ``error``, there is none."""
+
+    value: str = ""
+    error: str = ""
+
+
+class NotRun(Exception):
+    """A result is needed that has not been worked out: whoever can wait has it run, and asks again."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call.tool.name)
+        self.call = call
+
+
+class MadeToolResults:
+    """Results are known once they were run; ``fresh`` knows none, so that an audit works out everything again."""
+
+    def __init__(self, tools: Iterable[MadeTool] = ()) -> None:
+        self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
+        self._outcomes: dict[tuple[str, tuple[str, ...]], Outcome] = {}
+
+    def fresh(self) -> "MadeToolResults":
+        return MadeToolResults(self.tools.values())
+
+    def learn(self, call: Call, outcome: Outcome) -> None:
+        self._outcomes[call.tool.name, call.figures] = outcome
+
+    def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
+        """The result, rounded once and half up: money to ``places``, all else to six.
+
+        Raises ``CannotCalculate``, and ``NotRun`` where the sandbox has not been asked yet.
+        """
+        tool = self.tools[operation]
+        if not tool.fits(len(operands)):
+            raise CannotCalculate(f"{operation} needs {', '.join(tool.arguments)}; got {len(operands)} operands")
+        too_long = next((operand for operand in operands if not fits(operand)), None)
+        if too_long is not None:
+            raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
+        call = Call(tool, tuple(map(decimal_text, operands)))
+        outcome = self._outcomes.get((operation, call.figures))
+        if outcome is None:
+            raise NotRun(call)
+        if outcome.error:
+            raise CannotCalculate(f"{operation}: {outcome.error}")
+        with localcontext(prec=_LONGEST_RESULT * 2):
+            return to_minor_unit(Decimal(outcome.value), places if tool.result == "money" else _RATIO_PLACES)
+
+
+def readable(text: str) -> Outcome:
+    """What the sandbox said as an outcome: a plain decimal of a sensible length, or an error."""
+    try:
+        number = Decimal(text[:_LONGEST_RESULT])
+    except ArithmeticError:
+        return Outcome(error="it came to no decimal")
+    if len(text) > _LONGEST_RESULT or not fits(number, _LONGEST_RESULT) or number.adjusted() > _MOST_DIGITS:
+        return Outcome(error="it came to no figure of a sensible size")
+    return Outcome(value=decimal_text(number))
+
+
+NOTHING = MadeToolResults()

@@ -1,0 +1,280 @@
+"""The operands of an operation as columns of cells: values with the records that they stand in, read by their kind."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from services.executor.core.figures.calculator import CannotCalculate
+from services.executor.core.figures.dates import DateOrder, read_date, read_moment, read_possible_dates
+from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
+from services.executor.core.figures.record_tree import is_empty
+from services.executor.core.figures.vocabulary import TRUTHS, is_currency, one_currency
+from services.executor.core.session.values import Operand
+from services.executor.core.tools.near_names import words_of
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_CURRENCY = frozenset({"currency", "currency code", "currency iso", "iso currency", "ccy", "curr"})
+_NAMING = ("id", "key", "code", "number", "reference", "ref", "sku", "name", "title", "email", "group")
+_AMOUNT = ("amount", "value", "total", "units")
+
+
+class Cell(NamedTuple):
+    """One value. ``records``: the objects that it stands in, the outermost first; ``field``: its name in the last."""
+
+    value: Json
+    records: tuple[JsonObject, ...] = ()
+    field: str = ""
+    currency: str = ""
+    unit: str = ""
+
+    @property
+    def row(self) -> JsonObject:
+        """The record that a condition on this value is about."""
+        return self.value if isinstance(self.value, dict) else self.records[-1] if self.records else {}
+
+
+def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
+    """A field of a record by its name, however the name is written: ``due date``, ``dueDate``, ``due_date``."""
+    if name in record:
+        return name, record[name]
+    wanted = plain_name(name)
+    return next(((key, value) for key, value in record.items() if plain_name(key) == wanted), None)
+
+
+def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
+    """A field, perhaps with dots, of the record that a cell stands in, or else of the nearest one around it."""
+    own = [cell.value] if isinstance(cell.value, dict) else []
+    for record in (*own, *reversed(cell.records)):
+        found = _find_field_inside(record, name)
+        if found is not None:
+            return found
+    return None
+
+
+def find_currency_name(cell: Cell) -> str:
+    """The currency that a cell's own record names, or the nearest record around it that names one."""
+    for record in reversed(cell.records):
+        value = record.get("currency") or next((record[key] for key in record if plain_name(key) in _CURRENCY), None)
+        if isinstance(value, str) and value:
+            return value.strip().upper()
+    return ""
+
+
+def unwrap_money(cell: Cell) -> Cell:
+    """An amount that is written as an object, ``{"amount": 5, "currency": "EUR"}``, as the amount in its record."""
+    if not isinstance(cell.value, dict) or not any(plain_name(key) in _CURRENCY for key in cell.value):
+        return cell
+    for name in _AMOUNT:
+        found = find_field(cell.value, name)
+        if found is not None:
+            return Cell(found[1], (*cell.records, cell.value), cell.field)
+    return cell
+
+
+def rank_naming_field(field: str) -> int | None:
+    """How well a field names its record: ``id`` before ``order_id`` before ``name``; None where it does not."""
+    words = plain_name(field).split(" ")
+    return 2 * _NAMING.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING else None
+
+
+@lru_cache(maxsize=4096)
+def plain_name(name: str) -> str:
+    return " ".join(words_of(name)) or name.casefold()
+
+
+def _find_field_inside(record: JsonObject, name: str) -> tuple[str, Json] | None:
+    found = find_field(record, name)
+    if found is not None or "." not in name:
+        return found
+    first, rest = name.split(".", 1)
+    outer = find_field(record, first)
+    return _find_field_inside(outer[1], rest) if outer and isinstance(outer[1], dict) else None
+
+
+OF_RATES = frozenset({"product", "quotient", "percentage", "convert_currency", "percent_share"})
+_NO_MONEY = frozenset(
+    "quantity qty count counts units pieces days hours minutes seconds months years weeks percent percentage pct rate "
+    "ratio score number age weight size index level rank heads headcount".split()
+)
+_RATES = frozenset("rate rates percent percentage pct".split())
+_CENTS = frozenset({"cents", "minor", "pence"})
+_TIMES = {"secs": "seconds", "mins": "minutes", "hrs": "hours"} | {
+    name: name for name in ("seconds", "minutes", "hours", "days", "weeks")
+}
+
+
+class ListColumn(NamedTuple):
+    """What one operand selects. ``missing``: rows of its list that have nothing there."""
+
+    operand: Operand
+    cells: list[Cell]
+    is_list: bool = False
+    missing: int = 0
+
+    @property
+    def written(self) -> str:
+        """How a message names it."""
+        own = self.operand
+        if own.source == "result":
+            return f"{own.ref}{'' if own.path[:1] in ('', '[') else '.'}{own.path}"
+        return own.literal or f"{own.ref}{'.' if own.path else ''}{own.path}"
+
+
+def flatten_columns(columns: Iterable[ListColumn]) -> list[Cell]:
+    """The cells of all columns; a currency code names a currency and is no figure."""
+    return [unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
+
+
+def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
+    """The columns that are not only there to name a currency."""
+    return [column for column in columns if not column.cells or not all(is_currency(one.value) for one in column.cells)]
+
+
+def take_single_cell(column: ListColumn, operation: str) -> Cell:
+    """The one cell of a column; ``CannotCalculate`` where there are several or none."""
+    if len(column.cells) == 1:
+        return unwrap_money(column.cells[0])
+    if not column.cells:
+        raise CannotCalculate(f"{column.written} has no value: no row meets the conditions")
+    raise CannotCalculate(
+        f"{operation} takes one figure for each operand, and {column.written} has {len(column.cells)}: "
+        "add a condition, or name their sum first"
+    )
+
+
+def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
+    """A cell as a number with its unit; ``CannotCalculate`` names what is none."""
+    amount = read_amount(cell.value)
+    if amount is None and isinstance(cell.value, str):
+        amount = read_implied_word(cell.value)
+    if amount is None:
+        dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(cell.value) else ""
+        raise CannotCalculate(f"{operation} needs figures, and {_describe_cell(cell)} is none{dates}")
+    return amount._replace(unit=amount.unit or cell.unit or find_field_unit(cell.field))
+
+
+def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
+    """A cell as a date; ``CannotCalculate`` names what is none, or could be two."""
+    day = read_date(cell.value, order)
+    if day is None:
+        raise _no_date(cell, operation)
+    return day
+
+
+def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
+    moment = read_moment(cell.value, order)
+    if moment is None:
+        raise _no_date(cell, operation)
+    return moment
+
+
+def read_cell_truth(cell: Cell, operation: str) -> bool:
+    if isinstance(cell.value, bool):
+        return cell.value
+    truth = TRUTHS.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
+    if truth is None:
+        raise CannotCalculate(
+            f"{operation} needs conditions that are true or false, and {_describe_cell(cell)} is none"
+        )
+    return truth
+
+
+def are_dates(cells: Sequence[Cell]) -> bool:
+    return bool(cells) and all(read_possible_dates(cell.value) for cell in cells)
+
+
+def drop_empty_cells(column: ListColumn) -> ListColumn:
+    """The column without its empty cells, which count as missing; money objects as their amounts."""
+    cells = [unwrap_money(cell) for cell in column.cells]
+    present = [cell for cell in cells if not is_empty(cell.value)]
+    return column._replace(cells=present, missing=column.missing + len(cells) - len(present))
+
+
+def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
+    """The currency of all amounts; ``CannotCalculate`` where they have several, but for what multiplies by rates."""
+    cells = [cell for column in columns for cell in column.cells]
+    hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
+    currency = one_currency(hints)
+    if currency is None and operation not in OF_RATES:
+        texts = ", ".join(hint for hint in hints if one_currency([hint]) != "" or not hint.isalnum())
+        raise CannotCalculate(
+            f"{operation} of amounts in different currencies ({texts[:80]}): convert them first, or take one currency "
+            "at a time by a condition"
+        )
+    return currency or ""
+
+
+def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
+    """The unit of all amounts; ``CannotCalculate`` where two differ. A number without a unit has that of the others,
+    but for cents: an amount beside them is of whole units."""
+    units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
+    named = [unit for unit in units if unit]
+    if len(named) > 1 or ("cents" in units and "" in units):
+        told = " and ".join(unit or "whole units" for unit in units)
+        how = "cents_to_units" if "cents" in named else f"{named[0]}_to_{named[-1]}"
+        raise CannotCalculate(f"{operation} of {told}: convert them first, as with {how}")
+    return named[0] if named else ""
+
+
+def is_of_rate(cell: Cell) -> bool:
+    return any(word in _RATES for word in plain_name(cell.field).split())
+
+
+def find_field_unit(field: str) -> str:
+    """What a field's name says it is counted in: ``amount_cents``, ``duration_minutes``."""
+    words = reversed(plain_name(field).split())
+    return next(("cents" if word in _CENTS else _TIMES[word] for word in words if word in _CENTS | _TIMES.keys()), "")
+
+
+def _currency_hints(cell: Cell) -> list[str]:
+    own = [cell.value] if isinstance(cell.value, str) else []
+    named = cell.currency or ("" if _is_no_money(cell.field) else find_currency_name(cell))
+    return [hint for hint in (*own, named) if hint]
+
+
+def _is_no_money(field: str) -> bool:
+    words = set(plain_name(field).split())
+    return bool(words & _NO_MONEY) and not words & {"amount", "price", "cost", "total", "fee"}
+
+
+def _no_date(cell: Cell, operation: str) -> CannotCalculate:
+    both = read_possible_dates(cell.value)
+    if len(both) > 1:
+        return CannotCalculate(
+            f"{dumps(cell.value)} can be {both[0]} or {both[1]}: say with date_order which (day_first or month_first)"
+        )
+    return CannotCalculate(f"{operation} needs dates, and {_describe_cell(cell)} is none")
+
+
+def _describe_cell(cell: Cell) -> str:
+    if isinstance(cell.value, dict):
+        return f"a record with the fields {', '.join(list(cell.value)[:8])}"
+    return dumps(cell.value)[:60]
+
+
+_FLAGS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
+_PAYMENT_TIMES = frozenset({"paid at", "paid on", "paid date", "date paid", "payment date", "settled at", "settled on"})
+_STATES = frozenset({"status", "state", "payment status", "payment state", "invoice status"})
+_PAID_WORDS = frozenset(
+    {"paid", "settled", "paid in full", "fully paid", "closed", "cancelled", "canceled", "void", "voided"}
+    | {"written off", "written_off", "credited", "refunded"}
+)
+_OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"})
+
+
+def is_paid(record: Mapping[str, Json]) -> bool:
+    """Whether a record says that nothing is owed: by a flag, a date of payment, a status, or a balance of 0."""
+    return any(_says_paid(plain_name(name), value) for name, value in record.items())
+
+
+def _says_paid(name: str, value: Json) -> bool:
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    if name in _FLAGS:
+        return value is True or word in ("true", "yes", "paid")
+    if name in _PAYMENT_TIMES:
+        return not is_empty(value)
+    if name in _STATES:
+        return word in _PAID_WORDS
+    amount = read_amount(value) if name in _OWED else None
+    return amount is not None and amount.number == 0

@@ -1,0 +1,322 @@
+"""Evaluation and audit of named values: each is computed from its operands, exactly and without a model (I2)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Context, Decimal
+
+from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults, decimal_text
+from services.executor.core.figures.columns import (
+    Cell,
+    ListColumn,
+    drop_empty_cells,
+    find_field_around,
+    take_single_cell,
+)
+from services.executor.core.figures.conditions import IS_EMPTY, IS_NOT_EMPTY, ORDERINGS, OVERDUE, compare, identity
+from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
+from services.executor.core.figures.numbers import read_amount
+from services.executor.core.figures.operands import (
+    KnownFigures,
+    OperandSources,
+    Selection,
+    describe_fields,
+    open_rows,
+    read_field_of_rows,
+    select_cells,
+    select_rows,
+)
+from services.executor.core.figures.operations import (
+    AGGREGATES,
+    FREE_LIMITS,
+    OPERATIONS,
+    SOUGHT,
+    WORDS_ALLOWED,
+    CalculationCall,
+    OperationResult,
+    count_places,
+    free_numbers,
+    perform,
+)
+from services.executor.core.figures.record_tree import NoSuchPath, is_empty
+from services.executor.core.figures.vocabulary import is_currency, one_currency
+from services.executor.core.session.values import NamedValue, Operand, RowCondition
+from shared.domain.exact_json import Json, as_text, dumps, loads_object
+
+_MOST_GROUPS = 500
+_NO_GROUP = "(none)"
+_AS_IT_IS = Context(prec=1000)
+
+
+def evaluate(asked: NamedValue, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
+    """The value with what it comes to over these facts. ``CannotCalculate`` and ``NoSuchPath`` name what does not fit;
+    ``NotRun`` names a made tool that has to run first.
+    """
+    return evaluate_over(OperandSources(known), asked, made)
+
+
+def evaluate_over(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
+    """``evaluate``, where results were read before."""
+    known = sources.known
+    columns = [_read_column(operand, place, asked, sources) for place, operand in enumerate(asked.operands)]
+    if asked.where and not any(column.is_list and column.operand.source == "result" for column in columns):
+        raise CannotCalculate("where chooses among the rows of a list: give a path into one, r1.items[*].amount")
+    columns = [_keep_rows(column, asked, sources) for column in columns]
+    if takes_lists(asked.operation):
+        columns = [drop_empty_cells(column) for column in columns]
+    order = asked.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
+    call = CalculationCall(asked.operation, columns, known.today, order, asked.give)
+    try:
+        answer = _compute_groups(call, asked.by, made) if asked.by else perform(call, made)
+    except ArithmeticError as error:
+        raise CannotCalculate(f"{asked.operation}: {type(error).__name__}") from None
+    note = "; ".join(filter(None, (answer.note, *_note_left_out(columns, asked, known))))
+    text, kind = _write_value(answer, columns)
+    kind = "groups" if answer.is_groups else kind
+    update = {"value": text, "kind": kind, "currency": answer.currency, "unit": answer.unit, "note": note}
+    return asked.model_copy(update=update)
+
+
+def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING) -> tuple[str, ...]:
+    """What is wrong with the values, a sentence each; empty when the audit is clean. ``known.values`` stand before."""
+    problems: list[str] = []
+    sources = OperandSources(known)
+    for value in values:
+        try:
+            problems += _problems(value, sources, made)
+            sources = sources.with_value(value)
+        except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
+            problems.append(f"{value.name}: {error}")
+    return tuple(problems)
+
+
+def recompute(
+    values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
+) -> tuple[NamedValue, ...]:
+    """The same values over other facts: each computed anew in order. Raises as ``evaluate`` does.
+
+    A value that is equal keeps its text, however many zeros end it.
+    """
+    sources = OperandSources(known)
+    for value in values:
+        fresh = evaluate_over(sources, value, made)
+        is_same = fresh.kind == value.kind and _is_equal(fresh, value)
+        sources = sources.with_value(fresh.model_copy(update={"value": value.value}) if is_same else fresh)
+    return tuple(sources.known.values[len(known.values) :])
+
+
+def takes_lists(operation: str) -> bool:
+    return operation in OPERATIONS and OPERATIONS[operation].takes_lists
+
+
+def _problems(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> list[str]:
+    known = sources.known
+    if any(one.name == value.name for one in known.values):
+        return [f"{value.name}: named twice"]
+    wrong_day = [one.literal for one in value.operands if one.source == "today" and not _is_of_today(one, known)]
+    if wrong_day:
+        return [f"{value.name}: {wrong_day[0]} is not the day that the task goes by"]
+    result = evaluate_over(sources, value, made)
+    if result.kind == value.kind and _is_equal(result, value):
+        return []
+    return [f"{value.name}: {value.operation} of its operands is {result.value}, not {value.value}"]
+
+
+def _is_equal(one: NamedValue, other: NamedValue) -> bool:
+    if one.kind == "decimal":
+        return Decimal(one.value) == Decimal(other.value)
+    if one.kind == "groups":
+        mine, its = loads_object(one.value), loads_object(other.value)
+        return mine.keys() == its.keys() and all(Decimal(str(mine[key])) == Decimal(str(its[key])) for key in mine)
+    return one.value == other.value
+
+
+def _is_of_today(operand: Operand, known: KnownFigures) -> bool:
+    return known.today == date.min or operand == OperandSources(known).find(operand.ref or "today")
+
+
+def _read_column(operand: Operand, place: int, asked: NamedValue, sources: OperandSources) -> ListColumn:
+    if operand.source == "constant":
+        _check_constant(operand.literal, place, asked)
+    column = _read_operand(operand, sources)
+    if operand.source == "result" and takes_lists(asked.operation):
+        return ListColumn(operand, *open_rows(Selection(*column[1:])))
+    return column
+
+
+def _read_operand(operand: Operand, sources: OperandSources) -> ListColumn:
+    match operand.source:
+        case "value":
+            return _read_value_column(operand, sources.known)
+        case "result":
+            selection = select_cells(sources.result(operand.ref), operand.path)
+            return ListColumn(operand, *selection)
+        case "task":
+            return ListColumn(operand, [Cell(_check_stated(operand.literal, sources))])
+        case "constant" | "today":
+            return ListColumn(operand, [Cell(operand.literal)])
+        case "row":
+            raise CannotCalculate("a field of the row is compared with in conditions alone")
+
+
+def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
+    value = next((value for value in known.values if value.name == operand.ref), None)
+    if value is None:
+        raise CannotCalculate(f"no earlier value is named {operand.ref!r}")
+    if value.kind != "groups":
+        return ListColumn(operand, [Cell(_read_value(value), currency=value.currency, unit=value.unit)])
+    groups = loads_object(value.value)
+    cells = [_cell_of_group(value, name, figure) for name, figure in groups.items()]
+    if not operand.path:
+        return ListColumn(operand, cells, is_list=True)
+    name = next((name for name in groups if name.casefold() == operand.path.casefold()), None)
+    if name is None:
+        raise CannotCalculate(f"{value.name} has no group {operand.path!r}; it has {', '.join(list(groups)[:12])}")
+    return ListColumn(operand, [cell for cell in cells if cell.row["group"] == name])
+
+
+def _cell_of_group(value: NamedValue, name: str, figure: Json) -> Cell:
+    currency = value.currency or (name if is_currency(name) else "")
+    return Cell(figure, ({"group": name},), value.name, currency, value.unit)
+
+
+def _read_value(value: NamedValue) -> Json:
+    if value.kind == "decimal":
+        return Decimal(value.value)
+    return value.value == "true" if value.kind == "boolean" else value.value
+
+
+def _check_stated(literal: str, sources: OperandSources) -> Json:
+    if not sources.is_in_texts(literal):
+        raise CannotCalculate(f"the task states no figure {literal!r}")
+    return literal
+
+
+def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
+    """A constant is a definition, or a word that something is compared with; any other figure needs a source."""
+    amount = read_amount(literal)
+    is_word = amount is None and not read_possible_dates(literal) and asked.operation in WORDS_ALLOWED
+    if not is_word and (amount is None or amount.number not in free_numbers(asked.operation, place)):
+        raise CannotCalculate(f"nothing states the figure {literal!r}")
+
+
+def _keep_rows(column: ListColumn, asked: NamedValue, sources: OperandSources) -> ListColumn:
+    """The cells of a list whose rows meet all conditions; what is no list is left as it is."""
+    if not column.is_list or column.operand.source != "result":
+        return column
+    for condition in asked.where:
+        column = column._replace(cells=_select_meeting(column.cells, condition, asked.date_order, sources))
+    return column
+
+
+def _select_meeting(
+    cells: list[Cell], condition: RowCondition, stated: DateOrder, sources: OperandSources
+) -> list[Cell]:
+    values = read_field_of_rows(cells, condition.field)
+    against = _find_limits(cells, condition, sources)
+    order = stated or find_date_order(values)
+    if condition.sign in ORDERINGS:
+        _check_limit(condition.against)
+        _check_order(values, against, condition, order)
+    return select_rows(cells, values, condition.sign, against, order, sources.known.today)
+
+
+def _find_limits(cells: list[Cell], condition: RowCondition, sources: OperandSources) -> list[Json]:
+    """What each row is compared with."""
+    if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
+        return [None] * len(cells)
+    if condition.against.source != "row":
+        value = take_single_cell(_read_operand(condition.against, sources), "a condition").value
+        return [value] * len(cells)
+    return [found[1] if (found := find_field_around(cell, condition.against.path)) else None for cell in cells]
+
+
+def _check_limit(against: Operand) -> None:
+    amount = read_amount(against.literal)
+    if against.source == "constant" and (amount is None or amount.number not in FREE_LIMITS):
+        raise CannotCalculate(f"nothing states the figure {against.literal!r}")
+
+
+def _check_order(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
+    """An ordering that no row can be compared by is a mistake, and so is one across currencies."""
+    pairs = [(one, two) for one, two in zip(values, against, strict=True) if not is_empty(one)]
+    doubtful = next((one for one, _ in pairs if len(read_possible_dates(one)) == 2 and not order), None)
+    if doubtful is not None:
+        raise CannotCalculate(
+            f"{dumps(doubtful)} can be two dates: say with date_order which (day_first or month_first)"
+        )
+    if pairs and all(compare(one, two, order) is None for one, two in pairs):
+        one, two = pairs[0]
+        raise CannotCalculate(f"{condition.field} ({dumps(one)[:60]}) cannot be ordered against {dumps(two)[:60]}")
+    if one_currency({item for pair in pairs for item in pair if read_amount(item) is not None}) is None:
+        raise CannotCalculate(f"{condition.field} is compared with an amount of another currency")
+
+
+def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> OperationResult:
+    """The operation over the rows of each group; of a sought row, the group that has the most or the least in sum."""
+    if call.operation not in (*AGGREGATES, *SOUGHT):
+        raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")
+    if len(call.columns) != 1:
+        raise CannotCalculate("by needs one operand, a path into a list such as r1.items[*].amount")
+    column = call.columns[0]
+    groups = _group_cells(column, by)
+    total = "count" if any(isinstance(cell.value, dict) for cell in column.cells) else "sum"
+    inner = call if call.operation in AGGREGATES else call._replace(operation=total)
+    answers = {
+        name: perform(inner._replace(columns=[column._replace(cells=cells)]), made) for name, cells in groups.items()
+    }
+    currencies = {answer.currency for answer in answers.values()}
+    currency = currencies.pop() if len(currencies) == 1 else ""
+    unit = next((answer.unit for answer in answers.values()), "")
+    figures: dict[str, Json] = {name: _write_figure(answer) for name, answer in answers.items()}
+    if call.operation in AGGREGATES:
+        if len(figures) > _MOST_GROUPS:
+            raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
+        return OperationResult(dumps(figures), currency, unit, is_groups=True)
+    cells = [Cell(one, ({"group": name},), inner.operation, answers[name].currency) for name, one in figures.items()]
+    return perform(call._replace(columns=[column._replace(cells=cells)], give=""), made)
+
+
+def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
+    keys: dict[Decimal | str | None, str] = {}
+    groups: dict[str, list[Cell]] = {}
+    for cell, value in zip(column.cells, read_field_of_rows(column.cells, by, " to group by"), strict=True):
+        text = _NO_GROUP if is_empty(value) else as_text(value)
+        groups.setdefault(keys.setdefault(identity(value), text), []).append(cell)
+    if column.cells and groups.keys() == {_NO_GROUP}:
+        rows = describe_fields(column.cells)
+        raise CannotCalculate(f"no row has the field {by!r} to group by; the rows have {rows}")
+    return groups
+
+
+def _write_figure(answer: OperationResult) -> Json:
+    if isinstance(answer.value, date):
+        raise CannotCalculate("dates are not grouped: filter the rows by a condition")
+    return decimal_text(answer.value) if isinstance(answer.value, Decimal) else str(answer.value)
+
+
+def _note_left_out(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFigures) -> list[str]:
+    notes = [f"{one.missing} rows have nothing in {one.written} and are left out" for one in columns if one.missing]
+    refs = dict.fromkeys(one.operand.ref for one in columns if one.is_list and one.operand.source == "result")
+    facts = [fact for ref in refs if (fact := known.fact(ref)) is not None]
+    notes += [fact.note for fact in facts if fact.note.startswith("NOT all")]
+    if asked.where and not any(one.cells for one in columns if one.is_list):
+        notes.append("no row meets the conditions")
+    return notes
+
+
+def _write_value(answer: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
+    """A value as text, and its kind. A decimal keeps as many places as its operands have, and no more than it needs."""
+    value = answer.value
+    if isinstance(value, bool):
+        return ("true" if value else "false"), "boolean"
+    if isinstance(value, date):
+        return value.isoformat(), "date"
+    if isinstance(value, str):
+        return value, "text"
+    if answer.keeps_places:
+        return decimal_text(value), "decimal"
+    amounts = [read_amount(cell.value) for column in columns for cell in column.cells[:100]]
+    wanted = max((count_places(amount.number) for amount in amounts if amount is not None), default=0)
+    given = count_places(value)
+    places = max(count_places(value.normalize(_AS_IT_IS)), min(wanted, 2, given))
+    return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=_AS_IT_IS)), "decimal"

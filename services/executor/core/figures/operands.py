@@ -1,0 +1,482 @@
+"""Where an operand's values come from: a path into a result, the task's words, an earlier figure; which rows count."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from fractions import Fraction
+from typing import NamedTuple
+
+from services.executor.core.figures.calculator import CannotCalculate
+from services.executor.core.figures.columns import (
+    Cell,
+    find_field,
+    find_field_around,
+    is_paid,
+    plain_name,
+    rank_naming_field,
+)
+from services.executor.core.figures.conditions import CONDITION, OVERDUE, find_meeting, parse_condition
+from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
+from services.executor.core.figures.mentions import find_amounts, find_stated_days
+from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
+from services.executor.core.figures.record_tree import NoSuchPath, is_empty, is_keyed, write_condition
+from services.executor.core.figures.vocabulary import is_currency, one_currency
+from services.executor.core.session.values import Fact, NamedValue, Operand
+from services.executor.core.tools.paginate import list_names, page_in
+from shared.domain.exact_json import Json, JsonObject, as_text, dumps
+
+_STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
+
+
+class Selection(NamedTuple):
+    """The cells at a path; ``is_list`` where the path leads through a list; ``missing``: rows without the field."""
+
+    cells: list[Cell]
+    is_list: bool = False
+    missing: int = 0
+
+
+class _PathStep(NamedTuple):
+    key: str = ""
+    place: int | None = None
+    holds: tuple[str, str, str | None] | None = None  # field, sign, literal
+
+
+def select_cells(result: Json, path: str) -> Selection:
+    """The cells at a path. A row without the last field is counted and left out; ``NoSuchPath`` where none has."""
+    selection = Selection([Cell(result)])
+    for step in _steps(path):
+        selection = _take(selection, step, path)
+    return _open_lists(selection)
+
+
+def open_rows(selection: Selection) -> Selection:
+    """Where one answer is selected that holds a list, the rows of that list."""
+    if selection.is_list or len(selection.cells) != 1 or not isinstance(selection.cells[0].value, dict):
+        return selection
+    rows = _find_rows(selection.cells[0])
+    return selection if rows is None else Selection(rows, True)
+
+
+def _steps(path: str) -> Iterator[_PathStep]:
+    place = 0
+    for match in _STEP.finditer(path):
+        if match.start() != place:
+            break
+        place = match.end()
+        key, index, only = match.groups()
+        if only is not None:
+            yield _PathStep(holds=parse_condition(only))
+        elif index not in (None, "*"):
+            yield _PathStep(place=int(index))
+        else:
+            yield _PathStep(key=(key or "").strip())
+    if place != len(path):
+        raise NoSuchPath(f"{path!r} is no path such as items[*].amount or items[status='open'].amount")
+
+
+def _take(selection: Selection, step: _PathStep, path: str) -> Selection:
+    if step.key:
+        return _take_key(selection, step.key, path)
+    if step.place is not None:
+        return _take_index(selection, step.place, path)
+    opened = _open_lists(selection, inside=True)
+    if step.holds is not None:
+        return opened._replace(cells=_cells_meeting(opened.cells, *step.holds))
+    return opened if opened.is_list else _refuse(selection, path, "no list")
+
+
+def _cells_meeting(cells: list[Cell], field: str, sign: str, literal: str | None) -> list[Cell]:
+    values = [found[1] if (found := find_field_around(cell._replace(records=()), field)) else None for cell in cells]
+    kept = find_meeting(values, sign, [literal] * len(cells))
+    return [cell for cell, is_kept in zip(cells, kept, strict=True) if is_kept]
+
+
+def _take_index(selection: Selection, index: int, path: str) -> Selection:
+    lists = [_find_rows(cell) or [] for cell in selection.cells]
+    found = [rows[index] for rows in lists if index < len(rows)]
+    if not found:
+        raise NoSuchPath(f"path {path!r}: no [{index}] there; the list has {max(map(len, lists), default=0)} items")
+    return Selection(found, selection.is_list, selection.missing + len(lists) - len(found))
+
+
+def _take_key(selection: Selection, key: str, path: str) -> Selection:
+    found: list[Cell] = []
+    is_list, missing = selection.is_list, 0
+    for cell in selection.cells:
+        inner = _find_child(cell, key)
+        if inner is not None:
+            found.append(inner)
+            continue
+        rows = _find_rows(cell)
+        is_list = is_list or rows is not None
+        children = [_find_child(row, key) for row in rows or [cell]]
+        found += [child for child in children if child is not None]
+        missing += sum(child is None for child in children)
+    if missing and not found:
+        return _refuse(selection, path, key)
+    return Selection(found, is_list, selection.missing + missing)
+
+
+def _find_child(cell: Cell, key: str) -> Cell | None:
+    if not isinstance(cell.value, dict):
+        return None
+    found = find_field(cell.value, key)
+    return Cell(found[1], (*cell.records, cell.value), found[0]) if found else None
+
+
+def _find_rows(cell: Cell) -> list[Cell] | None:
+    """The items of a list, or of the one list that an answer holds."""
+    if isinstance(cell.value, list):
+        return [Cell(item, cell.records, cell.field) for item in cell.value]
+    page = page_in(cell.value)
+    if page is None and isinstance(cell.value, dict):
+        return _find_keyed_rows(cell)
+    if page is None or not isinstance(cell.value, dict):
+        return None
+    return [Cell(row, (*cell.records, cell.value), page.place[-1]) for row in page.rows]
+
+
+def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
+    """The records of a table that is an object, each under its identifier: ``{"LN-17": {...}, "LN-18": {...}}``.
+
+    They may stand one level deeper, as the only table of the answer. A row gets its key as ``id`` if it has none.
+    """
+    if not isinstance(cell.value, dict):
+        return None
+    inner = {name: one for name, one in cell.value.items() if isinstance(one, dict)}
+    tables = {"": cell.value} if is_keyed(cell.value) else {name: one for name, one in inner.items() if is_keyed(one)}
+    if len(tables) != 1:
+        return None
+    [(name, table)] = tables.items()
+    around = (*cell.records, cell.value) if name else cell.records
+    rows = [(key, row) for key, row in table.items() if isinstance(row, dict)]
+    return [Cell(row if find_field(row, "id") else {"id": key, **row}, around, name or cell.field) for key, row in rows]
+
+
+def _open_lists(selection: Selection, inside: bool = False) -> Selection:
+    """Lists as their items; ``inside``: also the one list that an answer holds."""
+    if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
+        return selection
+    found: list[Cell] = []
+    is_list = selection.is_list
+    for cell in selection.cells:
+        rows = _find_rows(cell) if isinstance(cell.value, list) or (inside and not is_list) else None
+        is_list = is_list or rows is not None
+        found += [cell] if rows is None else rows
+    return Selection(found, is_list, selection.missing)
+
+
+def _refuse(selection: Selection, path: str, what: str) -> Selection:
+    around = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
+    names = list_names(around)
+    there = f"there are {names}" if names else f"there is {dumps(around[0])[:60]}" if around else "there is nothing"
+    raise NoSuchPath(f"path {path!r}: no {what} there; {there}")
+
+
+def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> list[Json]:
+    """What each row has in a field, nothing where it lacks it; ``CannotCalculate`` where no row has it."""
+    found = [find_field_around(cell, field) for cell in cells]
+    if cells and not any(found):
+        raise CannotCalculate(f"no row has the field {field!r}{purpose}; the rows have {describe_fields(cells)}")
+    return [one[1] if one else None for one in found]
+
+
+def describe_fields(cells: Sequence[Cell]) -> str:
+    return list_names([cell.row for cell in cells[:50]])
+
+
+def select_rows(
+    cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
+) -> list[Cell]:
+    """The rows whose value stands in the relation to what it is compared with."""
+    if sign == OVERDUE:
+        kept = [_is_overdue(cell, value, order, today) for cell, value in zip(cells, values, strict=True)]
+    else:
+        kept = find_meeting(values, sign, against, order)
+    return [cell for cell, is_kept in zip(cells, kept, strict=True) if is_kept]
+
+
+def _is_overdue(cell: Cell, due: Json, order: DateOrder, today: date) -> bool:
+    day = read_date(due, order)
+    if day is None and not is_empty(due):
+        raise CannotCalculate(f"{dumps(due)[:60]} is no due date, or one of two: say with date_order which")
+    return day is not None and day < today and not is_paid(cell.row)
+
+
+_REF = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+_LOOKS_LIKE_A_REF = re.compile(r"r\d+", re.I)
+# These are rather meant by themselves than as what some record happens to state.
+_SURELY = frozenset({0, 1, 100})
+_HAS_DIGIT = re.compile(r"\d")
+_DAYS = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
+
+
+class KnownFigures(NamedTuple):
+    """What a calculation may draw on. ``texts``: the task and the earlier turns of the user; ``today``: its day."""
+
+    facts: Sequence[Fact] = ()
+    values: Sequence[NamedValue] = ()
+    texts: Sequence[str] = ()
+    today: date = date.min
+
+    def fact(self, ref: str) -> Fact | None:
+        return next((fact for fact in self.facts if fact.ref.casefold() == ref.casefold()), None)
+
+    def value(self, name: str) -> NamedValue | None:
+        found = next((value for value in self.values if value.name == name), None)
+        if found is not None or not re.fullmatch(r"[A-Za-z][\w -]*", name):
+            return found
+        return next((value for value in self.values if plain_name(value.name) == plain_name(name)), None)
+
+
+class OperandSources:
+    """Looks operands up; each result is read once."""
+
+    def __init__(self, known: KnownFigures, read: "OperandSources | None" = None) -> None:
+        self.known = known
+        self._results: dict[str, Json] = read._results if read is not None else {}
+
+    def with_value(self, value: NamedValue) -> "OperandSources":
+        """The same, after one more value is known."""
+        return OperandSources(self.known._replace(values=(*self.known.values, value)), self)
+
+    def result(self, ref: str) -> Json:
+        """What a reference names; ``CannotCalculate`` where there is nothing, or only an error."""
+        fact = self.known.fact(ref)
+        if fact is None:
+            refs = ", ".join(one.ref for one in self.known.facts) or "none yet"
+            raise CannotCalculate(f"no fact has the reference {ref!r}; known references: {refs}")
+        if fact.ref not in self._results:
+            self._results[fact.ref] = fact.result
+        return self._results[fact.ref]
+
+    def find(
+        self, text: str, *, free: frozenset[int] = frozenset(), words: bool = False, as_percent: bool = False
+    ) -> Operand:
+        """The operand that a model means by ``text``; ``CannotCalculate`` says what to do where there is none.
+
+        ``free``: numbers that need no source. ``words``: whether a plain word is an operand, to be compared with.
+        ``as_percent``: whether 0.2 is to be the task's 20 %.
+        """
+        asked = text.strip().strip('"')
+        is_word = words and 0 < len(asked) <= 120 and not read_amount(asked) and not read_possible_dates(asked)
+        found = (
+            self._find_named(asked)
+            or self._at_path(asked)
+            or self._check_stated(asked, free, as_percent)
+            or self._at_bare_path(asked)
+            or (Operand(source="constant", literal=asked) if is_word else None)
+        )
+        if found is None:
+            raise CannotCalculate(self._why_not(asked))
+        return found
+
+    def find_named(self, text: str) -> Operand | None:
+        """What a word names, where it is a day, an earlier value or a path that begins with a reference."""
+        return self._find_named(text.strip()) or self._at_path(text.strip())
+
+    def is_in_texts(self, literal: str) -> bool:
+        """Whether the task, or an earlier turn, writes this figure, date or currency."""
+        return self._in_texts(literal) is not None
+
+    def _find_named(self, asked: str) -> Operand | None:
+        if asked.casefold() in _DAYS:
+            day = self.known.today + timedelta(days=_DAYS[asked.casefold()])
+            return Operand(source="today", ref=asked.casefold(), literal=day.isoformat())
+        if (value := self.known.value(asked)) is not None:
+            return Operand(source="value", ref=value.name)
+        match = re.fullmatch(r"([^.\[\]]+)[.\[](.*?)\]?", asked, re.DOTALL)
+        grouped = self.known.value(match[1]) if match else None
+        if match is None or grouped is None or grouped.kind != "groups" or self.known.fact(match[1]) is not None:
+            return None
+        return Operand(source="value", ref=grouped.name, path="" if match[2] == "*" else match[2].strip("'\""))
+
+    def _at_path(self, asked: str) -> Operand | None:
+        match = _REF.fullmatch(asked.removeprefix("$.").removeprefix("results."))
+        fact = self.known.fact(match["ref"]) if match else None
+        if match is None or fact is None:
+            return None
+        if not fact.ok:
+            raise CannotCalculate(f"{fact.ref} is an error and states no figures")
+        path = match["rest"].removeprefix(".").removesuffix("}")
+        return Operand(source="result", ref=fact.ref, path=self._path_inside(fact, path))
+
+    def _path_inside(self, fact: Fact, path: str) -> str:
+        """The path as it leads somewhere: with or without a ``result`` before it."""
+        try:
+            select_cells(self.result(fact.ref), path)
+        except (NoSuchPath, ValueError) as error:
+            if path.startswith(("result.", "result[")):
+                return self._path_inside(fact, path.removeprefix("result").removeprefix("."))
+            raise CannotCalculate(f"{fact.ref}: {error}") from None
+        return path
+
+    def _at_bare_path(self, asked: str) -> Operand | None:
+        """A path without its reference, where one result alone has it."""
+        if _LOOKS_LIKE_A_REF.match(asked) or not re.match(r"[A-Za-z_\[]", asked):
+            return None
+        found = [fact for fact in self.known.facts if fact.ok and _leads(self.result(fact.ref), asked)]
+        if len(found) > 1:
+            told = " or ".join(f"{fact.ref}.{asked}" for fact in found[:4])
+            raise CannotCalculate(f"{asked!r} stands in several results: write {told}")
+        return Operand(source="result", ref=found[0].ref, path=asked) if found else None
+
+    def _check_stated(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
+        """A plain figure, date or currency: in what the user says, in a value, in a result, or by definition."""
+        literal = self._in_texts(asked)
+        if literal is not None:
+            return Operand(source="task", literal=literal if as_percent or _states_same(literal, asked) else asked)
+        amount = read_amount(asked)
+        if amount is not None:
+            own = _by_definition(amount, asked, free & _SURELY)
+            return own or self._in_values(amount) or self._in_facts(asked) or _by_definition(amount, asked, free)
+        if is_currency(asked) or read_possible_dates(asked):
+            return self._in_facts(asked)
+        return None
+
+    def _in_texts(self, asked: str) -> str | None:
+        """How the user writes it; a number as the user writes it, with its percent sign or currency."""
+        for text in self.known.texts:
+            if is_currency(asked):
+                if re.search(rf"\b{re.escape(asked)}\b", text):
+                    return asked
+                continue
+            if not find_stated_days(text, self.known.today).isdisjoint(read_possible_dates(asked)):
+                return asked
+            if (writing := _find_writing(asked, text, self.known.today)) is not None:
+                return writing
+        return None
+
+    def _in_values(self, amount: WrittenAmount) -> Operand | None:
+        for value in self.known.values:
+            number = value.number
+            if number is not None and Fraction(number) == Fraction(amount.number):
+                return Operand(source="value", ref=value.name)
+        return None
+
+    def _in_facts(self, asked: str) -> Operand | None:
+        for fact in self.known.facts:
+            path = next(find_paths(self.result(fact.ref), asked), None) if fact.ok else None
+            if path is not None:
+                return Operand(source="result", ref=fact.ref, path=path)
+        return None
+
+    def _why_not(self, asked: str) -> str:
+        refs = ", ".join(fact.ref for fact in self.known.facts)
+        if _LOOKS_LIKE_A_REF.match(asked) and re.match(r"r\d+(?=$|[.\[])", asked, re.I):
+            return f"no fact has the reference of {asked!r}; known references: {refs or 'none yet'}"
+        how = "give a figure as it stands in the task or a result, the name of a value, or a path such as"
+        if re.search(r"[\w)\]]\s+[-+*/]\s+[\w(]", asked):
+            return f"{asked!r} is an expression: calculate one operation at a time, each operand by itself"
+        if read_amount(asked) is not None or read_possible_dates(asked):
+            inside = next((fact.ref for fact in self.known.facts if fact.ok and asked in fact.result_json), "")
+            where = f" (only within a text of {inside}, which is no source of figures)" if inside else ""
+            nowhere = f"{asked!r} stands neither in the task nor in a result by itself{where}"
+            return f"{nowhere}: read what states it, or {how} r1.amount"
+        return f"{asked!r} is no known value, path or figure: {how} r1.items[*].amount"
+
+
+def find_paths(value: Json, wanted: str) -> Iterator[str]:
+    """The paths at which a figure, a date or a currency stands by itself; rows are named by what identifies them."""
+    amount, days = read_amount(wanted), read_possible_dates(wanted)
+    yield from _find_places(value, Fraction(amount.number) if amount else None, days, wanted, "")
+
+
+def _find_places(value: Json, number: object, days: tuple[date, ...], wanted: str, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not set(key) & set(".[]"):
+                yield from _find_places(inner, number, days, wanted, f"{path}.{key}".removeprefix("."))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            step = f"[{index}]"
+            for found in _find_places(inner, number, days, wanted, ""):
+                yield f"{path}{_write_row_step(value, index) or step}{'.' if found[:1] not in ('', '[') else ''}{found}"
+    elif _states(value, number, days, wanted):
+        yield path
+
+
+def _states(value: Json, number: object, days: tuple[date, ...], wanted: str) -> bool:
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and not _HAS_DIGIT.search(value)):
+        return isinstance(value, str) and number is None and not days and value.strip() == wanted
+    if number is not None:
+        amount = read_amount(value)
+        return amount is not None and Fraction(amount.number) == number
+    if days:
+        return bool(set(days) & set(read_possible_dates(value)))
+    return isinstance(value, str) and value.strip() == wanted
+
+
+def _write_row_step(rows: Sequence[Json], index: int) -> str:
+    """A row by its own identifier, so that it is found again when the list is read anew in another order."""
+    row = rows[index]
+    if not isinstance(row, dict):
+        return ""
+    for _, key in sorted((rank, key) for key in row if (rank := rank_naming_field(key)) is not None):
+        value = row[key]
+        if not isinstance(value, str | int) or isinstance(value, bool) or set(str(value)) & set("[]"):
+            continue
+        if sum(isinstance(one, dict) and one.get(key) == value for one in rows) == 1:
+            return f"[{write_condition(key, '=', value)}]"
+    return ""
+
+
+def _find_writing(asked: str, text: str, today: date) -> str | None:
+    amount = read_amount(asked)
+    if amount is None:
+        implied = read_implied_word(asked)
+        return asked if implied and re.search(rf"\b{re.escape(asked)}\b", text, re.I) else None
+    stated = find_amounts(text, today)
+    writings = stated.get(Fraction(amount.number), ())
+    if amount.style == "":
+        of_percent = [one for one in stated.get(Fraction(amount.number) * 100, ()) if one.rstrip().endswith("%")]
+        writings = writings or tuple(of_percent)
+    fitting = [writing for writing in writings if _style(writing) == amount.style] or writings
+    if one_currency(fitting) is None:
+        return asked  # it stands there in several currencies, and nothing tells which is meant
+    return max(fitting, key=len, default=None)
+
+
+def _states_same(writing: str, asked: str) -> bool:
+    one, other = read_amount(writing) or read_implied_word(writing), read_amount(asked)
+    return one is None or other is None or Fraction(one.number) == Fraction(other.number)
+
+
+def _style(writing: str) -> str:
+    amount = read_amount(writing)
+    return amount.style if amount else ""
+
+
+def _by_definition(amount: WrittenAmount, asked: str, free: frozenset[int]) -> Operand | None:
+    is_free = not amount.style and any(Fraction(amount.number) == number for number in free)
+    return Operand(source="constant", literal=asked) if is_free else None
+
+
+def _leads(result: Json, path: str) -> bool:
+    try:
+        return bool(select_cells(result, path).cells)
+    except (NoSuchPath, ValueError):
+        return False
+
+
+def read_operand_texts(given: Json) -> list[str]:
+    """Operands as a model gives them: a list of texts; numbers, single operands and small objects are read as such."""
+    items = given if isinstance(given, list) else [] if given is None else [given]
+    return [_read_operand_text(item) for item in items]
+
+
+def _read_operand_text(item: Json) -> str:
+    if isinstance(item, dict):
+        return _read_operand_object(item)
+    return as_text(item)
+
+
+def _read_operand_object(item: JsonObject) -> str:
+    ref, path = item.get("ref"), item.get("path")
+    if isinstance(ref, str) and ref:
+        return f"{ref}{'' if not path or str(path).startswith('[') else '.'}{path or ''}"
+    return next(
+        (_read_operand_text(item[name]) for name in ("literal", "value", "name", "figure", "path") if item.get(name)),
+        "",
+    )

@@ -1,0 +1,569 @@
+"""Every operation of ``calculate`` by name: those of this file, of the finance catalogue, and made tools."""
+
+import calendar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal, Inexact
+from fractions import Fraction
+from typing import NamedTuple
+
+from services.executor.core.figures.calculator import CalculatorResult, CannotCalculate, MadeToolResults, decimal_text
+from services.executor.core.figures.catalogue import CALCULATORS, RATIO_PLACES, calculate
+from services.executor.core.figures.columns import (
+    Cell,
+    ListColumn,
+    are_dates,
+    find_currency,
+    find_field_around,
+    find_figure_columns,
+    find_unit,
+    flatten_columns,
+    is_of_rate,
+    is_paid,
+    plain_name,
+    rank_naming_field,
+    read_cell_amount,
+    read_cell_date,
+    read_cell_moment,
+    read_cell_truth,
+    take_single_cell,
+)
+from services.executor.core.figures.conditions import are_same, compare, identity
+from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
+from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
+from services.executor.core.figures.record_tree import is_empty
+from services.executor.core.figures.vocabulary import UNITS, is_currency, places
+from shared.domain.exact_json import Json, as_text, dumps
+
+Value = Decimal | date | bool | str
+_LONGEST = 50  # digits of a result
+_MOST_BITS = 1_000  # of a product; far more than those digits need
+_EXACT = Context(prec=_LONGEST, traps=[Inexact])
+_WIDE = Context(prec=1000)
+_MOST_DAYS, _MOST_MONTHS = 40_000, 1_200
+_FIRST = datetime.min.replace(tzinfo=UTC)
+
+
+class OperationResult(NamedTuple):
+    """What an operation comes to, in what, and what is to be said of it."""
+
+    value: Value
+    currency: str = ""
+    unit: str = ""
+    note: str = ""
+    is_groups: bool = False  # the value is a JSON object of decimal texts by group
+    keeps_places: bool = False  # rounded to so many places on purpose: those of the minor unit, or six
+
+
+class CalculationCall(NamedTuple):
+    """One operation over its columns."""
+
+    operation: str
+    columns: Sequence[ListColumn]
+    today: date
+    order: DateOrder
+    give: str = ""
+
+    def cells(self) -> list[Cell]:
+        return flatten_columns(self.columns)
+
+    def amounts(self) -> list[WrittenAmount]:
+        return [read_cell_amount(cell, self.operation) for cell in self.cells()]
+
+    def singles(self) -> list[Cell]:
+        """The one figure of each operand."""
+        return [take_single_cell(column, self.operation) for column in find_figure_columns(self.columns)]
+
+    def single_amounts(self) -> list[WrittenAmount]:
+        return [read_cell_amount(cell, self.operation) for cell in self.singles()]
+
+    def single_dates(self) -> list[date]:
+        return [read_cell_date(cell, self.operation, self.order) for cell in self.singles()]
+
+    def currency(self) -> str:
+        return find_currency(self.columns, self.operation)
+
+
+class CalculationOperation(NamedTuple):
+    """``arguments``: what its operands are, in order; the last ends in ``...`` where it may repeat."""
+
+    arguments: str
+    act: Callable[[CalculationCall], OperationResult]
+    takes_lists: bool = False  # empty cells and rows without the field are left out
+    takes_currency: bool = False  # as an operand of its own
+
+    def fits(self, number: int) -> bool:
+        names = self.arguments.split(", ")
+        needed = sum(not name.startswith("[") for name in names)
+        return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
+
+
+OPERATIONS: dict[str, CalculationOperation] = {}
+_Act = Callable[[CalculationCall], OperationResult]
+
+
+def _operation(
+    names: str, arguments: str, *, takes_lists: bool = False, takes_currency: bool = False
+) -> Callable[[_Act], _Act]:
+    """Lists a function as what these operations do."""
+
+    def add(act: _Act) -> _Act:
+        made = CalculationOperation(arguments, act, takes_lists, takes_currency)
+        OPERATIONS.update(dict.fromkeys(names.split(), made))
+        return act
+
+    return add
+
+
+AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
+SOUGHT = ("which_has_most", "which_has_least")
+WORDS_ALLOWED = frozenset({"is_equal", "is_not_equal"})
+FREE_LIMITS = frozenset({0, 1})
+_ORDERS: Mapping[str, Callable[[int], bool]] = {
+    "is_less": lambda order: order < 0,
+    "is_at_most": lambda order: order <= 0,
+    "is_more": lambda order: order > 0,
+    "is_at_least": lambda order: order >= 0,
+}
+_CONVERSIONS = (
+    "seconds_to_minutes minutes_to_hours hours_to_minutes hours_to_days days_to_hours days_to_weeks weeks_to_days "
+    "months_to_years years_to_months"
+)
+_SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
+
+
+def perform(call: CalculationCall, made: MadeToolResults) -> OperationResult:
+    """The answer; ``CannotCalculate`` names what does not fit, ``NotRun`` a made tool that was not run yet."""
+    if call.operation in made.tools:
+        currency = call.currency()
+        figures = [to_decimal(amount.number) for amount in call.amounts()]
+        return OperationResult(made.calculate(call.operation, figures, places(currency)), currency, keeps_places=True)
+    if call.operation in CALCULATORS:
+        return _perform_calculator(call)
+    operation = OPERATIONS.get(call.operation)
+    if operation is None:
+        raise CannotCalculate(f"unknown operation {call.operation!r}; known: {', '.join([*OPERATIONS, *CALCULATORS])}")
+    number = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
+    if not operation.fits(number):
+        raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {number} operands")
+    return operation.act(call)
+
+
+def _perform_calculator(call: CalculationCall) -> OperationResult:
+    calculator, currency = CALCULATORS[call.operation], call.currency()
+    if "..." not in calculator.arguments:
+        call.singles()
+    if calculator.dates:
+        days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.cells()]
+        unit = "" if "bucket" in call.operation else "days"
+        return OperationResult(calculate(call.operation, list(map(Decimal, days))), unit=unit)
+    amounts = call.amounts()
+    if any(amount.unit == "cents" for amount in amounts):
+        raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
+    try:
+        value = calculate(call.operation, [to_decimal(one.number) for one in amounts], places(currency))
+    except CannotCalculate as error:
+        raise CannotCalculate(f"{error} (operands in this order: {calculator.arguments})") from None
+    note = f"taken as {_describe_arguments(calculator.arguments, amounts)}" if len(amounts) <= 8 else ""
+    return OperationResult(
+        value, currency if calculator.result is CalculatorResult.MONEY else "", "", note, keeps_places=True
+    )
+
+
+def _describe_arguments(arguments: str, amounts: Sequence[WrittenAmount]) -> str:
+    names = arguments.split(", ")
+    if sum(name.endswith("...") for name in names) > 1:
+        return arguments
+    names += [names[-1]] * (len(amounts) - len(names))
+    told = zip(names, (decimal_text(to_decimal(one.number)) for one in amounts), strict=False)
+    return ", ".join(f"{name.removesuffix('...')} {figure}" for name, figure in told)
+
+
+_FREE: Mapping[str, frozenset[int]] = {
+    **dict.fromkeys(("product", "quotient"), frozenset({0, 1, 2, 4, 7, 12, 24, 52, 60, 100, 365})),
+    "difference": frozenset({0, 1, 100}),
+    **dict.fromkeys((*_ORDERS, "is_equal", "is_not_equal"), FREE_LIMITS),
+    **{f"{verb}_{unit}": FREE_LIMITS for verb in ("add", "subtract")
+       for unit in ("days", "weeks", "months", "years", "working_days")},
+}  # fmt: skip
+_A_YEAR = frozenset({1, 2, 4, 12, 52, 365})
+_CHOSEN = frozenset({"part number", "month", "period", "year", "trials", "start"})  # which one is wanted
+
+
+def free_numbers(operation: str, place: int) -> frozenset[int]:
+    """The numbers that need no source as the operand at this place: 12 months of a year, the third part of five."""
+    if operation not in CALCULATORS:
+        return _FREE.get(operation, frozenset({0}))
+    name = _argument(operation, place)
+    return frozenset(range(1, 1201)) if name in _CHOSEN else _A_YEAR if name.endswith("a year") else FREE_LIMITS
+
+
+def takes_percent(operation: str, place: int) -> bool:
+    """Whether the operand at this place is a share, so that 0.2 is the task's 20 %."""
+    if operation in CALCULATORS:
+        return "%" in _argument(operation, place)
+    is_percent = operation in ("percentage", "increase_by_percent", "decrease_by_percent")
+    return operation in ("product", "quotient") or (place == 1 and is_percent)
+
+
+def _argument(calculator: str, place: int) -> str:
+    names = CALCULATORS[calculator].arguments.split(", ")
+    return names[min(place, len(names) - 1)]
+
+
+def to_decimal(number: Number) -> Decimal:
+    """A number as a decimal: exact where it has an end, else to 24 digits."""
+    return number if isinstance(number, Decimal) else Context(prec=24).divide(*map(Decimal, number.as_integer_ratio()))
+
+
+def settle(number: Fraction) -> Decimal:
+    """A fraction as a decimal: exact where it has an end, else rounded half up to six places."""
+    try:
+        return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
+    except Inexact:
+        if pow(10, 400, number.denominator) == 0:  # it has an end, beyond the digits that are kept
+            raise CannotCalculate(f"the result has more than {_LONGEST} digits") from None
+        return round_ratio(number)
+
+
+def round_ratio(number: Fraction) -> Decimal:
+    """A fraction rounded half up to six places."""
+    scaled = abs(number) * 10**RATIO_PLACES + Fraction(1, 2)
+    rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, _WIDE)
+    if len(rounded.as_tuple().digits) > _LONGEST:
+        raise CannotCalculate(f"the result has more than {_LONGEST} digits")
+    return rounded.copy_negate() if number < 0 else rounded
+
+
+@_operation("sum average minimum maximum", "figure...", takes_lists=True)
+@_operation("difference", "from, taken off...")
+@_operation("product", "factor...")
+@_operation("quotient", "dividend, divisor")
+@_operation("percentage", "base, percent")
+def _compute_arithmetic(call: CalculationCall) -> OperationResult:
+    columns = find_figure_columns(call.columns)
+    if call.operation in ("minimum", "maximum") and are_dates(call.cells()):
+        pick = min if call.operation == "minimum" else max
+        found = pick(call.cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
+        return OperationResult(read_cell_date(found, call.operation, call.order))
+    if call.operation in ("difference", "quotient", "percentage") and len(columns) > 1:
+        for column in columns[: 1 if call.operation == "difference" else None]:
+            take_single_cell(column, call.operation)
+    amounts = call.amounts()
+    unit, currency = _result_unit(call, amounts), _result_currency(call)
+    numbers = [_to_factor(amount, call.operation) for amount in amounts]
+    value = compute_exactly(call.operation, [Fraction(number) for number in numbers])
+    if call.operation in ("minimum", "maximum"):
+        value = to_decimal(next(number for number in numbers if number == value))
+    return OperationResult(value if isinstance(value, Decimal) else _settle_like(value, numbers), currency, unit)
+
+
+def _settle_like(value: Fraction, numbers: Sequence[Number]) -> Decimal:
+    """With the places of the numbers, but for fractions: 0.10 + 0.20 is 0.30."""
+    settled = settle(value)
+    if any(isinstance(number, Fraction) for number in numbers):
+        return settled
+    wanted = max((count_places(number) for number in numbers), default=0)
+    return settled.quantize(Decimal(1).scaleb(-max(count_places(settled), min(wanted, 2))), context=_WIDE)
+
+
+def count_places(number: Number) -> int:
+    """The decimal places that a number is written with; none of a fraction."""
+    exponent = number.as_tuple().exponent if isinstance(number, Decimal) else 0
+    return max(-exponent, 0) if isinstance(exponent, int) else 0
+
+
+def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
+    """The arithmetic operations: exact, but for quotients and averages, which are rounded half up to six places."""
+    least = {"sum": 0, "product": 1, "average": 1, "minimum": 1, "maximum": 1}.get(operation, 2)
+    if len(numbers) < least or (operation in ("quotient", "percentage") and len(numbers) > least):
+        raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")
+    match operation:
+        case "sum":
+            return Fraction(sum(numbers))
+        case "difference":
+            return numbers[0] - sum(numbers[1:])
+        case "product":
+            return _multiply(numbers)
+        case "percentage":
+            return numbers[0] * numbers[1] / 100
+        case "average":
+            return round_ratio(Fraction(sum(numbers)) / len(numbers))
+        case "quotient":
+            return round_ratio(_divide(numbers[0], numbers[1], operation))
+        case "minimum" | "maximum":
+            return min(numbers) if operation == "minimum" else max(numbers)
+    raise CannotCalculate(f"unknown operation {operation!r}")
+
+
+def _multiply(numbers: Iterable[Fraction]) -> Fraction:
+    product = Fraction(1)
+    for number in numbers:
+        product *= number
+        if max(product.numerator.bit_length(), product.denominator.bit_length()) > _MOST_BITS:
+            raise CannotCalculate(f"the result has more than {_LONGEST} digits")
+    return product
+
+
+def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str:
+    if call.operation in ("product", "quotient", "percentage"):
+        units = {amount.unit for amount in amounts}
+        first = amounts[0].unit if amounts else ""
+        return first if units <= {first, ""} and call.operation != "quotient" else ""
+    percents = [amount.style == "percent" for amount in amounts]
+    if call.operation in ("sum", "difference") and any(percents) and not all(percents):
+        others = [cell for cell, one in zip(call.cells(), percents, strict=True) if not one]
+        if not all(is_of_rate(cell) for cell in others):
+            raise CannotCalculate(
+                f"{call.operation} of an amount and a percentage: take increase_by_percent, decrease_by_percent or "
+                "percentage"
+            )
+    return find_unit(amounts, call.operation)
+
+
+def _to_factor(amount: WrittenAmount, operation: str) -> Number:
+    if operation in ("product", "quotient") and amount.style == "percent":
+        return amount.number / 100 if isinstance(amount.number, Fraction) else amount.number.scaleb(-2)
+    return amount.number * 100 if operation == "percentage" and amount.style == "fraction" else amount.number
+
+
+def _result_currency(call: CalculationCall) -> str:
+    """The currency of the result; none where amounts are divided by each other, or multiplied by a rate of exchange."""
+    currency = call.currency()
+    if call.operation not in ("product", "quotient"):
+        return currency
+    own = [find_currency([column], call.operation) for column in call.columns]
+    words = {word for column in call.columns for cell in column.cells[:1] for word in plain_name(cell.field).split()}
+    if words & {"exchange", "fx"} or (call.operation == "quotient" and any(own[1:])):
+        return ""
+    codes = {code for code in own if code}
+    return codes.pop() if len(codes) == 1 else ""
+
+
+def _divide(dividend: Fraction, divisor: Fraction, operation: str) -> Fraction:
+    if not divisor:
+        raise CannotCalculate(f"{operation}: nothing can be divided by 0")
+    return dividend / divisor
+
+
+@_operation("count", "rows...", takes_lists=True)
+def _count_cells(call: CalculationCall) -> OperationResult:
+    return OperationResult(Decimal(sum(len(column.cells) for column in call.columns)))
+
+
+@_operation("count_distinct", "field of rows...", takes_lists=True)
+def _count_distinct_cells(call: CalculationCall) -> OperationResult:
+    return OperationResult(Decimal(len({identity(cell.value) for column in call.columns for cell in column.cells})))
+
+
+@_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
+def _find_extreme_row(call: CalculationCall) -> OperationResult:
+    """What the row with the least or the most is called; rows that tie are named in the note."""
+    cells = call.cells()
+    if not cells:
+        raise CannotCalculate(f"{call.operation}: no row meets the conditions")
+    if are_dates(cells):
+        moments = [read_cell_moment(cell, call.operation, call.order) for cell in cells]
+        ranks = [Fraction((moment - _FIRST) // timedelta(microseconds=1)) for moment in moments]
+    else:
+        call.currency()
+        find_unit(call.amounts(), call.operation)
+        ranks = [Fraction(amount.number) for amount in call.amounts()]
+    best = (min if call.operation == "which_has_least" else max)(ranks)
+    found = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == best]
+    names = [_name_row(cell, call) for cell in found]
+    tied = [as_text(name) for name in names[1:6]]
+    more = f"; as much: {', '.join(tied)}{'' if len(names) <= 6 else f' and {len(names) - 6} more'}" if tied else ""
+    return _answer_field(names[0], f"{found[0].field or 'value'} {as_text(found[0].value)}{more}", call.order)
+
+
+def _name_row(cell: Cell, call: CalculationCall) -> Json:
+    if call.give:
+        found = find_field_around(cell, call.give)
+        if found is None:
+            raise CannotCalculate(f"the row has no field {call.give!r}; it has {', '.join(list(cell.row)[:12])}")
+        return found[1]
+    ranked = sorted((rank, key) for key in cell.row if (rank := rank_naming_field(key)) is not None)
+    if not ranked:
+        raise CannotCalculate(f"say with give which field names the row: {', '.join(list(cell.row)[:12])}")
+    return cell.row[ranked[0][1]]
+
+
+def _answer_field(value: Json, note: str, order: DateOrder) -> OperationResult:
+    """A field of a row as the value that it is."""
+    if isinstance(value, bool | int | Decimal):
+        return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
+    days = read_possible_dates(value)
+    return OperationResult(days[0] if len(days) == 1 and not order else as_text(value), note=note)
+
+
+@_operation("increase_by_percent decrease_by_percent", "base, percent")
+def _change_by_percent(call: CalculationCall) -> OperationResult:
+    base, percent = call.single_amounts()
+    part = Fraction(_to_factor(percent, "percentage")) / 100
+    factor = 1 + part if call.operation == "increase_by_percent" else 1 - part
+    return OperationResult(settle(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit)
+
+
+@_operation("percent_share", "part, whole")
+@_operation("percent_change", "old, new")
+def _compute_share(call: CalculationCall) -> OperationResult:
+    """Ratios in percent: exact until the one rounding to six places."""
+    find_currency(call.columns, "comparison")
+    find_unit(call.single_amounts(), call.operation)
+    one, other = (Fraction(amount.number) for amount in call.single_amounts())
+    if call.operation == "percent_change":
+        one, other = other - one, one
+    return OperationResult(settle(_divide(one * 100, other, call.operation)))
+
+
+@_operation("sum_of_products", "list, list...")
+def _sum_products(call: CalculationCall) -> OperationResult:
+    if len({len(column.cells) for column in call.columns}) != 1:
+        raise CannotCalculate("sum_of_products needs lists of equal length")
+    rows = zip(*(column.cells for column in call.columns), strict=True)
+    factors = [[_to_factor(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
+    total = sum((_multiply(Fraction(factor) for factor in row) for row in factors), Fraction(0))
+    unit = "cents" if any(amount.unit == "cents" for amount in call.amounts()) else ""
+    return OperationResult(settle(total), call.currency(), unit)
+
+
+@_operation("round_up round_down", "figure")
+def _round_to_whole(call: CalculationCall) -> OperationResult:
+    [amount] = call.single_amounts()
+    number = Fraction(amount.number)
+    whole = number.__ceil__() if call.operation == "round_up" else number.__floor__()
+    return OperationResult(Decimal(whole), call.currency(), amount.unit)
+
+
+@_operation("convert_currency", "amount, rate, currency that comes out", takes_currency=True)
+def _convert_currency(call: CalculationCall) -> OperationResult:
+    cells = [take_single_cell(column, call.operation) for column in call.columns]
+    amount, rate = (read_cell_amount(cell, call.operation) for cell in cells[:2])
+    code = cells[2].value
+    if not isinstance(code, str) or not is_currency(code):
+        raise CannotCalculate("convert_currency needs amount, rate, and the code of the currency that comes out")
+    return OperationResult(settle(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit)
+
+
+@_operation("cents_to_units", "cents, [currency]", takes_currency=True)
+@_operation("units_to_cents", "amount, [currency]", takes_currency=True)
+@_operation(_CONVERSIONS, "figure")
+def _convert_unit(call: CalculationCall) -> OperationResult:
+    source, target = call.operation.split("_to_")
+    column = call.columns[0]
+    amount = read_cell_amount(take_single_cell(column, call.operation), call.operation)
+    if source == "units" and amount.unit == "cents":
+        raise CannotCalculate(f"{column.written} is in cents already")
+    if amount.unit and source not in (amount.unit, "units"):
+        raise CannotCalculate(f"{column.written} is in {amount.unit}, not in {source}")
+    currency = call.currency()
+    sizes = {name: unit.size for name, unit in UNITS.items()} | {"cents": Fraction(1), "units": 10 ** places(currency)}
+    return OperationResult(
+        settle(Fraction(amount.number) * sizes[source] / sizes[target]), currency, "" if target == "units" else target
+    )
+
+
+@_operation("is_less is_at_most is_more is_at_least is_equal is_not_equal", "one, other")
+def _compare_cells(call: CalculationCall) -> OperationResult:
+    one, other = call.singles()
+    if read_amount(one.value) and read_amount(other.value):  # amounts of two currencies or units are never compared
+        call.currency()
+        find_unit(call.single_amounts(), call.operation)
+    if call.operation in WORDS_ALLOWED:
+        return OperationResult(are_same(one.value, other.value, call.order) is (call.operation == "is_equal"))
+    order = compare(one.value, other.value, call.order)
+    if order is not None:
+        return OperationResult(_ORDERS[call.operation](order))
+    both = next((cell for cell in (one, other) if len(read_possible_dates(cell.value)) == 2), None)
+    if both is not None:
+        read_cell_date(both, call.operation, call.order)
+    told = f"{dumps(one.value)[:60]} and {dumps(other.value)[:60]}"
+    raise CannotCalculate(f"{call.operation} needs two figures or two dates, not {told}")
+
+
+@_operation("all_of any_of none_of", "condition...")
+def _combine_truths(call: CalculationCall) -> OperationResult:
+    truths = [read_cell_truth(cell, call.operation) for cell in call.cells()]
+    if not truths:
+        raise CannotCalculate(f"{call.operation} has nothing to look at")
+    return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
+
+
+@_operation("is_empty", "field")
+def _are_cells_empty(call: CalculationCall) -> OperationResult:
+    return OperationResult(all(is_empty(cell.value) for cell in call.cells()))
+
+
+@_operation("is_overdue", "due date of a record")
+def _is_record_overdue(call: CalculationCall) -> OperationResult:
+    [day] = call.single_dates()
+    return OperationResult(day < call.today and not is_paid(call.singles()[0].row))
+
+
+@_operation(_SHIFTS.format("days"), "date, days")
+@_operation(_SHIFTS.format("weeks"), "date, weeks")
+@_operation(_SHIFTS.format("months"), "date, months")
+@_operation(_SHIFTS.format("years"), "date, years")
+@_operation(_SHIFTS.format("working_days"), "date, days, [holiday...]")
+def _shift_date(call: CalculationCall) -> OperationResult:
+    start, step = (take_single_cell(column, call.operation) for column in call.columns[:2])
+    verb, _, unit = call.operation.partition("_")
+    most = _MOST_MONTHS if unit in ("months", "years") else _MOST_DAYS
+    number = Fraction(read_cell_amount(step, call.operation).number)
+    if number.denominator != 1 or abs(number) > most:
+        raise CannotCalculate(f"{call.operation} needs a whole number of up to {most}")
+    count = int(number) * (-1 if verb == "subtract" else 1)
+    free = {read_cell_date(cell, call.operation, call.order) for cell in flatten_columns(call.columns[2:])}
+    try:
+        return OperationResult(_shift_by(read_cell_date(start, call.operation, call.order), count, unit, free))
+    except (ValueError, OverflowError):
+        raise CannotCalculate(f"{call.operation}: that is beyond the calendar") from None
+
+
+def _shift_by(day: date, count: int, unit: str, holidays: set[date]) -> date:
+    """So much later. A day that the month does not have is its last one; working days leave out the holidays."""
+    if unit in ("months", "years"):
+        year, month = divmod(day.year * 12 + day.month - 1 + count * (12 if unit == "years" else 1), 12)
+        return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+    if unit != "working_days":
+        return day + timedelta(days=count * (7 if unit == "weeks" else 1))
+    step = timedelta(days=1 if count >= 0 else -1)
+    for _ in range(abs(count)):
+        day += step
+        while day.weekday() > calendar.FRIDAY or day in holidays:
+            day += step
+    return day
+
+
+@_operation("start_of_month end_of_month weekday", "date")
+def _find_calendar_day(call: CalculationCall) -> OperationResult:
+    [day] = call.single_dates()
+    if call.operation == "weekday":
+        return OperationResult(calendar.day_name[day.weekday()])
+    return OperationResult(day.replace(day=1) if call.operation == "start_of_month" else _end_of_month(day))
+
+
+@_operation("age_in_days age_in_years months_between", "date, [at]")
+def _compute_age(call: CalculationCall) -> OperationResult:
+    first, last = (*call.single_dates(), call.today)[:2]
+    if call.operation == "age_in_days":
+        return OperationResult(Decimal((last - first).days), unit="days")
+    months = (last.year - first.year) * 12 + last.month - first.month
+    months -= last.day < first.day and last != _end_of_month(last)
+    return OperationResult(Decimal(months if call.operation == "months_between" else months // 12))
+
+
+def _end_of_month(day: date) -> date:
+    return day.replace(day=calendar.monthrange(day.year, day.month)[1])
+
+
+@_operation("hours_between minutes_between", "from, to")
+def _measure_time(call: CalculationCall) -> OperationResult:
+    cells = call.singles()
+    if not all(has_time(cell.value) for cell in cells):
+        raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
+    first, last = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
+    seconds = Fraction((last - first) // timedelta(microseconds=1), 1_000_000)
+    unit = call.operation.removesuffix("_between")
+    return OperationResult(settle(seconds / UNITS[unit].size), unit=unit)

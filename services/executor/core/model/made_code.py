@@ -1,0 +1,344 @@
+"""What a missing calculator would have to do."""
+
+import ast
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Literal, NamedTuple
+
+from shared.contracts.made_tool import MadeTool
+from shared.domain.exact_json import Json
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{2,39}", re.ASCII)
+_MOST_ARGUMENTS = 8
+_LONGEST_PURPOSE = 400
+
+
+class BadSpec(ValueError):
+    """It describes no calculator that could be made."""
+
+
+class Spec(NamedTuple):
+    """``by_words``: it comes from words that always mean the same, so its purpose is always worded the same."""
+
+    name: str
+    purpose: str
+    arguments: tuple[str, ...]
+    result: Literal["money", "ratio"] = "ratio"
+    by_words: bool = True
+
+    def as_json(self) -> Json:
+        listed: list[Json] = list(self.arguments)
+        return {"name": self.name, "definition": self.purpose, "arguments": listed, "result": self.result}
+
+    def is_met_by(self, tool: MadeTool) -> bool:
+        same = (tool.name, tool.arguments, tool.result) == (self.name, self.arguments, self.result)
+        return same and (not self.by_words or tool.purpose == self.purpose)
+
+
+def check_spec(spec: Spec) -> Spec:
+    """The same, if a calculator can be made by it; raises ``BadSpec``."""
+    names = [argument.removesuffix("...") for argument in spec.arguments]
+    repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]
+    if not _NAME.fullmatch(spec.name):
+        raise BadSpec(f"{spec.name[:40]!r} is no name for an operation")
+    if not names or len(names) > _MOST_ARGUMENTS or len(set(names)) < len(names) or repeated:
+        raise BadSpec(f"{spec.name} would take {len(names)} arguments, or one twice: 1 to {_MOST_ARGUMENTS} are meant")
+    if any(not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name, re.ASCII) for name in names) or spec.name in names:
+        raise BadSpec(f"{spec.name} has an argument that has no plain name")
+    if not spec.purpose.strip() or len(spec.purpose) > _LONGEST_PURPOSE:
+        raise BadSpec(f"the purpose of {spec.name} takes 1 to {_LONGEST_PURPOSE} characters")
+    return spec
+
+
+LONGEST = 4_000
+_NUMBER = re.compile(r"-?\d{1,24}(?:\.\d{1,24})?", re.ASCII)
+_CALLED = frozenset(
+    {"Decimal", "abs", "enumerate", "int", "len", "list", "max", "min", "range", "reversed", "sorted", "sum", "zip"}
+)
+_METHODS = frozenset({"append", "exp", "ln", "log10", "quantize", "sqrt", "to_integral_value"})
+_NODES: tuple[type[ast.AST], ...] = (
+    ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.While, ast.If,
+    ast.Expr, ast.Break, ast.Continue, ast.Pass, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call,
+    ast.keyword, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.List, ast.Tuple, ast.ListComp,
+    ast.comprehension, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
+)  # fmt: skip
+_WITHOUT = (ast.MatMult, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
+# Only whole numbers and decimals exist in a program, and these two are all that could make a float of whole numbers.
+PRELUDE = """
+from decimal import ROUND_HALF_UP, Decimal, getcontext
+getcontext().prec = 50
+def _divided(one, other):
+    return Decimal(one) / Decimal(other)
+def _raised(one, other):
+    return Decimal(one) ** Decimal(other)
+"""
+
+
+class BadCode(ValueError):
+    """It is not a pure function over decimals; the message says what is in it."""
+
+
+def admit_code(code: str, spec: Spec) -> str:
+    """The function as it is kept: one spelling, without comments. Raises ``BadCode``."""
+    if len(code) > LONGEST:
+        raise BadCode(f"it is longer than {LONGEST} characters")
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BadCode(f"it is no Python: {type(error).__name__}") from error
+    function = _only_function(tree, spec)
+    for node in ast.walk(function):
+        _refuse(node, function)
+    exact = ast.fix_missing_locations(_Exact().visit(_without_docstring(function)))
+    return ast.unparse(exact)
+
+
+def code_hash(code: str) -> str:
+    """Of the function and of what stands around it, so that the same hash means the same program."""
+    return sha256((PRELUDE + code).encode()).hexdigest()
+
+
+def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
+    """The whole program; it takes decimal texts as ``_inputs`` and gives a decimal text."""
+    fixed = len(arguments) - arguments[-1].endswith("...")
+    rest = ", _given[_fixed:]" if arguments[-1].endswith("...") else ""
+    given = "".join(f"_given[{place}], " for place in range(fixed))
+    return (
+        f"{PRELUDE}{code}\n_given = [Decimal(_figure) for _figure in _inputs]\n_fixed = {fixed}\n"
+        f"_result = {name}({(given + rest.removeprefix(', ')).removesuffix(', ')})\n"
+        "str(Decimal(_result)) if type(_result) in (int, Decimal) else type(_result)"
+    )
+
+
+def _only_function(tree: ast.Module, spec: Spec) -> ast.FunctionDef:
+    match tree.body:
+        case [ast.FunctionDef() as function] if function.name == spec.name:
+            pass
+        case _:
+            raise BadCode(f"it is not the one function {spec.name}")
+    given = function.args
+    plain = not (given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults)
+    names = tuple(argument.arg for argument in given.args)
+    if not plain or names != tuple(argument.removesuffix("...") for argument in spec.arguments):
+        raise BadCode(f"it does not take {', '.join(spec.arguments)}")
+    if function.decorator_list or any(
+        isinstance(inner, ast.FunctionDef) for inner in ast.walk(function) if inner is not function
+    ):
+        raise BadCode("it has decorators, or functions within")
+    return function
+
+
+def _without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
+    if ast.get_docstring(function) is not None:
+        function.body = function.body[1:] or [ast.Pass()]
+    function.returns = None
+    for argument in function.args.args:
+        argument.annotation = None
+    return function
+
+
+def _refuse(node: ast.AST, function: ast.FunctionDef) -> None:
+    if not isinstance(node, _NODES) or isinstance(node, _WITHOUT):
+        raise BadCode(f"there is {type(node).__name__} in it")
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name) if name.startswith("_"):
+            raise BadCode(f"there is the name {name[:40]} in it")
+        case ast.Attribute(attr=name) if name not in _METHODS:
+            raise BadCode(f"there is the attribute {name[:40]} in it")
+        case ast.Call():
+            _refuse_call(node)
+        case ast.Name(id=name, ctx=ast.Store()) if name in _CALLED or name == function.name:
+            raise BadCode(f"it calls something else {name}")
+        case ast.Constant(value=value):
+            _refuse_constant(value, node, function)
+
+
+def _refuse_call(call: ast.Call) -> None:
+    match call.func:
+        case ast.Name(id=name) if name in _CALLED:
+            plain = all(one.arg in ("key", "reverse", "start", "rounding") for one in call.keywords)
+        case ast.Attribute():
+            plain = all(one.arg == "rounding" for one in call.keywords)
+        case _:
+            raise BadCode("it calls what is no calculator's business")
+    if not plain:
+        raise BadCode("it calls with names that are not meant")
+
+
+def _refuse_constant(value: object, node: ast.Constant, function: ast.FunctionDef) -> None:
+    is_docstring = isinstance(function.body[0], ast.Expr) and function.body[0].value is node
+    if isinstance(value, str) and not is_docstring and not _NUMBER.fullmatch(value):
+        raise BadCode("there is a text in it that is no number")
+    if not isinstance(value, str | int | None):
+        raise BadCode(f"there is a {type(value).__name__} in it: figures are Decimal")
+
+
+class _Exact(ast.NodeTransformer):
+    """Divisions and powers of whole numbers are those of decimals."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # the name that ast asks for
+        self.generic_visit(node)
+        word = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
+        return ast.Call(ast.Name(word, ast.Load()), [node.left, node.right], []) if word else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        word = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
+        if word is None:
+            return node
+        if not isinstance(node.target, ast.Name):
+            raise BadCode("it divides what stands in a list in place")
+        read = ast.Name(node.target.id, ast.Load())
+        return ast.Assign([node.target], ast.Call(ast.Name(word, ast.Load()), [read, node.value], []))
+
+
+_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "\N{MINUS SIGN}": "-", "–": "-"})
+# A hyphen of an identifier (AB-12) is no minus, and a stroke between two words (yes/no) divides nothing.
+_FORMULA = re.compile(
+    r"(?<![\w.])(?P<name>[A-Za-z][A-Za-z0-9_]{2,39})\s*=(?!=)\s*"
+    r"(?P<terms>(?:[A-Za-z_]\w*|\d+(?:\.\d+)?|[+*^()]|[ \t]|"
+    r"(?:(?<![A-Za-z])-|-(?!\d))|(?:(?<![A-Za-z])/|/(?![A-Za-z])))+)"
+)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
+_OPERATOR = re.compile(r"[-+*/^]")
+MOST = 3  # tools made for one task by its words
+_PERCENT = "in percent (5 means 5 %)"
+# Measures that people name, and the textbook definition that the name stands for.
+_MEASURES: tuple[tuple[str, Spec], ...] = (
+    (
+        r"\bCAGR\b|\bcompound annual growth\b",
+        Spec(
+            "compound_annual_growth",
+            f"compound annual growth rate {_PERCENT}: ((ending / beginning) ** (1 / years) - 1) * 100",
+            ("beginning", "ending", "years"),
+        ),
+    ),
+    (
+        r"\bbreak-?\s?even (?:point|units|quantity|volume)\b",
+        Spec(
+            "break_even_units",
+            "units to sell until fixed costs are covered: fixed_cost / (price - variable_cost)",
+            ("fixed_cost", "price", "variable_cost"),
+        ),
+    ),
+    (
+        r"\bpayback (?:period|time)\b",
+        Spec(
+            "payback_period",
+            "years until an investment is paid back: investment / yearly_flow",
+            ("investment", "yearly_flow"),
+        ),
+    ),
+    (
+        r"\bgross margin\b",
+        Spec("gross_margin_percent", f"gross margin {_PERCENT}: (revenue - cost) / revenue * 100", ("revenue", "cost")),
+    ),
+    (
+        r"\bmark-?up (?:percentage|percent|%|rate)",
+        Spec("markup_percent", f"markup on cost {_PERCENT}: (price - cost) / cost * 100", ("price", "cost")),
+    ),
+    (
+        r"\binventory turnover\b|\bstock turns?\b",
+        Spec(
+            "inventory_turnover",
+            "how often stock is sold: cost_of_goods_sold / average_inventory",
+            ("cost_of_goods_sold", "average_inventory"),
+        ),
+    ),
+    (
+        r"\breturn on investment\b|\bROI\b",
+        Spec("return_on_investment", f"return on investment {_PERCENT}: (gain - cost) / cost * 100", ("gain", "cost")),
+    ),
+    (
+        r"\bsharpe ratio\b",
+        Spec(
+            "sharpe_ratio",
+            "Sharpe ratio: (portfolio_return - risk_free_rate) / deviation",
+            ("portfolio_return", "risk_free_rate", "deviation"),
+        ),
+    ),
+    (
+        r"\bcurrent ratio\b",
+        Spec(
+            "current_ratio",
+            "current ratio: current_assets / current_liabilities",
+            ("current_assets", "current_liabilities"),
+        ),
+    ),
+    (
+        r"\bquick ratio\b|\bacid[- ]test\b",
+        Spec(
+            "quick_ratio",
+            "quick ratio: (current_assets - inventory) / current_liabilities",
+            ("current_assets", "inventory", "current_liabilities"),
+        ),
+    ),
+    (
+        r"\bdebt[- ]to[- ]equity\b",
+        Spec("debt_to_equity", "debt-to-equity ratio: total_debt / total_equity", ("total_debt", "total_equity")),
+    ),
+    (
+        r"\bmedian\b",
+        Spec("median", "the median: the middle figure, or the mean of the two middle ones", ("figures...",)),
+    ),
+    (
+        r"\bstandard deviation\b",
+        Spec(
+            "sample_standard_deviation",
+            "sample standard deviation: square root of (sum of squared distances from the mean / (number - 1))",
+            ("figures...",),
+        ),
+    ),
+    (
+        r"\bgeometric mean\b",
+        Spec("geometric_mean", "geometric mean: the n-th root of the product of n figures", ("figures...",)),
+    ),
+)
+
+
+def formulas(text: str) -> Iterator[Spec]:
+    """The formulas in a text, each as the calculator that it describes."""
+    for match in _FORMULA.finditer(text.translate(_SIGNS)):
+        terms = _expression(_TOKEN.findall(match["terms"]))
+        arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
+        if arguments and _OPERATOR.search(terms):
+            name = match["name"].lower()
+            yield Spec(name, f"{name} = {terms.lower()}", arguments)
+
+
+def named_gaps(text: str) -> tuple[Spec, ...]:
+    """What the words of a task ask for that no calculator covers, its own formulas first; at most three."""
+    unique: dict[str, Spec] = {}
+    for spec in _find_specs(text):
+        unique.setdefault(spec.name, spec)
+    return tuple(unique.values())[:MOST]
+
+
+def _expression(parts: list[str]) -> str:
+    """The longest beginning that is a whole expression: what follows it is the sentence going on."""
+    whole, depth, wants_term = 0, 0, True
+    for place, part in enumerate(parts, 1):
+        is_term = part not in "+-*/^()" and part != "**"
+        if is_term or part == "(":
+            if not wants_term:
+                break
+            wants_term, depth = part == "(", depth + (part == "(")
+        elif part == ")":
+            if wants_term or not depth:
+                break
+            depth -= 1
+        elif wants_term and part not in "+-":
+            break
+        else:
+            wants_term = True
+        whole = place if not wants_term and not depth else whole
+    return " ".join(parts[:whole])
+
+
+def _find_specs(text: str) -> Iterator[Spec]:
+    yield from formulas(text)
+    for pattern, spec in _MEASURES:
+        if re.search(pattern, text, re.IGNORECASE):
+            yield spec

@@ -1,0 +1,383 @@
+"""Having made tools run: each result is a step of the journal, so that a resumed turn and a replay have the same."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, JsonValue
+
+from services.executor.core.figures.calculator import NOTHING, Call, MadeToolResults, NotRun, Outcome, readable
+from services.executor.core.figures.catalogue import OPERATIONS, describe_calculators
+from services.executor.core.model.made_code import (
+    BadCode,
+    BadSpec,
+    Spec,
+    admit_code,
+    check_spec,
+    code_hash,
+    named_gaps,
+    render_program,
+)
+from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
+from services.executor.core.session.budget import BudgetSpent
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.endings import Failed
+from services.executor.core.session.side_by_side import run_together
+from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA, render
+from services.executor.ports.models import ModelRequest, Tier
+from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
+from shared.contracts.base import Contract
+from shared.contracts.made_tool import MadeCase, MadeTool
+from shared.domain.exact_json import Json, digest, dumps, loads_object
+from shared.domain.marks import marked_values
+from shared.ports.store import StoreUnavailable
+
+T = TypeVar("T")
+
+
+async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, act: Callable[[], T]) -> T:
+    """What ``act`` gives once everything is run that it needs of made tools. ``key`` names the steps in the journal."""
+    while True:
+        try:
+            return act()
+        except NotRun as missing:
+            made.learn(missing.call, await _run_journaled(ctx, key, missing.call))
+
+
+async def run(sandbox: Sandbox, call: Call) -> Outcome:
+    """Its outcome in a fresh sandbox; raises ``SandboxUnavailable``."""
+    text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
+    try:
+        return readable(await sandbox.run(text, call.figures))
+    except CodeFailed as error:
+        return Outcome(error=str(error))
+
+
+async def _run_journaled(ctx: TurnContext, key: str, call: Call) -> Outcome:
+    figures: list[Json] = list(call.figures)
+    asked = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
+
+    async def step() -> str:
+        try:
+            outcome = await run(ctx.ports.sandbox, call)
+        except SandboxUnavailable as error:
+            outcome = Outcome(error=f"the sandbox cannot be had: {error}")
+        return dumps(
+            {"tool": call.tool.by.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
+        )
+
+    known = loads_object(await ctx.journal.run_step(f"{key}:made:{asked}", "note", step, asked))
+    return Outcome(str(known["value"]), str(known["error"]))
+
+
+_SHORTEST = 100  # characters of a task that a model is asked about
+_LOCAL = frozenset({*OPERATIONS, "calculate", "look"})
+
+
+class _UnfilledGap(Contract):
+    """A gap that nothing was made for, and why."""
+
+    name: str
+    why: str
+
+
+class _FoundTools(Contract):
+    """What came of looking, as the journal keeps it: with the code, so that a replay needs nobody."""
+
+    tools: tuple[MadeTool, ...] = ()
+    fresh: tuple[str, ...] = ()  # the names of those that were made now
+    gaps: tuple[_UnfilledGap, ...] = ()
+    model_calls: int = 0
+
+
+async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, MadeToolResults]:
+    """The made tools for the task, some of them made now, and the progress that tells of them."""
+    if not ctx.tenant.made_tools:
+        return progress, NOTHING
+
+    async def find() -> str:
+        return (await _Making(ctx, key).find_tools()).model_dump_json()
+
+    found = _FoundTools.model_validate_json(await ctx.journal.run_step(key, "note", find))
+    told = _describe_found(found)
+    if told:
+        ctx.journal.tell("note", made_tools=told)
+        progress = progress.model_copy(update={"notes": {**progress.notes, "made_tools": told}})
+    counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
+    return counted, MadeToolResults(found.tools)
+
+
+class _Making:
+    """One look at one task. It ends with tools or with reasons, never with an error of the making."""
+
+    def __init__(self, ctx: TurnContext, key: str) -> None:
+        self._ctx, self._key = ctx, key
+        self._calls = 0
+        self._gaps: list[_UnfilledGap] = []
+
+    async def find_tools(self) -> _FoundTools:
+        every = await self._read_kept_tools()
+        newest = _newest(every)
+        tools, fresh = list[MadeTool](), list[str]()
+        for number, spec in enumerate(await self._missing(newest)):
+            known = newest.get(spec.name)
+            try:
+                self._refuse_shadow(check_spec(spec).name)
+                if known is not None and spec.is_met_by(known):
+                    tools.append(known)
+                    continue
+                tools.append(await self._make_tool(f"{self._key}:{number}", spec, every))
+                fresh.append(spec.name)
+            except (NotMade, BadSpec) as error:
+                self._gaps.append(_UnfilledGap(name=spec.name, why=str(error)))
+        return _FoundTools(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
+
+    async def _read_kept_tools(self) -> tuple[MadeTool, ...]:
+        try:
+            return await self._ctx.ports.made.all(self._ctx.record.tenant)
+        except StoreUnavailable as error:
+            self._ctx.journal.tell("note", problem=f"the tools made before are not known: {error}")
+            return ()
+
+    async def _missing(self, newest: dict[str, MadeTool]) -> tuple[Spec, ...]:
+        """By the task's words at no cost; else, for a task of some length, by a model."""
+        named = named_gaps(self._ctx.task)
+        if named or len(self._ctx.task) < _SHORTEST:
+            return named
+        self._calls += 1
+        listed: list[Json] = [
+            {"name": one.name, "arguments": list[Json](one.arguments), "definition": one.purpose}
+            for one in newest.values()
+        ]
+        try:
+            return await asked_gaps(self._ctx, f"{self._key}:gap", describe_calculators(), listed)
+        except NotMade as error:
+            self._gaps.append(_UnfilledGap(name="?", why=f"whether a calculator is missing is not known: {error}"))
+            return ()
+
+    async def _make_tool(self, key: str, spec: Spec, every: tuple[MadeTool, ...]) -> MadeTool:
+        """Raises ``NotMade``. The two calls know nothing of each other."""
+        self._calls += 2
+        code, cases = await run_together(
+            asked_function(self._ctx, f"{key}:function", spec), asked_cases(self._ctx, f"{key}:cases", spec)
+        )
+        tool = MadeTool(
+            name=spec.name,
+            purpose=spec.purpose,
+            arguments=spec.arguments,
+            result=spec.result,
+            code=code,
+            code_sha256=code_hash(code),
+            cases=cases,
+            made_at=self._ctx.journal.now,
+            task_id=self._ctx.record.task_id,
+        )
+        if any(one.removed_at and (one.name, one.code_sha256) == (tool.name, tool.code_sha256) for one in every):
+            raise NotMade("the same code was removed by an operator")
+        for case in cases:
+            await self._prove(tool, case)
+        try:
+            return await self._ctx.ports.made.keep(self._ctx.record.tenant, tool)
+        except StoreUnavailable as error:
+            raise NotMade(f"it could not be kept: {error}") from error
+
+    async def _prove(self, tool: MadeTool, case: MadeCase) -> None:
+        """Run the case twice, each time in a fresh sandbox: what differs from run to run is no calculator."""
+        try:
+            outcomes: list[Outcome] = [await run(self._ctx.ports.sandbox, Call(tool, case.inputs)) for _ in range(2)]
+        except SandboxUnavailable as error:
+            raise NotMade(f"the sandbox cannot be had: {error}") from error
+        first, again = outcomes
+        figures = ", ".join(case.inputs)
+        if first.error or again.error:
+            raise NotMade(f"it fails on {figures}: {first.error or again.error}")
+        if first != again:
+            raise NotMade(f"it gives different results for {figures}")
+        if not agrees(Decimal(first.value), Decimal(case.expected)):
+            raise NotMade(f"it gives {first.value[:40]} for {figures}, and an independent case says {case.expected}")
+
+    def _refuse_shadow(self, name: str) -> None:
+        tools = self._ctx.toolbox.tools
+        if name in _LOCAL or name in tools or any(tool.name == name for tool in tools.values()):
+            raise NotMade("there is a tool of that name, and none is ever put in its place")
+
+
+def _newest(every: Iterable[MadeTool]) -> dict[str, MadeTool]:
+    """The newest version of each name that is not removed."""
+    standing = sorted((tool for tool in every if tool.removed_at is None), key=lambda tool: tool.version)
+    return {tool.name: tool for tool in standing}
+
+
+def _describe_found(found: _FoundTools) -> list[JsonValue]:
+    made: list[JsonValue] = [
+        {**tool.by.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in found.fresh else "before"}
+        for tool in found.tools
+    ]
+    missing: list[JsonValue] = [{"gap": gap.name, "why": gap.why} for gap in found.gaps]
+    return [*made, *missing]
+
+
+FEWEST, MOST = 3, 8
+_FEWEST_PLACES, _FEWEST_DIGITS, _MOST_DIGITS = 2, 4, 24
+
+
+class BadCases(ValueError):
+    """They prove nothing; the message says why."""
+
+
+def checked_cases(cases: Sequence[MadeCase], spec: Spec) -> tuple[MadeCase, ...]:
+    """The cases if they can prove something: enough, all different, of figures that the function takes."""
+    if not FEWEST <= len(cases) <= MOST:
+        raise BadCases(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
+    fixed, repeats = len(spec.arguments), spec.arguments[-1].endswith("...")
+    for case in cases:
+        if len(case.inputs) < fixed or (len(case.inputs) > fixed and not repeats):
+            raise BadCases(f"a case has {len(case.inputs)} figures, and {spec.name} takes {', '.join(spec.arguments)}")
+        for text in (*case.inputs, case.expected):
+            decimal(text)
+    if len({tuple(map(decimal, case.inputs)) for case in cases}) < len(cases):
+        raise BadCases("a case stands there twice")
+    if len({decimal(case.expected) for case in cases}) < 2:
+        raise BadCases("all cases come to the same, which any constant would")
+    return tuple(cases)
+
+
+def agrees(result: Decimal, expected: Decimal) -> bool:
+    """Whether they are equal, or equal half up at the last place that the case states.
+
+    Such a case states two places and four digits at least, so what may differ is at most a thousandth part: how much
+    is ours to say, and not the model's.
+    """
+    if result == expected:
+        return True
+    _, digits, exponent = expected.as_tuple()
+    if not isinstance(exponent, int) or -exponent < _FEWEST_PLACES or len(digits) < _FEWEST_DIGITS:
+        return False
+    with localcontext() as context:
+        context.prec = 60
+        return result.quantize(expected, rounding=ROUND_HALF_UP) == expected
+
+
+def decimal(text: str) -> Decimal:
+    """A plain decimal of at most 24 digits; raises ``BadCases``."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise BadCases(f"{text[:40]!r} is no decimal") from None
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+        raise BadCases(f"{text[:40]!r} is too long for a figure")
+    return number
+
+
+_GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0
+_MOST_GAPS = 2
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+class NotMade(Exception):
+    """No tool comes of it; the message says why."""
+
+
+class _Gap(BaseModel):
+    name: str
+    purpose: str
+    arguments: tuple[str, ...]
+    result: Literal["money", "ratio"]
+
+
+class _Gaps(BaseModel):
+    gaps: tuple[_Gap, ...]
+
+
+class _Function(BaseModel):
+    code: str
+    cannot: str = ""
+
+
+class _MadeCase(BaseModel):
+    inputs: tuple[str, ...]
+    expected: str
+
+
+class _Cases(BaseModel):
+    cases: tuple[_MadeCase, ...]
+    cannot: str = ""
+
+
+async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json]) -> tuple[Spec, ...]:
+    """What a model says is missing, two at most; raises ``NotMade``."""
+    sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
+    request = _request(ctx, Tier.HAIKU, ctx.prompts.tool_gap, sections, TOOL_GAP_SCHEMA, 600)
+    found = await _ask_model(ctx, key, request, _GAP_SECONDS, _Gaps)
+    try:
+        return tuple(_general(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
+    except BadSpec as error:
+        raise NotMade(str(error)) from error
+
+
+async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
+    """The code of a function, as it may be run; raises ``NotMade``."""
+    sections: dict[str, Json] = {"tool_spec": spec.as_json()}
+    request = _request(ctx, Tier.SONNET, ctx.prompts.make_tool, sections, MADE_FUNCTION_SCHEMA, 1_200)
+    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
+    if found.cannot or not found.code.strip():
+        raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
+    try:
+        return admit_code(found.code, spec)
+    except BadCode as error:
+        raise NotMade(f"the function is not one that may be run: {error}") from error
+
+
+async def asked_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
+    """The cases that the function has to meet, by a model that has not seen it; raises ``NotMade``."""
+    sections: dict[str, Json] = {"tool_spec": spec.as_json()}
+    request = _request(ctx, Tier.HAIKU, ctx.prompts.tool_cases, sections, MADE_CASES_SCHEMA, 1_200)
+    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Cases)
+    if found.cannot:
+        raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
+    try:
+        return checked_cases([MadeCase(inputs=case.inputs, expected=case.expected) for case in found.cases], spec)
+    except BadCases as error:
+        raise NotMade(f"the cases cannot be used: {error}") from error
+
+
+def _general(gap: _Gap, task: str) -> Spec:
+    """The gap as it may be told to later tasks: nothing of this one stands in it."""
+    purpose = " ".join(gap.purpose.split())
+    names = " ".join((gap.name, *gap.arguments))
+    if marked_values(purpose) or _own(task) & _own(f"{purpose} {names}"):
+        raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
+    return check_spec(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
+
+
+def _own(text: str) -> frozenset[str]:
+    """Words of three or more characters with a digit: identifiers, amounts, dates."""
+    words = (word.strip(".,:;()'\"").lower() for word in text.split())
+    return frozenset(word for word in words if len(word) > 2 and any(mark.isdigit() for mark in word))
+
+
+def _request(
+    ctx: TurnContext, tier: Tier, prompt: str, sections: dict[str, Json], schema: Mapping[str, JsonValue], most: int
+) -> ModelRequest:
+    system, messages = (ctx.prompts.role, prompt), (user(render(sections)),)
+    return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
+
+
+async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
+    """The answer; ``NotMade`` if the model is late, down, not affordable or unusable: the run goes on without it."""
+    patient = replace(ctx, ports=ctx.ports._replace(model=BoundedModel(ctx.ports.model, seconds)))
+    try:
+        return parse_reply(await ask(patient, key, request), shape)
+    except UnusableAnswer as error:
+        raise NotMade(f"the model's answer cannot be used: {error}") from error
+    except Failed as error:
+        if error.part != "model":
+            raise
+        ctx.journal.goes_on()
+        raise NotMade(error.reason) from error
+    except BudgetSpent as error:
+        ctx.journal.goes_on()
+        raise NotMade(error.reason) from error

@@ -1,0 +1,330 @@
+"""Processes that a model proposes or a tenant's file brings, checked before anything follows them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from services.executor.core.figures.catalogue import OPERATIONS
+from services.executor.core.states.machine import with_gate
+from services.executor.core.states.template import (
+    GENERAL,
+    TEMPLATES,
+    BadPattern,
+    BadTemplate,
+    Template,
+    is_figure,
+    parse_governed,
+    pattern,
+)
+from services.executor.ports.learned import Learned
+from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.policy import Rule
+from shared.domain.exact_json import dumps, plain
+from shared.domain.marks import marked_values
+from shared.domain.words import FsmState, Level, RuleAction
+
+_NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
+_NO_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
+
+
+def process_name(text: str) -> str:
+    """Empty for what names no process."""
+    name = re.sub(r"[\s-]+", "_", text.strip().lower())
+    return name if _NAME.fullmatch(name) and name not in _NO_NAMES else ""
+
+
+_ORDER = (
+    FsmState.DECOMPOSE,
+    FsmState.ASSESS,
+    FsmState.COMPUTE,
+    FsmState.POLICY_CHECK,
+    FsmState.APPROVAL_GATE,
+    FsmState.MUTATE,
+    FsmState.SCHEDULE_NOTIFY,
+    FsmState.COMPLETE,
+)
+_WRITING = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
+
+
+def refuse_bad_files() -> None:
+    """Raises ``BadTemplate`` where a file of a process cannot be followed: asked once, when an executor starts."""
+    for template in TEMPLATES.values():
+        refuse_bad(template)
+
+
+def refuse_bad(template: Template, *, synthesized: bool = False) -> None:
+    """Raises ``BadTemplate``, naming everything that is wrong."""
+    wrong = tuple(problems(template, synthesized=synthesized))
+    if wrong:
+        raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(wrong)}")
+
+
+def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
+    """What is wrong with a template, a sentence each.
+
+    A ``synthesized`` one has its policy checked before it changes anything: a model made it up.
+    """
+    if not template.process_type.strip():
+        yield "it has no process_type"
+    states = template.states
+    unknown = [state for state in states if state not in _ORDER]
+    if unknown:
+        yield f"{', '.join(unknown)} is no state of a path"
+        return
+    if states[:1] != _ORDER[:1] or states[-1:] != _ORDER[-1:]:
+        yield "it must begin with DECOMPOSE and end with COMPLETE"
+    if [_ORDER.index(state) for state in states] != sorted({_ORDER.index(state) for state in states}):
+        yield f"each state stands once, in the order {', '.join(_ORDER)}"
+    if any(state in _WRITING for state in states):
+        yield from _missing_states(states, synthesized)
+    yield from _unheard(template)
+    yield from _uncomputable(template)
+
+
+def _missing_states(states: Sequence[FsmState], synthesized: bool) -> Iterator[str]:
+    needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if synthesized else (FsmState.ASSESS,)
+    missing = [state for state in needed if state not in states]
+    if missing:
+        yield f"it writes without {' and '.join(missing)} before"
+
+
+def _unheard(template: Template) -> Iterator[str]:
+    for state in template.instructions:
+        if state not in template.states:
+            yield f"it has instructions for {state}, where it never is"
+
+
+def _uncomputable(template: Template) -> Iterator[str]:
+    """What no facts could ever make computable, and would be found out only when a task needs it."""
+    before: set[str] = set()
+    for figure in template.figures:
+        if figure.operation not in OPERATIONS:
+            yield f"figure {figure.name}: there is no operation {figure.operation}"
+        if figure.remainder and not (figure.required and figure.operation == "difference"):
+            yield f"figure {figure.name}: only a required difference is a remainder"
+        for text in figure.operands:
+            if is_figure(text):
+                yield from () if text in before else (f"figure {figure.name}: no figure before it is {text}",)
+            else:
+                yield from _bad_pattern(figure.name, text)
+        for text in figure.governs:
+            yield from _bad_pattern(figure.name, text, parse_governed)
+        before.add(figure.name)
+    if template.routed:
+        yield from _bad_pattern("routed", template.routed)
+
+
+def _bad_pattern(name: str, text: str, reading: Callable[[str], object] = pattern) -> Iterator[str]:
+    try:
+        reading(text)
+    except BadPattern as error:
+        yield f"figure {name}: {error}"
+
+
+_INSTRUCTION_MOST, _OUTPUT_MOST, _OUTPUTS_MOST = 600, 80, 12
+_OF_THE_TASK = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")  # an identifier, an amount, a date, an address
+
+
+class Instruction(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    state: FsmState
+    text: str = Field(max_length=_INSTRUCTION_MOST)
+
+
+class ProposedProcess(BaseModel):
+    """A process as a model writes it. Any other word for a state or a risk is no proposal."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    states: tuple[FsmState, ...]
+    risk: Literal["low", "medium", "high"]
+    approval_wanted: bool
+    instructions: tuple[Instruction, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+def build_template(process_type: str, proposed: ProposedProcess, example: str) -> Template:
+    """The proposal as a template; raises ``BadTemplate``. ``example`` is the task it was made for.
+
+    High risk, or the wish for an approval, puts APPROVAL_GATE before the writes, proposed or not, and a person is
+    asked there.
+    """
+    _refuse_of_one_case((*(one.text for one in proposed.instructions), *proposed.outputs), example)
+    _refuse_too_much(proposed.outputs)
+    guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
+    template = Template(
+        process_type=process_type,
+        states=with_gate(proposed.states) if guarded else proposed.states,
+        risk=proposed.risk,
+        instructions={one.state: " ".join(one.text.split()) for one in proposed.instructions if one.text.strip()},
+        outputs=tuple(text.strip() for text in proposed.outputs if text.strip()),
+        rules=(_asks_a_person(process_type, proposed),) if guarded else (),
+        synthesized=True,
+    )
+    _refuse_unusable(template)
+    return template
+
+
+def read_kept(process_type: str, text: str) -> Template:
+    """A template as it was kept; raises ``BadTemplate`` if it is none, or not one that may be followed today."""
+    try:
+        template = Template.model_validate_json(text)
+    except ValueError as error:
+        raise BadTemplate("what is kept of it cannot be read") from error
+    if template.process_type != process_type or not template.synthesized:
+        raise BadTemplate("what is kept under its name is another process")
+    _refuse_unusable(template)
+    return template
+
+
+def may_ask_a_person(text: str) -> bool:
+    """Whether a kept template asks a person before a write, whatever else is wrong with it; also if nobody can tell."""
+    try:
+        template = Template.model_validate_json(text)
+    except ValueError:
+        return True
+    return template.risk == "high" or bool(template.rules) or FsmState.APPROVAL_GATE in template.states
+
+
+def general_with_a_person(kind: str) -> Template:
+    """``general`` for a kind of task whose own process cannot be followed: each of its writes waits for a person."""
+    asks = Rule(
+        id="approval-wanted",
+        condition=f'process_type == "{GENERAL.process_type}"',
+        action=RuleAction.REQUIRE_APPROVAL,
+        level=Level.MANAGER.word,
+        reason=f"{kind} has a process of its own, which may ask for an approval and cannot be followed now",
+    )
+    return GENERAL.model_copy(update={"states": with_gate(GENERAL.states), "rules": (*GENERAL.rules, asks)})
+
+
+def _refuse_unusable(template: Template) -> None:
+    """Only tasks that act are carried out by it: without MUTATE it could do nothing for any of them."""
+    refuse_bad(template, synthesized=True)
+    if FsmState.MUTATE not in template.states:
+        raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
+
+
+def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
+    why = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
+    return Rule(
+        id="approval-wanted",
+        condition=f'process_type == "{process_type}"',
+        action=RuleAction.REQUIRE_APPROVAL,
+        level=Level.MANAGER.word,
+        reason=f"{process_type} is a process that was designed without a person, and {why}",
+    )
+
+
+def _refuse_too_much(outputs: tuple[str, ...]) -> None:
+    if len(outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in outputs):
+        raise BadTemplate("its outputs are too many or too long")
+
+
+def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
+    """Nothing of the one task that it was made for may be told to later ones, and nothing that the guard marks."""
+    said = " ".join(texts)
+    if marked_values(said) or _its_own(example) & _its_own(said):
+        raise BadTemplate("it speaks of the one task that it was made for")
+
+
+def _its_own(text: str) -> frozenset[str]:
+    return frozenset(word.strip(".-+").lower() for word in _OF_THE_TASK.findall(text))
+
+
+_INSTRUCTION = 600  # characters
+_MOST_PROBLEMS = 20
+_MOST = 500
+
+
+class BadDefinitions(Exception):
+    """``problems`` names the first processes that cannot be followed, and why."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems[:_MOST_PROBLEMS])
+
+
+async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
+    """What became of the file. Repeat it freely. Raises ``StoreUnavailable``."""
+    told = {"file": request.file, "dry_run": request.dry_run}
+    if request.file is not LearningFile.SYNTHESIZED:
+        return FileReport(**told, problems=("the executor imports processes and nothing else",))
+    try:
+        found = read_definitions(request.content)
+    except BadDefinitions as bad:
+        return FileReport(**told, problems=bad.problems)
+    known = set(await learned.process_types(request.tenant))
+    taken, left_out = 0, 0
+    for name, template in found.items():
+        if name in known:
+            continue
+        if not request.dry_run:
+            await learned.keep_process(request.tenant, name, template.model_dump_json())
+            left_out += await learned.process(request.tenant, name) is None
+        taken += 1
+    return FileReport(**told, taken=taken - left_out, known=len(known & found.keys()), left_out=left_out)
+
+
+def read_definitions(content: JsonValue) -> Mapping[str, Template]:
+    """Process type -> template. Raises ``BadDefinitions``."""
+    if isinstance(content, dict) and isinstance(content.get("definitions"), dict):
+        content = content["definitions"]
+    if not isinstance(content, dict):
+        raise BadDefinitions(["it is no object of processes"])
+    if len(content) > _MOST:
+        raise BadDefinitions([f"it has more than {_MOST} processes"])
+    good: dict[str, Template] = {}
+    problems: list[str] = []
+    for name, told in content.items():
+        try:
+            good[name] = _template(name, told)
+        except (BadTemplate, ValidationError) as error:
+            problems.append(f"{name}: {_why(error)}")
+    if problems:
+        raise BadDefinitions(problems)
+    return good
+
+
+def _template(name: str, told: JsonValue) -> Template:
+    if name in TEMPLATES:
+        raise BadTemplate("a process of that name is built in")
+    if process_name(name) != name:
+        raise BadTemplate("its name is none that a task could be given: a few words of letters in snake case")
+    if not isinstance(told, dict):
+        raise BadTemplate("it is no object")
+    whole = told.get("template")
+    if isinstance(whole, dict):
+        return read_kept(name, _text(whole))
+    return build_template(name, _parse_proposal(told), example="")
+
+
+def _text(whole: JsonValue) -> str:
+    try:
+        return dumps(plain(whole))
+    except ValueError as error:
+        raise BadTemplate(f"its template is no JSON: {error}") from error
+
+
+def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
+    """The seed's fields as a model's proposal; a person is asked unless the file says that none is."""
+    instructions = told.get("state_instructions") or {}
+    if not isinstance(instructions, dict):
+        raise BadTemplate("state_instructions is no object")
+    said = {
+        "states": told.get("states"),
+        "risk": told.get("risk_level", "medium"),
+        "approval_wanted": told.get("hitl_required") is not False,
+        "instructions": [{"state": state, "text": str(text)[:_INSTRUCTION]} for state, text in instructions.items()],
+    }
+    return ProposedProcess.model_validate(said)
+
+
+def _why(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    wrong = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"

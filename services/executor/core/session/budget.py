@@ -1,0 +1,467 @@
+"""The ceilings of one task (I11): each model call is paid for before it is made, and settled by what it did cost.
+
+Both stand in the task's journal: a reservation as an entry of its own, stored before the call; what the call cost in
+the entry of its reply, which names the reservation. A reservation without such an entry stays counted: whoever died
+may have been billed.
+Money is a whole number of nano-dollars and counts everything as billed. Tokens count what is fresh: input beyond the
+static prefix (system text and tools) and beyond what an earlier request of the same history held, and output.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum, StrEnum
+from fractions import Fraction
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.executor.core.session.endings import RunEnds
+from services.executor.ports.models import (
+    Block,
+    ImageBlock,
+    ModelReply,
+    ModelRequest,
+    OpaqueBlock,
+    PassingText,
+    StableText,
+    TextBlock,
+    Tier,
+    ToolDefinition,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
+from services.executor.ports.turns import Charge, JournalEntry
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.identity_cache import IdentityCache
+from shared.domain.model_price import NANO, Price, dearest
+from shared.domain.words import TaskState
+
+FEWEST = 256  # an answer of fewer tokens would be cut off
+_MOST = 4_096
+_FEW = 512
+_SHORT_OF = ((500, FEWEST), (2_000, _FEW))  # tokens left -> the longest answer
+_MILD_BELOW = Fraction(30, 100)
+_CHEAP_ABOVE = Fraction(80, 100)
+
+
+class Pressure(StrEnum):
+    """What the model is told of the budget."""
+
+    MILD = "mild"
+    STRICT = "strict"
+    EMERGENCY = "emergency"
+
+
+class Thrift(NamedTuple):
+    """How one call is made: on which tier, and how it is told to be brief."""
+
+    tier: Tier
+    pressure: Pressure
+
+
+def thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
+    """Above 80 % used every tier is Haiku, save where a wrong answer costs more than a dear one: the plan of writes."""
+    cheap = used > _CHEAP_ABOVE and not keeps_tier
+    return Thrift(Tier.HAIKU if cheap else tier, _pressure(used))
+
+
+def longest_answer(left: int, *, undivided: bool) -> int:
+    """The most tokens of output, of those ``left``: a tight budget is not put into one answer.
+
+    ``undivided``: it may have them all, because it is worth nothing if it is cut off.
+    """
+    short = next((most for bound, most in _SHORT_OF if left < bound), None)
+    if undivided:
+        return min(_MOST, left)
+    return min(left, short) if short is not None else min(_MOST, left // 2)
+
+
+def _pressure(used: Fraction) -> Pressure:
+    if used > _CHEAP_ABOVE:
+        return Pressure.EMERGENCY
+    return Pressure.MILD if used < _MILD_BELOW else Pressure.STRICT
+
+
+@dataclass(frozen=True)
+class CallCost:
+    """Tokens and money of one call, or of many."""
+
+    tokens: int = 0
+    nanos: int = 0
+
+    def __add__(self, other: "CallCost") -> "CallCost":
+        return CallCost(self.tokens + other.tokens, self.nanos + other.nanos)
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """Prices by model. ``tiers``: the models that may serve a tier. A model without a price costs the dearest one."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
+
+    def price_of(self, model: str) -> Price:
+        return self.prices[model] if model in self.prices else dearest(self.prices.values())
+
+    def of_tier(self, tier: Tier) -> Price:
+        """The highest price that a call of the tier may have, number by number."""
+        return dearest(self.price_of(model) for model in self.tiers.get(tier, ()))
+
+
+class Size(NamedTuple):
+    """Estimated tokens of a request: its static prefix, what is new in its messages, and what was counted before."""
+
+    prefix: int
+    fresh: int
+    repeated: int = 0
+
+    @property
+    def whole(self) -> int:
+        return self.prefix + self.fresh + self.repeated
+
+
+def estimate_cost(size: Size, output: int, price: Price) -> CallCost:
+    """The most that a call of that size may cost, with ``output`` as its limit of tokens."""
+    return CallCost(size.fresh + output, size.whole * price.fresh_input + output * price.output)
+
+
+RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
+RELEASED = "released"
+
+
+class BudgetShare(Enum):
+    """How much of the budget a call may use. A quarter is kept back for the plan of writes and the answer.
+
+    A request that may propose writes is never put to a lower tier, however little is left; the one that is to make
+    the plan may use all there is for it.
+    """
+
+    READING = ("reading", 3)
+    PROPOSING = ("proposing", 3)
+    WHOLE = ("whole", 4)
+    PLAN = ("plan", 4)
+
+    def share(self, whole: int) -> int:
+        return whole * self.value[1] // 4
+
+    @property
+    def keeps_tier(self) -> bool:
+        return self in (BudgetShare.PROPOSING, BudgetShare.PLAN)
+
+
+class Ceilings(NamedTuple):
+    """What one task may use: fresh tokens, and nano-dollars. None is no limit."""
+
+    tokens: int | None = None
+    nanos: int | None = None
+    tariff: Tariff = Tariff()
+
+
+class Reservation(NamedTuple):
+    """One call that may be made: its name in the journal, what is set aside for it, and how long its answer may be."""
+
+    name: str
+    amount: CallCost
+    max_tokens: int
+
+    @property
+    def entry(self) -> JournalEntry:
+        return JournalEntry(self.name, RESERVED, json.dumps([self.amount.tokens, self.amount.nanos]))
+
+
+class Settlement(NamedTuple):
+    """What a call did cost, and in which of the tenant's days; ``name`` is its reservation's.
+
+    ``cheaper``: it was made on a lower tier than its state's. ``doubt``: why an estimate counts in place of what the
+    endpoint reported. ``reserved``: whether it was set aside in the tenant's day too; None in replies that were stored
+    by a release that counted each call at once.
+    """
+
+    name: str
+    amount: CallCost
+    day: str
+    cheaper: bool = False
+    doubt: str = ""
+    reserved: bool | None = None
+
+    def charge(self, task_id: str) -> Charge:
+        """The same for the tenant's day."""
+        return Charge(f"{task_id}:{self.name}", self.amount.tokens, self.amount.nanos, bool(self.reserved))
+
+    def as_json(self) -> JsonObject:
+        of_amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
+        cheaper: JsonObject = {"cheaper": True} if self.cheaper else {}
+        doubt: JsonObject = {"doubt": self.doubt} if self.doubt else {}
+        reserved: JsonObject = {} if self.reserved is None else {"reserved": self.reserved}
+        return {"name": self.name, **of_amount, "day": self.day, **cheaper, **doubt, **reserved}
+
+
+class BudgetSpent(RunEnds):
+    """There is not enough left for the next model call. How the task ends depends on what stands."""
+
+
+class Partial(RunEnds):
+    """The budget is spent, and nothing was left undone that had been planned: what is known is the result."""
+
+    state = TaskState.COMPLETED
+    fsm_state = None
+    partial = True
+
+
+class TaskSpending:
+    """What a task has spent and set aside, as its journal tells."""
+
+    def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
+        self.spent = CallCost()
+        self.calls = 0
+        self.cheaper_calls = 0  # made on a lower tier than their state's, because little was left
+        self.uncounted: list[Settlement] = []  # of calls that were answered in this run, for the tenant's day
+        self._open: dict[str, CallCost] = {}
+        self._reserved = 0
+        for entry in entries:
+            self._read(entry)
+
+    @property
+    def counted(self) -> CallCost:
+        """Everything that was or may have been billed."""
+        return sum(self._open.values(), self.spent)
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The keys of calls that may have been made and whose replies are not stored, the latest last."""
+        return tuple(name.split(":", 2)[2] for name in self._open)
+
+    def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
+        """For people: what was spent, and what may have been billed besides, by runs that died in a call."""
+        aside = sum(self._open.values(), CallCost())
+        of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
+        of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": dollars(ceilings.nanos)}
+        return {
+            **of_tokens,
+            **of_money,
+            "tokens": self.spent.tokens,
+            "dollars": dollars(self.spent.nanos),
+            "calls": self.calls,
+            "cheaper_calls": self.cheaper_calls,
+            "set_aside_tokens": aside.tokens,
+            "set_aside_dollars": dollars(aside.nanos),
+        }
+
+    def reserve(
+        self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, purse: BudgetShare
+    ) -> Reservation:
+        """Set aside what the call may cost, with a shorter answer where the whole one does not fit.
+
+        Raises ``BudgetSpent``. The caller stores the reservation's entry before it makes the call.
+        """
+        affordable = min(output, self._longest(size, ceilings, price, purse))
+        if affordable < min(output, FEWEST):
+            raise BudgetSpent(self._reason(ceilings, purse))
+        self._reserved += 1
+        reservation = Reservation(f"reserve:{self._reserved}:{key}", estimate_cost(size, affordable, price), affordable)
+        self._open[reservation.name] = reservation.amount
+        return reservation
+
+    def release(self, name: str) -> None:
+        self._open.pop(name, None)
+
+    def settle(self, settlement: Settlement) -> None:
+        """The call of that reservation was answered, and cost so much."""
+        self.uncounted.append(settlement)
+        self._count(settlement)
+
+    def _count(self, settlement: Settlement) -> None:
+        self._open.pop(settlement.name, None)
+        self.spent += settlement.amount
+        self.calls += 1
+        self.cheaper_calls += settlement.cheaper
+
+    def used_share(self, ceilings: Ceilings, purse: BudgetShare) -> Fraction:
+        """The share of the purse that is settled, of tokens or of money, whichever is more."""
+        pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
+        shares = (Fraction(used, max(1, purse.share(whole))) for used, whole in pairs if whole is not None)
+        return max(shares, default=Fraction(0))
+
+    def _longest(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
+        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is BudgetShare.PLAN)
+
+    def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
+        """How many tokens of output fit under both ceilings, the request itself paid for."""
+        counted, asked = self.counted, estimate_cost(size, 0, price)
+        left = []
+        if ceilings.tokens is not None:
+            left.append(purse.share(ceilings.tokens) - counted.tokens - asked.tokens)
+        if ceilings.nanos is not None:
+            money = purse.share(ceilings.nanos) - counted.nanos - asked.nanos
+            left.append(money // price.output if price.output else (0 if money < 0 else _ANY))
+        return min(left, default=_ANY)
+
+    def _reason(self, ceilings: Ceilings, purse: BudgetShare) -> str:
+        counted = self.counted
+        of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
+        of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
+        kept = (
+            "; a quarter is kept for the plan of writes and the answer"
+            if purse in (BudgetShare.READING, BudgetShare.PROPOSING)
+            else ""
+        )
+        return (
+            "the task's budget does not allow a further model call: "
+            f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
+            f"{dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{kept}"
+        )
+
+    def _read(self, entry: JournalEntry) -> None:
+        if entry.kind == RESERVED:
+            self._open[entry.key] = CallCost(*json.loads(entry.data_json))
+            self._reserved += 1
+        elif entry.kind == RELEASED:
+            self.release(entry.data_json)
+        elif entry.kind == "model" and (told := settlement_in(entry.data_json)) is not None:
+            self._count(told)
+
+
+def settlement_in(reply: str) -> Settlement | None:
+    """What a reply's entry says of its cost; None in one that was stored before costs were."""
+    spent = json.loads(reply).get("spent")
+    if not spent:
+        return None
+    amount = CallCost(spent["tokens"], spent["nanos"])
+    cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
+    return Settlement(spent["name"], amount, spent["day"], cheaper, doubt, spent.get("reserved"))
+
+
+def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
+    """What the calls of a turn's earlier attempts did cost: the tenant's day hears of them when the turn has ended."""
+    began = False
+    for entry in entries:
+        began = began or entry.key.startswith(f"turn:{turn_id}#")
+        told = settlement_in(entry.data_json) if began and entry.kind == "model" else None
+        if told is not None and told.reserved is not None:
+            yield told
+
+
+def dollars(nanos: int) -> str:
+    """An exact amount for people and records, in US dollars."""
+    return format((Decimal(nanos) / NANO).normalize(), "f")
+
+
+_ANY = 2**53  # no ceiling speaks about it
+
+
+_CHARACTERS_A_TOKEN = 4
+_ABSURD = 10  # times what a number of tokens can be: then it is none
+_LEAST = 500  # estimates below it say little: an endpoint has a preamble of its own
+
+
+class Bill(NamedTuple):
+    """What a call did cost. ``doubt``: why the estimate counts, and not what the endpoint reports."""
+
+    amount: CallCost
+    doubt: str = ""
+
+
+def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
+    """``before``: the request of the same history that was answered last. What both begin with was counted with it,
+    and the reply that follows was counted as its output.
+    """
+    blocks = _blocks(request)
+    repeated = _repeated_tokens(request, before)
+    prefix = sum(map(len, request.system)) + _tools_length(request.tools)
+    prefix += _length(request.schema)
+    prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
+    known, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
+    return Size(_tokens(prefix), _tokens(fresh), _tokens(known))
+
+
+def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> Bill:
+    """What a call did cost whose answer might have ``longest`` tokens.
+
+    Of the input that the API read, the share counts that is fresh by our own measure: no less than we estimate, and no
+    more than no cache answered. So a history counts once, whether the endpoint caches it, has forgotten it, or never
+    caches.
+    """
+    usage = reply.usage
+    if doubt := _doubt(reply, size, longest):
+        return Bill(estimate_cost(size, _tokens(sum(map(_block_length, reply.blocks))), price), doubt)
+    read = usage.input + usage.cache_read + usage.cache_write
+    share = -(-read * size.fresh // size.whole) if size.whole else read
+    fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
+    return Bill(CallCost(fresh + usage.output, _money(usage, price)))
+
+
+def _doubt(reply: ModelReply, size: Size, longest: int) -> str:
+    usage = reply.usage
+    read = usage.input + usage.cache_read + usage.cache_write
+    if min(usage) < 0:
+        return "the endpoint reports a negative usage"
+    if not read or (reply.blocks and not usage.output):
+        return "the endpoint reports no usage"
+    if read > _ABSURD * max(size.whole, _LEAST):
+        return f"the endpoint reports {read:,} tokens of input where about {size.whole:,} were sent"
+    if usage.output > _ABSURD * max(longest, _LEAST):
+        return f"the endpoint reports {usage.output:,} tokens of output where at most {longest:,} were asked for"
+    return ""
+
+
+def _repeated_tokens(request: ModelRequest, before: ModelRequest | None) -> int:
+    """How many blocks at the beginning were counted with ``before``, of which another model's count for nothing."""
+    if before is None or before.tier is not request.tier:
+        return 0
+    asked = [one for one in _blocks(before) if not isinstance(one[1], PassingText)]
+    blocks = _blocks(request)
+    pairs = enumerate(zip(asked, blocks, strict=False))
+    same = next((place for place, (one, other) in pairs if one != other), min(len(asked), len(blocks)))
+    replied = itertools.takewhile(lambda block: block[0] == "assistant", blocks[same:])
+    return same + sum(1 for _ in replied)
+
+
+def _blocks(request: ModelRequest) -> list[tuple[str, Block]]:
+    return [(message.role, block) for message in request.messages for block in message.blocks]
+
+
+def _dynamic_length(blocks: Iterable[tuple[str, Block]]) -> int:
+    return sum(_block_length(block) for _, block in blocks if not isinstance(block, StableText))
+
+
+def _money(usage: Usage, price: Price) -> int:
+    cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
+    return usage.input * price.input + usage.output * price.output + cached
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // _CHARACTERS_A_TOKEN)
+
+
+def _length(schema: Mapping[str, JsonValue] | None) -> int:
+    return len(json.dumps(dict(schema))) if schema else 0
+
+
+def _measure_tool(tool: ToolDefinition) -> int:
+    return len(tool.name) + len(tool.description) + _length(tool.input_schema)
+
+
+def _measure_tools(tools: tuple[ToolDefinition, ...]) -> int:
+    return sum(map(_tool_length, tools))
+
+
+_tool_length = IdentityCache(_measure_tool, 8_192)
+_tools_length = IdentityCache(_measure_tools, 32)
+
+
+def _block_length(block: Block) -> int:
+    match block:
+        case TextBlock(text):
+            return len(text)
+        case ToolUse(_, name, given):
+            return len(name) + len(dumps(given))
+        case ToolResult(_, content):
+            return len(content)
+        case OpaqueBlock(text):
+            return len(text)
+        case ImageBlock(tokens=tokens):
+            return tokens * _CHARACTERS_A_TOKEN

@@ -1,0 +1,239 @@
+"""What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
+
+from datetime import datetime
+from typing import Literal, NamedTuple, cast
+
+from pydantic import JsonValue, model_validator
+
+from services.executor.core.session.endings import REST_SUBJECT
+from services.executor.core.session.values import Fact, NamedValue, PartOfTask
+from services.executor.core.states.template import GENERAL, TEMPLATES, Template
+from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.turns import Timer
+from shared.contracts.approval import Confirmed
+from shared.contracts.base import Contract
+from shared.contracts.made_tool import MadeTool
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Verdict
+from shared.contracts.task import Artifact, TaskRecord
+from shared.contracts.threshold import Threshold
+from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
+from shared.domain.words import FsmState, Strategy
+
+
+class Dossier(Contract):
+    """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
+
+    parts: tuple[PartOfTask, ...] = ()  # of the task, as the first reply understood it
+    answer_format: Literal["prose", "list"] = "prose"
+    facts: tuple[Fact, ...] = ()
+    values: tuple[NamedValue, ...] = ()
+    made: tuple[MadeTool, ...] = ()  # the made tools that values were worked out with: the code that ran
+    audit_clean: bool | None = None
+    plan: WritePlan | None = None
+    plans: tuple[WritePlan, ...] = ()  # those before it, which were carried out
+    verdict: Verdict | None = None
+    approved_hash: str | None = None
+    approval_note: str | None = None
+    by_person: bool = False  # whether a person let the plan through
+    approved_level: str | None = None  # the level at which a person did
+    answer: str | None = None
+
+    @property
+    def every_plan(self) -> tuple[WritePlan, ...]:
+        """All plans of the task, the present one last."""
+        return (*self.plans, self.plan) if self.plan is not None else self.plans
+
+    @property
+    def every_call(self) -> tuple[PlannedCall, ...]:
+        return tuple(call for plan in self.every_plan for call in plan.every_call)
+
+
+class Progress(Contract):
+    """A checkpoint: where the run stands and what it knows. ``visited``: the states walked, the present one last."""
+
+    template: Template = GENERAL
+    path: tuple[FsmState, ...]
+    visited: tuple[FsmState, ...]
+    strategy: Strategy = Strategy.FSM  # the bandit's choice
+    strategy_why: str = ""
+    orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # that may carry the run, the present one first
+    passed_over: dict[str, str] = {}  # those that were not available, and why
+    replies: int = 0  # of the model, that the conversation had when this was stored
+    fell_back: str = ""  # why that strategy could not be applied, and fsm carries the run instead
+    bandit_json: str = "{}"  # the arms as they stood when the strategy was chosen
+    read_only: bool = False
+    policy_versions: tuple[str, ...] = ()
+    tenant_version: str = ""  # of the tenant's record, whose policies hold for this task to its end
+    dossier: Dossier = Dossier()
+    tool_calls: int = 0  # of the plans' calls; see ``calls_made``
+    repeated_calls: int = 0  # identical reads beyond the first; they were answered from the first
+    model_calls: int = 0
+    worked_ms: int = 0
+    ruled_tools: tuple[str, ...] = ()  # tools, or patterns of tools, that rules ask about
+    corrections: dict[str, str] = {}  # what the session knows of renamed columns
+    confirmed: tuple[Confirmed, ...] = ()  # the template's confirmations that were given on the present plan
+    insight: dict[str, JsonValue] = {}  # what the strategy tells of its own course, for the outcome
+    thresholds: tuple[Threshold, ...] = ()  # the limits that were known before the task acted
+    notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_version_before(cls, given: object) -> object:
+        """Older checkpoints name their process, which was a built-in one, in place of its template."""
+        if not isinstance(given, dict) or "template" in given or "process_type" not in given:
+            return given
+        return {**given, "template": TEMPLATES.get(given["process_type"], GENERAL)}
+
+    @property
+    def process_type(self) -> str:
+        return self.template.process_type
+
+    @property
+    def thinks(self) -> Strategy:
+        """The strategy that carries the run."""
+        return Strategy.FSM if self.fell_back else self.strategy
+
+    @property
+    def calls_made(self) -> int:
+        """How many calls the servers had: each read once, and the plans' own."""
+        return len(self.dossier.facts) + self.tool_calls
+
+    @property
+    def helper_calls(self) -> int:
+        """How many requests to a model were none of the conversation: another draft, coverage, the answer's own."""
+        return max(0, self.model_calls - self.replies)
+
+    @property
+    def orchestrator(self) -> Orchestrating:
+        """Who thinks."""
+        return self.orchestrators[0]
+
+    @property
+    def state(self) -> FsmState:
+        return self.visited[-1]
+
+    @property
+    def step(self) -> str:
+        """A name for this visit of this state, unique in the task: the prefix of its journal keys."""
+        return f"{len(self.visited)}.{self.state}"
+
+    def move_to(self, state: FsmState) -> "Progress":
+        return self.model_copy(update={"visited": (*self.visited, state)})
+
+    def update_dossier(self, **known: object) -> "Progress":
+        """The same progress with new entries in its dossier."""
+        return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})
+
+
+class Rest(NamedTuple):
+    """A wait until the tenant's quiet hours are over."""
+
+    until: datetime
+    why: str
+
+    @property
+    def timer(self) -> Timer:
+        return Timer(self.until, f"{REST_SUBJECT}{self.until.isoformat()}")
+
+
+class WaitsForDecision(NamedTuple):
+    """A person has to decide on the plan; ``why`` says what changed, if this is asked again."""
+
+    progress: Progress
+    why: tuple[str, ...] = ()
+
+
+class Resting(NamedTuple):
+    """What is next has its time, which has not come."""
+
+    progress: Progress
+    rest: Rest
+
+
+class Outdated(NamedTuple):
+    """Nothing was written: what the plan was let through on is no longer so. ``progress`` has what was read anew."""
+
+    progress: Progress
+    why: str
+
+
+class Finished(NamedTuple):
+    """The task is answered; the dossier has the answer. ``not_done`` says which parts of it were not done, and why."""
+
+    progress: Progress
+    not_done: str = ""
+
+
+KEY = "dry_run"
+_UNREACHED = (FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
+_HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
+
+
+def is_dry_run(record: TaskRecord) -> bool:
+    """Whether the request asks for one. Whatever is not plainly no means yes: then nothing is written."""
+    return record.request.metadata.get(KEY) not in (None, False)
+
+
+def as_answer(progress: Progress, needed: str | None) -> Progress:
+    """The progress with its plan as the answer, as it stood before the state that a dry run does not enter.
+
+    ``needed``: who would have to approve and why; None if nobody.
+    """
+    visited = progress.visited[:-1] or progress.visited
+    note = f"a real run would wait for {needed}" if needed else "a real run would wait for nobody"
+    dossier = progress.dossier
+    answer = _describe_plan(dossier.plan or WritePlan(task_id=""), dossier.verdict, note)
+    return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
+
+
+def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
+    """The plan as data, where a dry run has one."""
+    if not is_dry_run(record) or progress is None or progress.dossier.plan is None:
+        return ()
+    dossier, plan = progress.dossier, progress.dossier.plan
+    data: JsonObject = {
+        "plan_hash": plan.hash,
+        "calls": [_call(call) for call in plan.calls],
+        "why_none": plan.why_none,
+        "approval": dossier.approval_note,
+    }
+    verdict = dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None
+    return (Artifact(name="plan", data={**cast("dict[str, JsonValue]", i_json(data)), "verdict": verdict}),)
+
+
+def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
+    rows = [_row(call) for call in plan.calls]
+    parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", _policy(verdict)]
+    return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
+
+
+def _row(call: PlannedCall) -> str:
+    arguments = ", ".join(f"{name}={dumps(value)}" for name, value in call.arguments.items())
+    proof = call.read_back.tool if call.read_back else "-"
+    cells = (call.call_id, call.tool, arguments, call.tool_class.value, proof, call.on_failure)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _policy(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "Policy: no rule was asked."
+    rules = "; ".join(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules))
+    word = "passed" if verdict.passed else "not passed"
+    return f"Policy: {word}. {rules}" if rules else f"Policy: {word}."
+
+
+def _call(call: PlannedCall) -> JsonObject:
+    read_back = call.read_back
+    return {
+        "call_id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "class": call.tool_class.value,
+        "arguments": call.arguments,
+        "read_back": {"tool": read_back.tool, "arguments": loads_object(read_back.arguments_json)}
+        if read_back
+        else None,
+        "on_failure": call.on_failure,
+        "compensation": _call(call.compensation) if call.compensation else None,
+    }

@@ -1,0 +1,173 @@
+"""What a model is asked: system texts, the sections of a message, and the structured outputs that are wanted.
+
+The texts are files in ``texts/`` beside this one. An output's JSON Schema is closed and every property is required, as
+structured output demands; free-form JSON travels as text.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from shared.domain.exact_json import Json, dumps
+from shared.domain.words import Level, RuleAction
+
+_HERE = files(__package__) / "texts"
+
+
+class Prompts(NamedTuple):
+    """System texts. ``rules`` is the whole of a conversation's; ``role`` begins every helper question's.
+
+    What is said of the budget is no system text: it stands in a message.
+    """
+
+    role: str
+    rules: str
+    coverage: str
+    artifact: str
+    summarize: str
+    translate: str
+    moa_doubting: str
+    moa_merge: str
+    new_process: str
+    efficiency_mild: str
+    efficiency_strict: str
+    efficiency_emergency: str
+    improve: str
+    document: str
+    stand_in: str
+    tool_gap: str
+    make_tool: str
+    tool_cases: str
+
+
+def load() -> Prompts:
+    return Prompts(*((_HERE / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
+
+
+STABLE = ("read_tools",)  # the same for many tasks, and the longest there is
+ORDER = (
+    *STABLE,
+    "source",
+    "tools",
+    "process_type",
+    "process_types",
+    "task",
+    "files",
+    "now",
+    "history",
+    "primer",
+    "knowledge",
+    "entities",
+    "policy_advice",
+    "constraints",
+    "thresholds",
+    "documents",
+    "answer_format",
+    "parts",
+    "calls",
+    "calculators",
+    "tool_spec",
+    "facts",
+    "values",
+    "drafts",
+    "writes",
+    "document",
+    "answer",
+    "missing",
+    "unmet",
+    "so_far",
+    "outcomes",
+    "correction",
+    "efficiency",
+)
+
+
+def render(sections: Mapping[str, Json]) -> str:
+    """``<name>`` ... ``</name>`` for each section there is. Texts stand as they are, everything else as canonical JSON.
+
+    A closing tag inside quoted text is defused, so that data cannot end its own section.
+    """
+    return "\n\n".join(_section(name, sections[name]) for name in ORDER if _has_content(sections.get(name)))
+
+
+def _has_content(value: Json) -> bool:
+    return value not in (None, "", [], {})
+
+
+def _section(name: str, value: Json) -> str:
+    text = value if isinstance(value, str) else dumps(value)
+    defused = text.replace("</", "<\\/")
+    return f"<{name}>\n{defused}\n</{name}>"
+
+
+Schema = dict[str, JsonValue]
+
+
+def _object(**properties: JsonValue) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: JsonValue) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _nullable(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _enum(*words: str) -> Schema:
+    return {"type": "string", "enum": list(words)}
+
+
+TEXT: Schema = {"type": "string"}
+
+
+STAND_IN_SCHEMA = _object(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)
+
+COVERAGE_SCHEMA = _object(agrees={"type": "boolean"}, problems=_array(_object(part={"type": "integer"}, why=TEXT)))
+
+TOOL_GAP_SCHEMA = _object(
+    gaps=_array(_object(name=TEXT, purpose=TEXT, arguments=_array(TEXT), result=_enum("money", "ratio"))),
+)
+
+MADE_FUNCTION_SCHEMA = _object(code=TEXT, cannot=TEXT)
+
+MADE_CASES_SCHEMA = _object(cases=_array(_object(inputs=_array(TEXT), expected=TEXT)), cannot=TEXT)
+
+LEVELS = tuple(level.word for level in Level)
+
+TRANSLATION_SCHEMA = _object(
+    rules=_array(
+        _object(
+            quote=TEXT,
+            kind=_enum("condition", "never", "at_most", "only_after", "only_when", "only_after_confirmation"),
+            tool=TEXT,
+            limit=_nullable({"type": "integer"}),
+            after=_array(TEXT),
+            condition=TEXT,
+            action=_enum("", *RuleAction),
+            level=_enum("", *LEVELS),
+            reason=TEXT,
+        )
+    )
+)
+
+STATES = ("DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "SCHEDULE_NOTIFY", "COMPLETE")
+
+PROCESS_SCHEMA = _object(
+    states=_array(_enum(*STATES)),
+    risk=_enum("low", "medium", "high"),
+    approval_wanted={"type": "boolean"},
+    instructions=_array(_object(state=_enum(*STATES), text=TEXT)),
+    outputs=_array(TEXT),
+)
+
+
+DOCUMENT_SCHEMA = _object(sections=_array(_object(name=TEXT, text=TEXT)))

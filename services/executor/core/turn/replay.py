@@ -1,0 +1,371 @@
+"""Runs an archived task again, in memory, with today's code, prompts and templates, and compares; nobody is called."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from typing_extensions import override
+
+from services.executor.core.reflect.turn_end import without_footer
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.states.prompts import Prompts
+from services.executor.core.turn.course import (
+    CannotReplay,
+    Course,
+    Differs,
+    ReplayResult,
+    StepTaken,
+    StoppedHere,
+    attempts_of,
+    read_session,
+    writes_begin,
+)
+from services.executor.core.turn.recording import (
+    call_name,
+    parse_tools,
+    policy_name,
+    raise_failure,
+    read_experience,
+    read_verdict,
+    tools_name,
+)
+from services.executor.core.turn.worker import Execute, Worker
+from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.models import Model, ModelReply, ModelRequest
+from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.sessions import Work
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
+from services.executor.ports.turns import NOTHING, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore, Unstored
+from shared.contracts.allowance import AllowanceRequest, Allowances
+from shared.contracts.approval import Approval
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.tenant import Connection, TenantRecord
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import TaskState, WriteStatus
+from shared.ports.store import StoreUnavailable
+
+
+class ReplayJournal(Journal):
+    """Every step is answered from the archive; what is added is compared with it."""
+
+    def __init__(
+        self,
+        course: Course,
+        store: TurnStore,
+        entries: Iterable[JournalEntry],
+        now: datetime,
+        seconds: float,
+        bounds: Bounds,
+    ) -> None:
+        super().__init__(store, entries, now, seconds, bounds)
+        self._course = course
+
+    @override
+    def get(self, key: str) -> str | None:
+        return self._course.peek(key)
+
+    @override
+    async def run_step(
+        self,
+        key: str,
+        kind: str,
+        step: Callable[[], Awaitable[str]],
+        asked: str = "",
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> str:
+        if key not in self._course.attempt.steps:
+            await asyncio.sleep(0)  # those beside it may have been finished then
+            await asyncio.sleep(0)
+        unavailable = self._course.unavailable(key)
+        if unavailable is not None:
+            raise PolicyUnavailable(unavailable)
+        if ended := self._course.find_end(key):
+            raise ended
+        return self._course.take(key, asked).data_json
+
+    @override
+    def decide_once(self, key: str, decide: Callable[[], str]) -> str:
+        known = self._course.peek(key)
+        return decide() if known is None else known
+
+    @override
+    def add_together(self, *entries: JournalEntry) -> None:
+        for entry in entries:
+            self._course.compare(entry.key, entry.kind, entry.data_json)
+            if writes_begin(entry.key):
+                self._course.ledger.show_all()
+
+    @override
+    def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
+        return
+
+    @override
+    def begins(self, turn_id: str, data: str) -> None:
+        return
+
+
+class ReplayStore(TurnStore):
+    """The task as it stood when the attempt began; its writes show their end as the run comes to them."""
+
+    def __init__(self, course: Course, record: TaskRecord, approval: Approval | None) -> None:
+        self._course = course
+        self._approval = approval
+        self.record = record
+        self.end: TurnEnd | None = None
+
+    @override
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        return self._course.so_far()
+
+    @override
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
+        return self._course.ledger.shown
+
+    @override
+    async def approval(self) -> Approval | None:
+        return self._approval
+
+    @override
+    async def session(self) -> SessionState:
+        """PRIME asks for it: what the turn says of the writes before it has been heeded by then."""
+        if any(writes_begin(entry.key) for entry in self._course.attempt.before):
+            self._course.ledger.show_all()
+        found = self._course.attempt.inputs.get("session")
+        return SessionState() if found is None else read_session(found)
+
+    @override
+    async def pulse(self) -> Pulse:
+        return Pulse(self._course.attempt.begun.began)
+
+    @override
+    async def await_news(self) -> None:
+        await asyncio.Event().wait()
+
+    @override
+    async def append(
+        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> Pulse:
+        self.record = record or self.record
+        return await self.pulse()
+
+    @override
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+        if not self._course.ledger.show(entry.key):
+            raise self._course.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
+        return await self.pulse()
+
+    @override
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+        self._course.ledger.show(entry.key)
+        return await self.pulse()
+
+    @override
+    async def finish(self, end: TurnEnd) -> None:
+        self.end = end
+
+
+class NoModel(Model):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        raise self._course.absent("model", "a model would be asked")
+
+
+class ReplayTools(ToolServers):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        return self._recorded_tools(connection)[0]
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self._recorded_tools(connection)[1]
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        """Only writes and their read-backs come here, and the ledger knows what came of them."""
+        noted = self._course.attempt.inputs.get(call_name(connection, tool, arguments))
+        if noted is not None:
+            raise_failure(loads_object(noted))
+        if not self._course.attempt.is_last:
+            raise StoppedHere
+        raise ToolUnreachable("nothing is called in a replay")
+
+    def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
+        return parse_tools(
+            self._course.recorded_input(tools_name(connection), "its tools were not listed then"), connection
+        )
+
+
+class ReplayPolicy(PolicyService):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._asked: Counter[str] = Counter()
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        name = policy_name(request.to_json(), self._asked)
+        return read_verdict(self._course.recorded_input(name, "the policy would be asked something else"))
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        raise self._course.absent("allowances", "the policy would be asked about reads")
+
+    @override
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        raise self._course.absent("prose", "a prose policy would be checked")
+
+
+class ReplayTenants(Tenants):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def get(self, tenant: str) -> TenantRecord:
+        return TenantRecord.model_validate_json(
+            self._course.recorded_input("tenant", "the tenant's record was not read then")
+        )
+
+
+class ReplayLearned(Learned):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def recall(self, tenant: str, process_type: str) -> Experience:
+        found, recalled = (self._course.attempt.inputs.get(name) for name in ("experience", "recalled"))
+        if found is None:
+            raise StoreUnavailable("nothing was recalled then")
+        return read_experience(found, recalled)
+
+    @override
+    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+        return
+
+    @override
+    async def translation(self, tenant: str, key: str) -> str | None:
+        raise self._course.absent(key, "a translation would be looked up")
+
+    @override
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        return
+
+    @override
+    async def process_types(self, tenant: str) -> tuple[str, ...]:
+        raise self._course.absent("processes", "synthesized processes would be looked up")
+
+    @override
+    async def process(self, tenant: str, process_type: str) -> str | None:
+        raise self._course.absent(process_type, "a synthesized process would be looked up")
+
+    @override
+    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+        raise self._course.absent(process_type, "a process would be synthesized")
+
+
+__all__ = ["CannotReplay", "ReplayResult", "replay"]
+_DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
+_COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
+
+
+class _Standing(NamedTuple):
+    """The task as the replay has brought it so far."""
+
+    record: TaskRecord
+    approval: Approval | None = None
+
+
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: Execute) -> ReplayResult:
+    """``execute`` is the worker's. Calls nothing and nobody. Raises ``CannotReplay``."""
+    taken: list[StepTaken] = []
+    standing = _Standing(_as_accepted(task.record))
+    attempts = attempts_of(task)
+    try:
+        for number, attempt in enumerate(attempts, 1):
+            course = Course(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
+            try:
+                standing = await _run(course, standing, limits, prompts, execute)
+            finally:
+                taken += course.taken
+        if not _is_given_up(task.record):
+            _compare(task.record, standing.record)
+    except Differs as found:
+        return ReplayResult(tuple(taken), found.at, found.how, None, "")
+    return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
+
+
+async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts, execute: Execute) -> _Standing:
+    """One attempt to its end, or to where it stopped."""
+    attempt = course.attempt
+    store = ReplayStore(course, standing.record, standing.approval)
+    ports = Ports(
+        NoModel(course), ReplayTools(course), ReplayPolicy(course), ReplayTenants(course), ReplayLearned(course)
+    )
+    worker = Worker(ports, attempt.begun.limits(limits), prompts, execute, partial(ReplayJournal, course))
+    try:
+        await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
+    except StoppedHere:
+        return _Standing(store.record, standing.approval)
+    left = course.untaken()
+    if left is not None:
+        raise Differs(left, "this step would not be taken")
+    return _standing_after(course, store, standing)
+
+
+def _standing_after(course: Course, store: ReplayStore, standing: _Standing) -> _Standing:
+    """The task as the attempt left it: an end that died before it was stored is none, the next attempt has the turn."""
+    if store.end is None:
+        raise Differs(f"turn {course.attempt.begun.turn.turn_id}", "the turn would not end")
+    if course.stops:
+        return _Standing(store.record, standing.approval)
+    return _Standing(store.end.record, store.end.approval or standing.approval)
+
+
+def _as_accepted(record: TaskRecord) -> TaskRecord:
+    """The record before its first turn."""
+    blank: dict[str, object] = {
+        "reason": None,
+        "answer": None,
+        "artifacts": (),
+        "metadata": {},
+        "history": (),
+        "later_files": (),
+        "turns_done": (),
+    }
+    update = {**blank, "state": TaskState.SUBMITTED, "started_at": None, "updated_at": record.accepted_at}
+    return record.model_copy(update=update)
+
+
+def _is_given_up(record: TaskRecord) -> bool:
+    """Whether no run brought the task to its end: what ended it was that too many runs had stopped."""
+    return record.state is TaskState.FAILED and "states" not in record.metadata
+
+
+def _compare(then: TaskRecord, now: TaskRecord) -> None:
+    if then.state is not now.state:
+        raise Differs("the end", f"the task would be {now.state}, not {then.state}")
+    for name in _COMPARED:
+        if then.metadata.get(name) != now.metadata.get(name):
+            raise Differs("the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}")
+    if _comparable_answer(then, without_footer(then.answer or "")) != _comparable_answer(now, now.answer or ""):
+        raise Differs("the end", "its answer would be another")
+
+
+def _comparable_answer(record: TaskRecord, answer: str) -> str:
+    """The answer; of a question without its deadline, which is reckoned from the moment in which it is asked."""
+    return _DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer
