@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from examples.company.faults import ToolFaults
 from examples.company.protocols import ToolProtocol
 from examples.company.server import build_app
-from services.executor.adapters.tool_servers import open_servers
 from services.executor.adapters.credentials import open_credentials
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolServers
 from shared.contracts.tenant import Connection
 from shared.domain.outgoing import Reach, tools_reach

@@ -1,4 +1,4 @@
-"""Which tool server is asked, and how (``ToolServers``): in the protocol that it speaks, and guarded by who named it."""
+"""Which tool server is asked, and how (``ToolServers``): by the protocol that it speaks, guarded by who named it."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,5 +1,5 @@
-"""What stands around every tool server (``ToolServers``): answers without the secrets that were shown, patience with who is
-being replaced, counts, and a rest for who fails again and again.
+"""What stands around every tool server (``ToolServers``): answers without the secrets that were shown, patience with
+one that is being replaced, counts, and a rest for one that fails again and again.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the first reply understood of a task: its parts, the form of its answer, and the process and strategy that follow."""
+"""What the first reply understood of a task: its parts, the form of its answer, the process and the strategy."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence

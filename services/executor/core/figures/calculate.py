@@ -1,4 +1,4 @@
-"""``calculate`` and ``look``: a model names an operation, or rows of a result, and the executor fills in every value."""
+"""``calculate`` and ``look``: a model names an operation, or rows of a result; the executor fills in every value."""
 
 import re
 from collections import Counter

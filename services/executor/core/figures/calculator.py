@@ -1,8 +1,8 @@
 """What a calculator is, built in or made by a model: the checks that its figures pass, and rounding.
 
 A calculator takes its figures in the order that its ``arguments`` name them and answers unrounded unless it says
-otherwise; ``calculate`` rounds the answer once. Rates are in percent: 7.5 is 7.5 %. What a made tool comes to is what the
-sandbox said, and nothing else.
+otherwise; ``calculate`` rounds the answer once. Rates are in percent: 7.5 is 7.5 %. What a made tool
+comes to is what the sandbox said, and nothing else.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

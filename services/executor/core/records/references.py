@@ -1,4 +1,4 @@
-"""References of a planned call to results of earlier ones: how they are written, which id is meant, and what takes their place."""
+"""References of a planned call to results of earlier ones: how they are written, and what takes their place."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The writes of a task as the ledger has them: what each is called, what is in doubt, and what past calls are to rules."""
+"""The writes of a task as the ledger has them: their names, what is in doubt, and what past calls are to rules."""
 
 import re
 from collections import Counter

@@ -1,5 +1,5 @@
-"""The tools of one run: under names that a model can call without ambiguity, as a request offers them, and what a call of
-one must have as its arguments.
+"""The tools of one run: under names that a model can call without ambiguity, as a request offers them, and what the
+arguments of a call have to be.
 """
 
 import re
