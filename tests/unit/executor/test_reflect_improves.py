@@ -259,10 +259,10 @@ async def test_a_task_that_is_rightly_left_undone_is_not_asked_about_again() -> 
 async def test_what_the_guard_marks_is_in_no_outcome_though_a_refusal_quotes_it() -> None:
     card = "4111 1111 1111 1111"
     one = stage(improved=f"The amount of C-1 is 120.50, paid with {card}.")
-    await one.run()
+    record = await one.run()
     outcome = one.turns.ends[-1].outcome
     assert outcome is not None
-    assert outcome.details["improved"] is False
+    assert told(record)["accepted"] is False
     assert "1111" not in outcome.model_dump_json()
     assert "1111" not in "".join(event.model_dump_json() for event in one.turns.events)
 

@@ -65,13 +65,10 @@ async def test_a_task_whose_writes_are_made_when_its_budget_is_spent_says_what_i
     assert "verified" in str(record.answer)
 
 
-async def test_what_was_spent_stands_in_the_tasks_metadata_and_outcome() -> None:
+async def test_what_was_spent_stands_in_the_tasks_metadata() -> None:
     """Fresh tokens and dollars, as the model's own count has them."""
     stage = Stage()
     record = await stage.run()
-    outcome = stage.turns.ends[-1].outcome
-    assert outcome is not None
-    assert outcome.details["spend"] == record.metadata["spend"]
     spend = record.metadata["spend"]
     assert isinstance(spend, dict)
     assert spend["tokens"] == 20 * len(stage.model.requests)

@@ -288,7 +288,7 @@ def outcome(
         failed=without_marks(_tools(ended, worked=False), hidden),
         thresholds=_thresholds(ended, hidden),
         said=_words_for_learning(ended, record, hidden),
-        details=without_marks(_details(ended, verdict, scored), hidden),
+        details=without_marks(_details(progress, scored), hidden),
     )
 
 
@@ -307,31 +307,21 @@ def _words_for_learning(ended: FinishedRun, record: TaskRecord, hidden: Mapping[
     )
 
 
-def _details(ended: FinishedRun, verdict: Verdict | None, scored: Score) -> dict[str, JsonValue]:
-    progress = ended.progress
-    return {
-        "classification": progress.notes.get("classification") if progress else None,
-        "partial": ended.partial,
-        "insight": progress.insight if progress else {},
-        "strategy_fell_back": progress.fell_back or None if progress else None,
-        "spend": dict(ended.spend),
-        "verdict": _verdict(verdict),
-        "quality_parts": parts(scored),
-        "improved": _is_improved(ended),
-    }
+def _details(progress: Progress | None, scored: Score) -> dict[str, JsonValue]:
+    """What a case is made of beside the outcome's own fields; all else stands in the task's record."""
+    said: dict[str, JsonValue] = {"quality_parts": parts(scored)}
+    return {**said, "strategy_fell_back": progress.fell_back} if progress and progress.fell_back else said
 
 
 def _thresholds(ended: FinishedRun, hidden: Mapping[str, MarkKind]) -> tuple[ThresholdOutcome, ...]:
     if ended.progress is None:
         return ()
     found = threshold_outcomes(ended.progress, ended.writes)
-    return tuple(_remove_marks(one, hidden) for one in found)
+    return tuple(_remove_marks(one, hidden) for one in found if one.actual is not None)
 
 
 def _remove_marks(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> ThresholdOutcome:
-    """Where a prediction came from is told of what was tried: the rules of the others are the same for every task."""
-    source = one.source if one.actual is not None else ""
-    said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": source}
+    said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": one.source}
     return one.model_copy(update=without_marks(said, hidden))
 
 
@@ -339,22 +329,6 @@ def _strategy_applied(ended: FinishedRun, record: TaskRecord) -> bool:
     """Whether the strategy that was chosen carried the task, to an end that says something about it."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
-
-
-def _is_improved(ended: FinishedRun) -> bool | None:
-    """Whether the answer is an improved one; None if none was asked for. In whose words is the task's business."""
-    asked = ended.review.get("improvement")
-    return bool(asked.get("accepted")) if isinstance(asked, dict) else None
-
-
-def _verdict(verdict: Verdict | None) -> JsonValue:
-    """What the rules said, without the values they read: those are the task's business."""
-    if verdict is None:
-        return None
-    rules: list[JsonValue] = [rule.rule_id for rule in verdict.triggered_rules]
-    refused: list[JsonValue] = [refusal.rule_id for refusal in verdict.refusals]
-    said: dict[str, JsonValue] = {"passed": verdict.passed, "level": verdict.escalation_level}
-    return {**said, "rules": rules, "refused": refused, "policy_hash": verdict.policy_hash}
 
 
 def _tools(ended: FinishedRun, *, worked: bool) -> tuple[str, ...]:
