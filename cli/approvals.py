@@ -8,6 +8,7 @@ from rich.text import Text
 
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL, levels_of
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -31,7 +32,7 @@ def list_approvals(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
 
       purple approvals list
     """
-    found = ask_gateway(url, lambda client: client.approvals())
+    found = ask_gateway(url, "GET", "/approvals")
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("approvals"))
@@ -47,7 +48,7 @@ def show(approval_id: ApprovalId, url: Gateway = DEFAULT_URL, as_json: AsJson = 
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    _say(ask_gateway(url, lambda client: client.approval(approval_id)), as_json)
+    _say(ask_gateway(url, "GET", path_of("approvals", approval_id)), as_json)
 
 
 @approvals.command()
@@ -91,7 +92,7 @@ def _answer(
 ) -> None:
     levels = levels_of(level) if level else tuple(one.word for one in Level)
     body: JsonObject = {"decision": word, "comment": comment, **speaker_claim(name, Role.APPROVER, levels)}
-    _say(ask_gateway(url, lambda client: client.answer(approval_id, body)), as_json)
+    _say(ask_gateway(url, "POST", path_of("approvals", approval_id), body), as_json)
 
 
 def _say(approval: JsonObject, as_json: bool) -> None:

@@ -3,13 +3,14 @@
 import csv
 import io
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, give_up, out, say_json
-from cli.gateway.asking import AsJson, ask_gateway, objects_in
+from cli.gateway.asking import AsJson, objects_in, talk_with_gateway
 from cli.gateway.client import GatewayClient
 from cli.send import DEFAULT_URL
 from cli.times import moment
@@ -43,7 +44,9 @@ def audit(
     if as_json and as_csv:
         give_up(Complaint("--json and --csv exclude each other.", "Ask for one of them."))
     filters = {"task": task, "session": session, "since": since, "until": until}
-    found = ask_gateway(url, lambda client: _all(client, {name: value for name, value in filters.items() if value}))
+    found = talk_with_gateway(
+        url, lambda client: _all(client, {name: value for name, value in filters.items() if value})
+    )
     writes = objects_in(found.get("writes"))
     if as_json:
         say_json(dumps(found))
@@ -55,12 +58,16 @@ def audit(
 
 async def _all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
     """Every page's writes as one answer."""
-    page = await client.audit(filters)
+    page = await _page(client, filters)
     writes: list[Json] = [*objects_in(page.get("writes"))]
     while token := page.get("token"):
-        page = await client.audit({**filters, "token": str(token)})
+        page = await _page(client, {**filters, "token": str(token)})
         writes += objects_in(page.get("writes"))
     return {"writes": writes, "archive": page.get("archive")}
+
+
+async def _page(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
+    return await client.ask("GET", f"/audit?{urlencode(filters)}")
 
 
 def as_lines(writes: list[JsonObject]) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL, levels_of
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -75,7 +76,7 @@ def create(
     wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
     wish |= {name: number for name, number in numbers.items() if number is not None}
-    _say_made(_ask_keys(url, "create", name, {"key": wish}), as_json)
+    _say_made(_ask_keys(url, name, "create", body={"key": wish}), as_json)
 
 
 @keys.command("list")
@@ -86,7 +87,7 @@ def list_keys(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = Fal
 
       purple keys list
     """
-    found = _ask_keys(url, "list", name, {})
+    found = _ask_keys(url, name, "list")
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("keys"))
@@ -107,12 +108,12 @@ def revoke(
 
       purple keys revoke 1f0c9a7b3d2e
     """
-    revoked = _ask_keys(url, f"{key_id}/revoke", name, {})
+    revoked = _ask_keys(url, name, key_id, "revoke")
     say_json(dumps(revoked)) if as_json else out.print(f"Key {revoked.get('key_id')} lets nobody in any more.")
 
 
-def _ask_keys(url: str, path: str, name: str, body: JsonObject) -> JsonObject:
-    return ask_gateway(url, lambda client: client.keys(path, {**body, **speaker_claim(name)}))
+def _ask_keys(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
+    return ask_gateway(url, "POST", path_of("keys", *words), {**(body or {}), **speaker_claim(name)})
 
 
 def _say_made(made: JsonObject, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -27,7 +28,7 @@ def list_made_tools(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson
 
       purple tools made list
     """
-    found = _ask_made_tools(url, "list", name)
+    found = _ask_made_tools(url, name, "list")
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("tools"))
@@ -43,7 +44,7 @@ def show(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: A
 
       purple tools made show net_margin
     """
-    found = _ask_made_tools(url, f"{tool}/show", name)
+    found = _ask_made_tools(url, name, tool, "show")
     if as_json:
         return say_json(dumps(found))
     for version in objects_in(found.get("versions")):
@@ -59,12 +60,12 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json:
 
       purple tools made remove net_margin
     """
-    found = _ask_made_tools(url, f"{tool}/remove", name)
+    found = _ask_made_tools(url, name, tool, "remove")
     say_json(dumps(found)) if as_json else out.print(f"Tool {tool} is used by no task any more.", markup=False)
 
 
-def _ask_made_tools(url: str, path: str, name: str) -> JsonObject:
-    return ask_gateway(url, lambda client: client.made_tools(path, speaker_claim(name)))
+def _ask_made_tools(url: str, name: str, *words: str) -> JsonObject:
+    return ask_gateway(url, "POST", path_of("tools", "made", *words), speaker_claim(name))
 
 
 def _table(rows: list[JsonObject]) -> Table:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -28,7 +29,7 @@ def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -
 
       purple task show TASK
     """
-    _say(ask_gateway(url, lambda client: client.record(task_id)), as_json)
+    _say(ask_gateway(url, "GET", path_of("tasks", task_id)), as_json)
 
 
 @task.command()
@@ -61,7 +62,7 @@ def resolve(
         "comment": comment,
         **speaker_claim(name),
     }
-    _say(ask_gateway(url, lambda client: client.resolve(task_id, body)), as_json)
+    _say(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), as_json)
 
 
 def _say(record: JsonObject, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from rich.text import Text
 from cli.connections import connections
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
 from cli.tenant_record import record
 from shared.domain.exact_json import JsonObject, dumps
@@ -85,7 +86,7 @@ def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
 
 def _ask_tenant(url: str, tenant_id: str, action: str, body: JsonObject) -> JsonObject:
-    return ask_gateway(url, lambda client: client.tenant(tenant_id, action, body))
+    return ask_gateway(url, "POST", path_of("tenants", tenant_id, action), body)
 
 
 def _say(state: JsonObject, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.client import path_of
 from cli.indented import indent_json
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -71,7 +72,7 @@ def put(
     _check_policies(file, document)
     document["version"] = _base(url, tenant_id, name, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **speaker_claim(name)}
-    stored = ask_gateway(url, lambda client: client.put_tenant_record(tenant_id, body))
+    stored = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
     if as_json:
         return say_json(dumps(stored))
     out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
@@ -127,7 +128,7 @@ def restore(
       purple tenant record restore default 3 --comment "the new ERP is not ready"
     """
     body: JsonObject = {"version": version, "comment": comment, **speaker_claim(name)}
-    stored = ask_gateway(url, lambda client: client.tenant(tenant_id, "record/restore", body))
+    stored = ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "restore"), body)
     if as_json:
         return say_json(dumps(stored))
     out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
@@ -145,7 +146,7 @@ def withdraw(
       purple tenant record withdraw default --comment "one file for all again"
     """
     body: JsonObject = {"comment": comment, **speaker_claim(name)}
-    stored = ask_gateway(url, lambda client: client.tenant(tenant_id, "record/withdraw", body))
+    stored = ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "withdraw"), body)
     if as_json:
         return say_json(dumps(stored))
     out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
@@ -160,11 +161,11 @@ def _lines(document: Json) -> list[str]:
 
 def _ask_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
     which: JsonObject = {} if version is None else {"version": version}
-    return ask_gateway(url, lambda client: client.tenant(tenant_id, "record/show", {**which, **speaker_claim(name)}))
+    return ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "show"), {**which, **speaker_claim(name)})
 
 
 def _history(url: str, tenant_id: str, name: str) -> JsonObject:
-    return ask_gateway(url, lambda client: client.tenant(tenant_id, "record/history", speaker_claim(name)))
+    return ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "history"), speaker_claim(name))
 
 
 def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:

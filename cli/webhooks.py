@@ -8,6 +8,7 @@ from rich.text import Text
 
 from cli.console import out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import JsonObject, dumps
 
@@ -26,7 +27,7 @@ def list_webhooks(task: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = Fa
 
       purple webhooks list T1
     """
-    found = ask_gateway(url, lambda client: client.webhooks_of(task))
+    found = ask_gateway(url, "GET", path_of("tasks", task, "webhooks"))
     _say(found, objects_in(found.get("webhooks")), _OF_TASK, "The task has no webhooks.", as_json)
 
 
@@ -38,7 +39,7 @@ def failing(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
 
       purple webhooks failing
     """
-    found = ask_gateway(url, lambda client: client.failing_webhooks())
+    found = ask_gateway(url, "GET", "/webhooks")
     _say(found, objects_in(found.get("failing")), _FAILING, "Nothing fails.", as_json)
 
 
@@ -50,7 +51,7 @@ def secret(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False)
 
       purple webhooks secret
     """
-    found = ask_gateway(url, lambda client: client.webhook_secret(speaker_claim(name)))
+    found = ask_gateway(url, "POST", "/webhooks/secret", speaker_claim(name))
     if as_json:
         return say_json(dumps(found))
     secrets = found.get("secrets")

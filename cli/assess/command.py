@@ -256,7 +256,7 @@ def _show(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
 async def hand_over_assessment(url: str, kept: Assessment) -> str:
     """The address of its page; shows the gateway the key in PURPLE_API_KEY. Raises ``Complaint``."""
     async with connect_gateway(url) as gateway:
-        answer = await gateway.keep_assessment(loads_object(kept.model_dump_json()))
+        answer = await gateway.ask("POST", "/assessments", {"assessment": loads_object(kept.model_dump_json())})
     page = answer.get("page")
     if not isinstance(page, str):
         raise Complaint(f"The gateway at {url} did not say where the assessment is to be seen.")

@@ -18,12 +18,17 @@ Gateway = Annotated[str, typer.Option("--url", help=GATEWAY_HELP, envvar="PURPLE
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
 
-def ask_gateway(url: str, ask: Callable[[GatewayClient], Awaitable[JsonObject]]) -> JsonObject:
-    """The gateway's answer; what is to be complained about ends the command with one sentence."""
+def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
+    """What the gateway answers at one of its own paths; ``path_of`` puts ids into it."""
+    return talk_with_gateway(url, lambda client: client.ask(verb, path, body))
+
+
+def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[JsonObject]]) -> JsonObject:
+    """What comes of several questions; what is to be complained about ends the command with one sentence."""
 
     async def answer() -> JsonObject:
         async with connect_gateway(url) as client:
-            return await ask(client)
+            return await talk(client)
 
     try:
         return asyncio.run(answer())

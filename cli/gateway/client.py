@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import httpx
 from httpx_sse import ServerSentEvent, aconnect_sse
@@ -44,68 +44,17 @@ class GatewayClient:
     async def cancel(self, task_id: str) -> TaskView:
         return task_view(await self._rpc("tasks/cancel", {"id": task_id}))
 
-    async def record(self, task_id: str) -> JsonObject:
-        """The task as its gateway shows it to operators: ``GET /tasks/{id}``."""
-        return await self._rest("GET", f"/tasks/{quote(task_id, safe='')}")
-
-    async def resolve(self, task_id: str, word: JsonObject) -> JsonObject:
-        """Hand over an operator's word on a write in doubt; the task as it then stands."""
-        return await self._rest("POST", f"/tasks/{quote(task_id, safe='')}/resolve", word)
-
-    async def tenant(self, tenant: str, action: str, body: JsonObject) -> JsonObject:
-        """Let an operator ``stop``, ``resume``, ``show`` or switch a tenant; the tenant as it then stands."""
-        return await self._rest("POST", f"/tenants/{quote(tenant, safe='')}/{action}", body)
-
-    async def put_tenant_record(self, tenant: str, body: JsonObject) -> JsonObject:
-        """Let an operator replace a tenant's record; the new version of it."""
-        return await self._rest("PUT", f"/tenants/{quote(tenant, safe='')}/record", body)
-
-    async def audit(self, filters: Mapping[str, str]) -> JsonObject:
-        """One page of the audit export: ``{"writes", "token"}``; ``token`` among the filters asks for the next."""
-        return await self._rest("GET", f"/audit?{urlencode(filters)}")
-
-    async def webhooks_of(self, task_id: str) -> JsonObject:
-        return await self._rest("GET", f"/tasks/{quote(task_id, safe='')}/webhooks")
-
-    async def failing_webhooks(self) -> JsonObject:
-        return await self._rest("GET", "/webhooks")
-
-    async def webhook_secret(self, body: JsonObject) -> JsonObject:
-        return await self._rest("POST", "/webhooks/secret", body)
-
-    async def approvals(self) -> JsonObject:
-        return await self._rest("GET", "/approvals")
-
-    async def approval(self, approval_id: str) -> JsonObject:
-        return await self._rest("GET", f"/approvals/{quote(approval_id, safe='')}")
-
-    async def answer(self, approval_id: str, body: JsonObject) -> JsonObject:
-        """Hand over an approver's answer; the approval as it then stands, and its task's state."""
-        return await self._rest("POST", f"/approvals/{quote(approval_id, safe='')}", body)
-
-    async def keys(self, path: str, body: JsonObject) -> JsonObject:
-        """What an operator asks about API keys: ``create``, ``list``, or ``ID/revoke``."""
-        return await self._rest("POST", f"/keys/{quote(path)}", body)
-
-    async def made_tools(self, path: str, body: JsonObject) -> JsonObject:
-        """What an operator asks about tools made at run time: ``list``, or ``NAME/show``, ``NAME/remove``."""
-        return await self._rest("POST", f"/tools/made/{quote(path)}", body)
-
-    async def learning_files(self, action: str, body: JsonObject) -> JsonObject:
-        """What is learned of a tenant as files: ``export``, or ``import`` of one."""
-        return await self._rest("POST", f"/learn/{action}", body)
-
-    async def keep_assessment(self, assessment: JsonObject) -> JsonObject:
-        """Have an assessment kept for the console: its id, and the page that shows it."""
-        return await self._rest("POST", "/assessments", {"assessment": assessment})
-
-    async def memory(self, path: str, body: JsonObject) -> JsonObject:
-        """What tasks have left: ``cases``, ``facts``, ``entities``, ``accuracy``; ``forget`` asks for less."""
-        return await self._rest("POST", f"/memory/{quote(path)}", body)
-
-    async def dead_letters(self, path: str, body: JsonObject) -> JsonObject:
-        """What an operator asks about dead letters: ``list``, or ``ID/show``, ``ID/requeue``, ``ID/drop``."""
-        return await self._rest("POST", f"/dlq/{quote(path)}", body)
+    async def ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        """What one of the gateway's own paths answers; ``path_of`` puts ids into it."""
+        content = None if body is None else dumps(self._without_claims_of_keyed(body))
+        headers = {"Content-Type": "application/json"}
+        try:
+            answer = await self._http.request(
+                verb, f"{self.url}{path}", content=content, headers=headers, timeout=TIMEOUT
+            )
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        return _object(verb, path, answer)
 
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """The task's events after that one, until the task has ended or waits for somebody.
@@ -148,23 +97,17 @@ class GatewayClient:
             raise self._unreachable(error) from error
         return _result(method, answer)
 
-    async def _rest(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        content = None if body is None else dumps(self._without_claims_of_keyed(body))
-        headers = {"Content-Type": "application/json"}
-        try:
-            answer = await self._http.request(
-                method, f"{self.url}{path}", content=content, headers=headers, timeout=TIMEOUT
-            )
-        except httpx.TransportError as error:
-            raise self._unreachable(error) from error
-        return _object(method, path, answer)
-
     def _without_claims_of_keyed(self, body: Json) -> Json:
         return _without_claims(body) if self._keyed else body
 
     def _unreachable(self, error: httpx.TransportError) -> Complaint:
         sentence = f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
         return Complaint(sentence)
+
+
+def path_of(*words: str) -> str:
+    """The path of these words, each quoted: ids are whatever clients choose."""
+    return "".join(f"/{quote(word, safe='')}" for word in words)
 
 
 @asynccontextmanager

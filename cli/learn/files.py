@@ -9,7 +9,6 @@ from rich.text import Text
 
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, speaker_claim
-from cli.gateway.client import GatewayClient
 from cli.indented import indent_json
 from cli.send import DEFAULT_URL
 from shared.contracts.learning_files import LearningFile
@@ -33,7 +32,7 @@ def export(
 
       purple learn export ./learned
     """
-    found = ask_gateway(url, lambda client: client.learning_files("export", speaker_claim(name))).get("files")
+    found = ask_gateway(url, "POST", "/learn/export", speaker_claim(name)).get("files")
     files = found if isinstance(found, dict) else {}
     known: JsonObject = {
         name: files[name] for name in map(str, LearningFile) if name in files
@@ -105,12 +104,8 @@ def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]
 
 def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
     body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **speaker_claim(name)}
-
-    async def ask(client: GatewayClient) -> JsonObject:
-        return await client.learning_files("import", body)
-
     with err.status(f"{'Checking' if dry_run else 'Importing'} {file.value} ..."):
-        return ask_gateway(url, ask)
+        return ask_gateway(url, "POST", "/learn/import", body)
 
 
 def _say(reports: list[JsonObject], refused: bool, as_json: bool) -> None:

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, speaker_claim
-from cli.gateway.client import GatewayClient
+from cli.gateway.asking import AsJson, Gateway, Name, speaker_claim, talk_with_gateway
+from cli.gateway.client import GatewayClient, path_of
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -41,7 +41,7 @@ def forget(
     scope, subject = _what(entity, session, tenant)
     if not yes:
         _confirm(scope, subject)
-    found = ask_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
+    found = talk_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
     if as_json:
         say_json(dumps(found))
     else:
@@ -70,12 +70,13 @@ def _confirm(scope: str, subject: str) -> None:
 
 async def _forget_and_wait(client: GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
     """The request when it is done, or as it stands when patience ends."""
-    found = await client.memory("forget", {"scope": scope, "subject": subject, **speaker_claim(name)})
+    found = await client.ask("POST", "/memory/forget", {"scope": scope, "subject": subject, **speaker_claim(name)})
     until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     with err.status("Waiting for a learner ...") as status:
         while found.get("state") != "done" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_LOOK_SECONDS)
-            found = await client.memory(f"forget/{found['request_id']}/show", speaker_claim(name))
+            asked = path_of("memory", "forget", str(found["request_id"]), "show")
+            found = await client.ask("POST", asked, speaker_claim(name))
             if found.get("state") == "working":
                 status.update("Removed; waiting for outcomes that were under way ...")
     return found

@@ -15,7 +15,7 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.console import Complaint, err
-from cli.gateway.client import GatewayClient
+from cli.gateway.client import GatewayClient, path_of
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
 from cli.stack.free_ports import free_ports
@@ -157,7 +157,7 @@ class _Burst:
 
     async def measure(self) -> BurstFigures:
         record: dict[str, Json] = {"id": _QUIET, "version": "0", "time_zone": "UTC", "unruled_writes": "allow"}
-        await self._quiet.put_tenant_record(_QUIET, {"record": record})
+        await self._quiet.ask("PUT", path_of("tenants", _QUIET, "record"), {"record": record})
         tasks = self._make_tasks(_WARM + self._plan.tasks)
         for one in [tasks.pop() for _ in range(_WARM)]:  # what only the first tasks cost
             await _carry_out(self._flood, one.text)
