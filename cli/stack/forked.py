@@ -22,7 +22,7 @@ from shared.infra.process import death_signal
 _CONTEXT = multiprocessing.get_context("forkserver")
 _IMPORTED = "cli.stack.imported"
 # What an interpreter heeds at its start alone.
-_OF_INTERPRETERS = frozenset({"LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS"})
+_OF_INTERPRETERS = ("LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS")
 
 
 def begin_imports() -> None:
@@ -49,7 +49,7 @@ def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> No
     os.umask(0o077)  # books, logs and archived tasks are for their owner
     _redirect(log)
     package, *words = arguments
-    if _OF_INTERPRETERS & environ.keys() or package not in _imported_packages():
+    if package not in _imported_packages() or not _fits_this_interpreter(environ):
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.execve(sys.executable, [sys.executable, "-m", *arguments], environ)  # noqa: S606  our own modules
     setproctitle(f"python -m {' '.join(arguments)}")  # it finds the title's place by the environment as it was
@@ -57,6 +57,11 @@ def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> No
     os.environ.update(environ)
     sys.argv = [package, *words]
     runpy.run_module(package, run_name="__main__", alter_sys=True)
+
+
+def _fits_this_interpreter(environ: Mapping[str, str]) -> bool:
+    """Whether this one was started with what an interpreter of that environment would heed."""
+    return all(os.environ.get(name) == environ.get(name) for name in _OF_INTERPRETERS)
 
 
 def _imported_packages() -> Collection[str]:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 
 import xlsxwriter
 from docx import Document
@@ -59,6 +60,13 @@ def image_of(width: int = 60, height: int = 40) -> bytes:
     written = io.BytesIO()
     Image.new("1", (width, height)).save(written, "PNG")
     return written.getvalue()
+
+
+def image_said_to_be(width: int, height: int) -> bytes:
+    """A small file whose head promises that many pixels."""
+    image = image_of(1, 1)
+    head = b"IHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big") + image[24:29]
+    return image[:12] + head + zlib.crc32(head).to_bytes(4, "big") + image[33:]
 
 
 def zip_bomb(size: int = 110_000_000) -> bytes:

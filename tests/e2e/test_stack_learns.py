@@ -30,12 +30,12 @@ async def _memory(whole: WholeStack, part: str) -> list[JsonObject]:
     return cast("list[JsonObject]", loads_object(answer.content)[part])
 
 
-async def _facts(whole: WholeStack) -> list[JsonObject]:
-    """The facts as soon as there are some."""
+async def _remembered(whole: WholeStack, part: str) -> list[JsonObject]:
+    """What is remembered, as soon as there is some of it: each part is stored by itself, after the task counts."""
     async with asyncio.timeout(20):
-        while not (facts := await _memory(whole, "facts")):
+        while not (found := await _memory(whole, part)):
             await asyncio.sleep(0.02)
-        return facts
+        return found
 
 
 @pytest.mark.promise("rl.status")
@@ -45,8 +45,8 @@ async def test_an_ended_task_is_counted_and_primes_the_next_one_like_it() -> Non
     async with whole_stack(STRATEGIES="fsm") as whole:
         await whole.send(_TELLS, "first")
         await _learned(whole, 1)
-        (fact,) = await _facts(whole)
-        entities = await _memory(whole, "entities")
+        (fact,) = await _remembered(whole, "facts")
+        entities = await _remembered(whole, "entities")
         await whole.send(_ASKS, "second")
         status = await _learned(whole, 2)
         primed = await whole.event("second", "note", primer=[{"case": await _case_of(whole, "first"), "use": "follow"}])

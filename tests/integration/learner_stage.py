@@ -1,9 +1,6 @@
 """What tests of the learner share: outcomes as executors leave them, processes, and a replay to compare with."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,8 +19,8 @@ from shared.domain.partition import PARTITIONS
 from shared.domain.trend import POINTS_KEPT, read_points
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
-from shared.infra.process import dies_with_parent
 from tests.doubles.redis_tasks import NOON
+from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
 
 PATIENCE = 20.0
@@ -155,7 +152,7 @@ async def until_settled(redis: Redis, seconds: float = PATIENCE) -> None:
 
 
 class LearnerProcess:
-    def __init__(self, process: subprocess.Popen[bytes], url: str) -> None:
+    def __init__(self, process: ForkedService, url: str) -> None:
         self.process = process
         self.url = url
 
@@ -171,10 +168,9 @@ class LearnerProcess:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(PATIENCE)
 
     async def _answers(self, http: httpx.AsyncClient) -> bool:
-        assert self.process.poll() is None, "the learner ended"
+        assert self.process.exit_code is None, "the learner ended"
         try:
             return (await http.get(f"{self.url}/ready")).is_success
         except httpx.TransportError:
@@ -185,16 +181,9 @@ class LearnerProcess:
 def learner_process(redis_url: str, **settings: str) -> Iterator[LearnerProcess]:
     """A learner in a process of its own; killed in the end, if it still runs."""
     (port,) = free_ports(1)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "services.learner"],
-        env={**os.environ, "REDIS_URL": redis_url, "PORT": str(port), "LEASE_SECONDS": "0.3", **settings},
-        preexec_fn=dies_with_parent(),  # noqa: PLW1509  # no other thread runs in the tests
-    )
-    try:
+    told = {"REDIS_URL": redis_url, "PORT": str(port), "LEASE_SECONDS": "0.3", **settings}
+    with forked_service("services.learner", **told) as process:
         yield LearnerProcess(process, f"http://127.0.0.1:{port}")
-    finally:
-        process.kill()
-        process.wait(PATIENCE)
 
 
 def a_session(partition: int, tenant: str = "acme") -> str:

@@ -2,11 +2,8 @@
 
 import asyncio
 import os
-import socket
-import subprocess
-import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import cast
@@ -16,8 +13,8 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.infra.process import dies_with_parent
 from tests.http_client import open_http
+from tests.integration.gateway_process import gateway_process
 from tests.integration.gateway_stage import ScriptedWorker, stage
 from tests.integration.rough_bodies import Rough, rough
 from tests.integration.rough_paths import asked, operations
@@ -91,10 +88,9 @@ async def test_ten_thousand_rough_requests_are_answered_and_memory_stays_flat(
 ) -> None:
     """In a process of its own, so that nothing but the gateway is measured."""
     random = Random(9)  # noqa: S311 - the same requests in every run
-    with gateway_process(redis_url) as (process, url):
-        await answering(url)
-        async with a_worker(redis, redis_url):
-            sizes = [await grown(process.pid, [rough(random) for _ in range(ALL // 5)], url) for _ in range(5)]
+    told = {"BLOCKING_LIMIT": "0.05", "MAX_WAITING_SESSIONS": "1000000"}
+    async with gateway_process(redis_url, **told) as gateway, a_worker(redis, redis_url):
+        sizes = [await grown(gateway.pid, [rough(random) for _ in range(ALL // 5)], gateway.url) for _ in range(5)]
     record_property("shown", f"gateway after each 2,000 rough requests: {[size >> 20 for size in sizes]} MB")
 
     assert sizes[-1] - sizes[0] < MAY_GROW
@@ -137,36 +133,6 @@ def loads_paths(text: str) -> Mapping[str, Mapping[str, object]]:
     paths = loads_object(text)["paths"]
     assert isinstance(paths, dict)
     return {path: said for path, said in paths.items() if isinstance(said, dict)}
-
-
-@contextmanager
-def gateway_process(redis_url: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = {"REDIS_URL": redis_url, "PROFILE": "embedded", "PORT": str(port), "BLOCKING_LIMIT": "0.05"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "services.gateway"],
-        env={**os.environ, **settings, "MAX_WAITING_SESSIONS": "1000000"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=dies_with_parent(),  # noqa: PLW1509  # no other thread runs in the tests
-    )
-    try:
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait(10)
-
-
-async def answering(url: str) -> None:
-    async with asyncio.timeout(20), open_http(trust_env=False) as client:
-        while True:
-            try:
-                await client.get(f"{url}/health")
-                return
-            except httpx.TransportError:
-                await asyncio.sleep(0.05)
 
 
 def resident(pid: int) -> int:

@@ -1,7 +1,8 @@
 """Files of messages: each type, each refusal, and what a hostile one costs."""
 
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -72,22 +73,22 @@ async def test_an_image_is_kept_as_a_model_may_be_shown_it(archive: FolderArchiv
 
 @pytest.mark.promise("files.hostile")
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("made", "why"),
     [
-        (b"\x00\x01\x02", "application/octet-stream are not read"),
-        (b"  ", "no text in it"),
-        (sent_files.zip_bomb(), "too large"),
-        (sent_files.sheet_of("x", 1_048_575, 16_383), "memory"),
-        (sent_files.image_of(30_000, 30_000), "30000 by 30000 pixels"),
-        (b"%PDF-1.4\n1 0 obj" + b"[" * 100_000, "damaged"),
-        (b"\x89PNG\r\n\x1a\n" + b"0" * 100, "damaged"),
+        (lambda: b"\x00\x01\x02", "application/octet-stream are not read"),
+        (lambda: b"  ", "no text in it"),
+        (sent_files.zip_bomb, "too large"),
+        (partial(sent_files.sheet_of, "x", 1_048_575, 16_383), "memory"),
+        (partial(sent_files.image_said_to_be, 30_000, 30_000), "30000 by 30000 pixels"),
+        (lambda: b"%PDF-1.4\n1 0 obj" + b"[" * 100_000, "damaged"),
+        (lambda: b"\x89PNG\r\n\x1a\n" + b"0" * 100, "damaged"),
     ],
     ids=["binary", "empty", "zip bomb", "endless sheet", "huge image", "deep pdf", "broken image"],
 )
 async def test_a_hostile_file_costs_a_bounded_amount_and_the_reason_is_told(
-    archive: FolderArchive, content: bytes, why: str
+    archive: FolderArchive, made: Callable[[], bytes], why: str
 ) -> None:
-    found = await read(archive, content)
+    found = await read(archive, made())
     assert why in found.problem
     assert (found.text, found.picture_id) == ("", "")
 

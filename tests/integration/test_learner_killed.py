@@ -158,7 +158,7 @@ async def test_a_learner_that_is_asked_to_stop_leaves_its_share_to_the_others(re
         await one.ready()
         await two.ready()
         await leave(redis, outcomes[: EVENTS // 2])
-        two.process.send_signal(signal.SIGTERM)
+        two.process.signal(signal.SIGTERM)
         await leave(redis, outcomes[EVENTS // 2 :])
         assert two.process.wait(PATIENCE) == 0
         await until_settled(redis)

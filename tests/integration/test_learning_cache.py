@@ -166,7 +166,7 @@ async def test_a_learner_that_is_stopped_leaves_what_it_learned_in_the_folder(
         await until_settled(redis)
         brought = FileRequest(tenant="globex", file=LearningFile.STRATEGY_BANDIT, content=BANDIT)
         answer = await RpcQueue(redis, "learner").ask(brought.model_dump_json(), PATIENCE)
-        learner.process.send_signal(signal.SIGTERM)
+        learner.process.signal(signal.SIGTERM)
         assert await asyncio.to_thread(learner.process.wait, PATIENCE) == 0
     assert _written(tmp_path) == dict(await learned_files(redis, "acme"))
     assert len(json.loads((tmp_path / "case_log.json").read_text())) == 5

@@ -43,5 +43,5 @@ async def test_the_turn_of_a_killed_executor_is_taken_up_by_another(redis_url: s
         record = await _sent(task_store, WAIT, "s1")
         await _times(task_store, record, STARTED, 1)
         with executor_process(redis_url, LEASE_SECONDS="1"):
-            first.send_signal(signal.SIGKILL)
+            first.signal(signal.SIGKILL)
             await _times(task_store, record, STARTED, 2)

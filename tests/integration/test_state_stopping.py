@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import socket
-import subprocess
 import time
 
 import httpx
@@ -20,6 +19,7 @@ from shared.infra.keys import task_keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.forked_service import ForkedService
 from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
 from tests.integration.state_stage import sessions_of
@@ -60,7 +60,7 @@ async def _check_each_step_once(redis: Redis, store: TaskStore, records: list[Ta
         assert await _steps(redis, record) == [str(number) for number in range(STEPS_OF_A_TURN)]
 
 
-def _wait(process: subprocess.Popen[bytes]) -> tuple[int, float]:
+def _wait(process: ForkedService) -> tuple[int, float]:
     began = time.monotonic()
     return process.wait(30), time.monotonic() - began
 
@@ -73,9 +73,8 @@ async def test_a_stopped_executor_ends_its_steps_and_its_tasks_end_elsewhere(
     with executor_process(redis_url, LEASE_SECONDS="600", GRACE_SECONDS=str(GRACE_SECONDS)) as first:
         records = await _load(redis, task_store, STEPS)
         with executor_process(redis_url):
-            first.send_signal(signal.SIGTERM)
-            first.send_signal(signal.SIGINT)
-            first.send_signal(signal.SIGTERM)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+                first.signal(number)
             code, seconds = await asyncio.to_thread(_wait, first)
             await _all(task_store, records, "turn_finished", 1)
     assert (code, seconds < GRACE_SECONDS) == (0, True)
@@ -89,11 +88,11 @@ async def test_an_executor_that_was_frozen_longer_than_its_lease_writes_nothing_
     with executor_process(redis_url, LEASE_SECONDS="1") as first:
         records = await _load(redis, task_store, STEPS)
         with executor_process(redis_url, LEASE_SECONDS="1"):
-            first.send_signal(signal.SIGSTOP)
+            first.signal(signal.SIGSTOP)
             await _all(task_store, records, STARTED, 2)
-            first.send_signal(signal.SIGCONT)
+            first.signal(signal.SIGCONT)
             await _all(task_store, records, "turn_finished", 1)
-        assert first.poll() is None
+        assert first.exit_code is None
     await _check_each_step_once(redis, task_store, records, attempts=2)
 
 
@@ -107,10 +106,10 @@ async def test_the_turns_of_a_killed_executor_run_elsewhere_within_ten_seconds(
         port = _free_port()
         with executor_process(redis_url, PORT=str(port)) as second:
             await _ready(port)
-            first.send_signal(signal.SIGKILL)
+            first.signal(signal.SIGKILL)
             async with asyncio.timeout(RECOVERY_SECONDS):
                 await _all(task_store, records, STARTED, 2)
-            assert second.poll() is None
+            assert second.exit_code is None
 
 
 def _free_port() -> int:

@@ -12,7 +12,7 @@ from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.first_key import first_key
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.test_gateway_keys import LOCKED, _key
-from tests.integration.test_webhook_failures import until_state
+from tests.integration.test_webhook_failures import until_hook
 from tests.integration.webhook_receiver import SECRET, SOON, receiving
 
 
@@ -33,7 +33,7 @@ async def test_it_shows_how_a_tasks_webhooks_fare_and_what_fails(redis: Redis, r
     async with receiving(410) as receiver, stage(redis, redis_url, **SOON) as play:
         params = {"id": "T1", "message": {"parts": [{"text": "hello"}]}, "pushNotification": {"url": receiver.url}}
         await play.rpc("tasks/send", params)
-        await until_state(play, "disabled")
+        await until_hook(play, state="disabled")
         code, shown = await _said(play, "list", "T1", "--json")
         _, failing = await _said(play, "failing", "--json")
         table = await _said(play, "list", "T1")

@@ -1,10 +1,12 @@
 """The adapter: a scripted model of the bench speaks the worker's protocol, whatever the server's ways are."""
 
+from collections.abc import Callable
+
 import pytest
 from typing_extensions import override
 
 from shared.domain.words import Strategy
-from tests.unit.worth.guarded_play import TASKS, play_guarded
+from tests.unit.worth.guarded_play import all_tasks, play_guarded
 from tools.bench.worth.faults import misspell_first
 from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.judge import RunEnd, judge
@@ -14,7 +16,10 @@ from tools.bench.worth.steps import IntendedCalls, PlayProgress, Step
 from tools.bench.worth.worlds.task import PartKind, WorthTask
 from tools.bench.worth.worlds.traits import Trait
 
-FREE = [task for task in TASKS if not task.ruled]
+
+def pick_task(wanted: Callable[[WorthTask], bool]) -> WorthTask:
+    """One without rules."""
+    return next(task for task in all_tasks() if not task.ruled and wanted(task))
 
 
 def has_condition(task: WorthTask) -> bool:
@@ -32,7 +37,7 @@ def writes_apart(task: WorthTask) -> bool:
 
 @pytest.mark.parametrize("trait", Trait)
 def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> None:
-    task = next(task for task in FREE if trait in task.world.blueprint.form.traits and task.right_end.writes)
+    task = pick_task(lambda one: trait in one.world.blueprint.form.traits and bool(one.right_end.writes))
 
     run = play_guarded(task, Perfect(task))
 
@@ -41,7 +46,7 @@ def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> 
 
 @pytest.mark.parametrize("strategy", Strategy)
 def test_every_strategy_ends_right(strategy: Strategy) -> None:
-    task = next(task for task in FREE if task.question and task.right_end.writes)
+    task = pick_task(lambda one: one.question and bool(one.right_end.writes))
 
     run = play_guarded(task, Perfect(task), strategy)
 
@@ -49,7 +54,7 @@ def test_every_strategy_ends_right(strategy: Strategy) -> None:
 
 
 def test_proposals_that_are_held_are_made_once_the_rest_is_read() -> None:
-    task = next(task for task in FREE if writes_apart(task))
+    task = pick_task(writes_apart)
 
     run = play_guarded(task, Perfect(task))
 
@@ -57,7 +62,7 @@ def test_proposals_that_are_held_are_made_once_the_rest_is_read() -> None:
 
 
 def test_a_part_whose_condition_is_not_met_is_left_and_counts_as_done() -> None:
-    task = next(task for task in FREE if has_condition(task))
+    task = pick_task(has_condition)
 
     run = play_guarded(task, Perfect(task))
 
@@ -66,7 +71,7 @@ def test_a_part_whose_condition_is_not_met_is_left_and_counts_as_done() -> None:
 
 
 def test_a_figure_is_calculated_at_the_price_of_one_reply() -> None:
-    task = next(task for task in FREE if task.kind == "pay_share" or task.kind == "reduce_fee")
+    task = pick_task(lambda one: one.kind in ("pay_share", "reduce_fee"))
 
     run, flat = play_guarded(task, Perfect(task)), run_flat(task, speak_blocks(Perfect(task)))
 
@@ -94,7 +99,7 @@ class SlipsOnce(PlayingModel):
 
 
 def test_what_comes_back_with_an_error_is_made_again() -> None:
-    task = next(task for task in FREE if task.right_end.writes and not has_condition(task) and not task.question)
+    task = pick_task(lambda one: bool(one.right_end.writes) and not has_condition(one) and not one.question)
     model = SlipsOnce(task)
 
     run = play_guarded(task, model)

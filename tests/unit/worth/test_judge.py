@@ -1,6 +1,7 @@
 """The judge, each way: what is right, and every kind of wrong."""
 
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -10,11 +11,14 @@ from tools.bench.worth.worlds.operation import ParamKind
 from tools.bench.worth.worlds.task import GoldCall, WorthTask
 from tools.bench.worth.worlds.world import WorldSnapshot
 
-TASKS = [task for seed in range(1, 4) for task in generate_tasks(seed)]
+
+@cache
+def all_tasks() -> list[WorthTask]:
+    return [task for seed in range(1, 4) for task in generate_tasks(seed)]
 
 
 def pick_task(wanted: Callable[[WorthTask], bool]) -> WorthTask:
-    return next(task for task in TASKS if wanted(task))
+    return next(task for task in all_tasks() if wanted(task))
 
 
 def is_free_write(task: WorthTask) -> bool:
@@ -47,7 +51,7 @@ def has_key(task: WorthTask, call: GoldCall) -> bool:
 
 
 def test_the_gold_is_right() -> None:
-    for task in TASKS:
+    for task in all_tasks():
         if not task.ruled:
             verdict = judge(task, make_result(task))
             assert verdict.right, task.id
