@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculate import calculate
-from services.executor.core.figures.conditions import condition
+from services.executor.core.figures.columns import condition
 from services.executor.core.figures.evaluate import audit
 from services.executor.core.figures.operands import KnownFigures, select_cells
-from services.executor.core.figures.record_tree import write_condition
 from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.tools.record_tree import write_condition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 ROWS: list[Json] = [

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from services.executor.core.figures.evaluate import audit, recompute
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.session.values import NamedValue
+from services.executor.core.tools.record_tree import NoSuchPath
 from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 
 TASK = "Refund 20% of order O-7, at most $1,500.00, minus the fee of -5"

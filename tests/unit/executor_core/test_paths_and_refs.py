@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.records.references import find_at, literal_parts, references, resolve
+from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject
 
 ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"sku": "B", "price": 2}]}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.figures.conditions import same
-from services.executor.core.figures.record_tree import names_a_record
+from services.executor.core.figures.columns import same
+from services.executor.core.tools.record_tree import names_a_record
 from services.executor.core.write.field_proof import WriteEvidence, participles
 from services.executor.core.write.settling import judge, judge_lost, judge_refused
 from shared.domain.exact_json import Json, JsonObject

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.records.references import find_made_id, resolve
+from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json
 
 

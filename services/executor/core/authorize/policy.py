@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple, cast
 
 from services.executor.core.authorize.verdicts import ends_escalated, find_unruled, reasons
-from services.executor.core.figures.conditions import same
+from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import (

@@ -20,7 +20,6 @@ from services.executor.core.process.synthesis import (
     process_name,
     read_kept,
 )
-from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.session.budget import BudgetSpent
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -29,6 +28,7 @@ from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold
 from services.executor.core.states.prompts import PROCESS_SCHEMA, render
 from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template
 from services.executor.core.tools import classes
+from services.executor.core.tools.classes import words_of_tool
 from services.executor.ports.models import ModelRequest, Tier, ToolDefinition
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.base import Contract

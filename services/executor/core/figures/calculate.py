@@ -10,15 +10,17 @@ from pydantic import JsonValue
 
 from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
 from services.executor.core.figures.catalogue import CALCULATORS, describe_calculators
-from services.executor.core.figures.columns import Cell, find_field_around, plain_name
-from services.executor.core.figures.conditions import (
+from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
     ONE_OF,
     ORDERINGS,
     OVERDUE,
     SIGNS,
+    Cell,
+    find_field_around,
     parse_condition,
+    plain_name,
 )
 from services.executor.core.figures.dates import find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.evaluate import evaluate_over
@@ -41,9 +43,9 @@ from services.executor.core.figures.operations import (
     free_numbers,
     takes_percent,
 )
-from services.executor.core.figures.record_tree import NoSuchPath, is_empty
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
 from services.executor.core.tools.paginate import page_in, shorten_content
+from services.executor.core.tools.record_tree import NoSuchPath, is_empty
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 

@@ -6,13 +6,18 @@ from decimal import Context, Decimal
 
 from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults, decimal_text
 from services.executor.core.figures.columns import (
+    IS_EMPTY,
+    IS_NOT_EMPTY,
+    ORDERINGS,
+    OVERDUE,
     Cell,
     ListColumn,
+    compare,
     drop_empty_cells,
     find_field_around,
+    identity,
     take_single_cell,
 )
-from services.executor.core.figures.conditions import IS_EMPTY, IS_NOT_EMPTY, ORDERINGS, OVERDUE, compare, identity
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
@@ -37,9 +42,9 @@ from services.executor.core.figures.operations import (
     free_numbers,
     perform,
 )
-from services.executor.core.figures.record_tree import NoSuchPath, is_empty
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.session.values import NamedValue, Operand, RowCondition
+from services.executor.core.tools.record_tree import NoSuchPath, is_empty
 from shared.domain.exact_json import Json, as_text, dumps, loads_object
 
 _MOST_GROUPS = 500

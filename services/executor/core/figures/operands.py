@@ -8,21 +8,24 @@ from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.columns import (
+    CONDITION,
+    OVERDUE,
     Cell,
     find_field,
     find_field_around,
+    find_meeting,
     is_paid,
+    parse_condition,
     plain_name,
     rank_naming_field,
 )
-from services.executor.core.figures.conditions import CONDITION, OVERDUE, find_meeting, parse_condition
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
-from services.executor.core.figures.record_tree import NoSuchPath, is_empty, is_keyed, write_condition
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paginate import list_names, page_in
+from services.executor.core.tools.record_tree import NoSuchPath, is_empty, is_keyed, write_condition
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")

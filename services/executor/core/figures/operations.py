@@ -13,11 +13,14 @@ from services.executor.core.figures.columns import (
     Cell,
     ListColumn,
     are_dates,
+    are_same,
+    compare,
     find_currency,
     find_field_around,
     find_figure_columns,
     find_unit,
     flatten_columns,
+    identity,
     is_of_rate,
     is_paid,
     plain_name,
@@ -28,11 +31,10 @@ from services.executor.core.figures.columns import (
     read_cell_truth,
     take_single_cell,
 )
-from services.executor.core.figures.conditions import are_same, compare, identity
 from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
-from services.executor.core.figures.record_tree import is_empty
 from services.executor.core.figures.vocabulary import UNITS, is_currency, places
+from services.executor.core.tools.record_tree import is_empty
 from shared.domain.exact_json import Json, as_text, dumps
 
 Value = Decimal | date | bool | str

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
-from services.executor.core.figures.record_tree import leaves_of, names_a_record, nodes_of
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.named_records import missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import leaves_of, names_a_record, nodes_of
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from services.executor.core.records.tool_words import words_of_tool
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import DONE
 from services.executor.core.session.ledger import entries
 from services.executor.core.session.values import Fact, PartOfTask
+from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.write.notices import left_out_calls
 from shared.contracts.ledger import LedgerEntry

@@ -15,7 +15,6 @@ from services.executor.core.figures.evaluate import evaluate
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.process.rows import (
     Ambiguous,
     ChosenRows,
@@ -44,6 +43,7 @@ from services.executor.core.session.values import (
 )
 from services.executor.core.states.prompts import render
 from services.executor.core.states.template import Figure, Pattern, Route, Template, is_figure, kinds, pattern
+from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState
 

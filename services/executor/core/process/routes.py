@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.executor.core.figures.conditions import condition
+from services.executor.core.figures.columns import condition
 from services.executor.core.figures.numbers import figure
-from services.executor.core.figures.record_tree import names_a_record
 from services.executor.core.process.rows import Ambiguous, ChosenRows, FigureInputs, Links, NotThere, rows_of
 from services.executor.core.records.called_records import Seen, find_records, is_named, stands_in
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.dossier import Progress
 from services.executor.core.states.template import Route, Template, pattern
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import names_a_record
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import as_text

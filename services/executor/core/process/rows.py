@@ -6,11 +6,11 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.numbers import figure, normal
-from services.executor.core.figures.record_tree import names_a_record, write_condition
 from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.called_records import Seen, stands_in, words
 from services.executor.core.session.values import Operand
 from services.executor.core.states.template import OWN, Pattern, RouteChoice
+from services.executor.core.tools.record_tree import names_a_record, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
 _HOPS = 4

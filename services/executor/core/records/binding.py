@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from services.executor.core.figures.operands import select_cells
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
@@ -40,6 +39,7 @@ from services.executor.core.records.record_graph import (
 )
 from services.executor.core.session.values import Fact, FigureResults, NamedValue
 from services.executor.core.states.template import Template
+from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _STEPS = 2

@@ -15,8 +15,8 @@ from services.executor.core.records.called_records import (
 from services.executor.core.records.read_backs import read_back_by_operator
 from services.executor.core.records.record_graph import says_not_found
 from services.executor.core.records.references import references
-from services.executor.core.records.tool_words import as_typed
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import as_typed
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import Tool, ToolAnswer

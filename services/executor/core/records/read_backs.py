@@ -5,18 +5,18 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.figures.record_tree import names_a_record, nodes_of
 from services.executor.core.records.called_records import looks_like_a_name
 from services.executor.core.records.references import reference_to_made, references
-from services.executor.core.records.tool_words import (
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import (
     ToolWords,
     as_typed,
     identifies,
     subject_of,
     words_of_tool,
 )
-from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import names_a_record, nodes_of
 from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack

@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-from services.executor.core.figures.conditions import same
+from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import (
     Noun,

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
-from services.executor.core.figures.record_tree import is_keyed
 from services.executor.core.records.called_records import is_like_an_id
 from services.executor.core.reflect.document_templates import asked_documents
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import is_keyed
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match

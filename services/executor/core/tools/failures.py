@@ -292,12 +292,6 @@ def unknown_name(answer: Json) -> UnknownName | None:
     return UnknownName(extra, True, tuple(dict.fromkeys(lacking)))
 
 
-def missing_column(answer: Json) -> str | None:
-    """The name that an error says no column has; None if it is about anything else."""
-    found = unknown_name(answer)
-    return found.name if found is not None and not found.is_parameter else None
-
-
 def table_in(error: Json) -> str | None:
     """The table that an error speaks of, by name or as the qualifier of the missing column."""
     named = _TABLE.search("\n".join(texts(error)))

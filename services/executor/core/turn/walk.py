@@ -21,7 +21,6 @@ from services.executor.core.conversation.converse import (
 )
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.plan.outcomes import answers_to, outcomes_of, parts_not_done
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
@@ -44,6 +43,7 @@ from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.session.values import Fact, with_figures
 from services.executor.core.states import machine
 from services.executor.core.states.machine import DispatchRefused, require_permitted
+from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.mutations import carry_out
 from services.executor.core.write.notices import append_missing_notice, hold_back, not_made, quiet_rest

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.figures.conditions import same
+from services.executor.core.figures.columns import same
 from services.executor.core.figures.dates import read_whole_days
-from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.records.called_records import looks_like_a_name
 from services.executor.core.records.record_match import (
     Subjects,
@@ -16,9 +15,10 @@ from services.executor.core.records.record_match import (
     leaf_for,
     says_the_same,
 )
-from services.executor.core.records.tool_words import words_of_tool
+from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.failures import is_echo
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}

@@ -7,11 +7,11 @@ from typing import NamedTuple, TypeAlias
 from services.executor.core.authorize.policy import asks_now, has_fresh_verdict, needs_person, verdict_on
 from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.records.references import references
-from services.executor.core.records.tool_words import identifies
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.session.ledger import Doubtful, entries, has_begun, outcome_of, took_hold, write_key
+from services.executor.core.tools.classes import identifies
 from services.executor.core.write.notices import is_left_out, leave_out
 from services.executor.core.write.sending import prepare, same_key, send, under_our_key
 from services.executor.core.write.settling import effect_since, is_found_done, store_status

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import NotSent
 from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.states.machine import DispatchRefused, require_permitted
+from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import as_sent, key_field, problems_with
 from services.executor.core.write.notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.settling import (

@@ -5,7 +5,6 @@ import base64
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.figures.record_tree import NoSuchPath
 from services.executor.core.reads.one_call import dispatch_call
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
@@ -13,6 +12,7 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import results, with_attempt
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, has_failed, says_absent
 from services.executor.core.tools.paginate_walk import listing
+from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import MOST_SENDINGS, problems_with
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
 from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
