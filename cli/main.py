@@ -1,12 +1,77 @@
 """The command line of Purple Agent."""
 
-from typing import Annotated
+import re
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
+from typer._click import Command, Context  # typer exports neither, and a group's methods are typed by them
+from typer.core import TyperCommand, TyperGroup
+from typing_extensions import override
 
-from cli.commands import LazyCommands
+from cli.checkout import COMMANDS, find_tools, needs_a_checkout
 from cli.console import out
 from shared.domain.version import VERSION
+
+_ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+_FIRST = ("demo", "up", "send", "approvals")  # the others follow by their names
+_SAYS = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
+_MISSING = "Only in a checkout of the project."
+
+
+class CommandPlace(NamedTuple):
+    """``module``: where the command of that name stands; None where this is no checkout, and it is missing."""
+
+    module: str | None
+    help: str
+
+
+def all_commands() -> Mapping[str, CommandPlace]:
+    """Where the checkout's own commands are missing, one of the same name says so and ends with 2."""
+    tools = find_tools()
+    found = {name: CommandPlace(None, _MISSING) for name in COMMANDS}
+    found |= dict(_find_commands(tools, "tools")) if tools else {}
+    found |= dict(_find_commands(Path(__file__).parent, "cli"))
+    names = [*(name for name in _FIRST if name in found), *sorted(found.keys() - {*_FIRST})]
+    return {name: found[name] for name in names}
+
+
+def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandPlace]]:
+    for file in (*folder.glob("*.py"), *folder.glob("*/command.py")):
+        with file.open(encoding="utf-8") as source:
+            said = _SAYS.match(source.readline())
+        if said:
+            module = ".".join((package, *file.relative_to(folder).with_suffix("").parts))
+            yield said["name"], CommandPlace(module, f"{said['help'][0].upper()}{said['help'][1:]}")
+
+
+def load_command(name: str, entry: CommandPlace) -> Command:
+    """The command as it stands in its module."""
+    found = getattr(import_module(entry.module), name) if entry.module else needs_a_checkout
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.callback()(lambda: None)  # with one, a single command is a group's, too
+    if isinstance(found, typer.Typer):
+        app.add_typer(found, name=name)
+    else:
+        app.command(name, context_settings=None if entry.module else _ANYTHING)(found)
+    return cast(TyperGroup, typer.main.get_command(app)).commands[name]
+
+
+class LazyCommands(TyperGroup):
+    """Lists every command by its entry, and loads the one that is called: loading all of them takes seconds."""
+
+    def __init__(self, **known: Any) -> None:  # noqa: ANN401  # whatever typer gives a group
+        super().__init__(**known)
+        self._entries = all_commands()
+        self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in self._entries.items()}
+
+    @override
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name, self._entries[name]) if name and command else None, rest
+
 
 app = typer.Typer(
     cls=LazyCommands,

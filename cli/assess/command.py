@@ -5,26 +5,117 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
+from rich.console import Console
 
 from cli.assess.asked import WantedRun, run_assessment
-from cli.assess.kept import keep, read
 from cli.assess.own_assessor import AGENT_KEY, assessor_at
-from cli.assess.progress import AssessProgress
-from cli.assess.report import comparison, comparison_table, sentences, table_of
+from cli.assess.report import comparison, comparison_table, printable, sentences, table_of
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from cli.send import DEFAULT_URL
 from shared.contracts.assessment.agent_key import agent_key as checked_key
 from shared.contracts.assessment.kept import Assessment, Run
+from shared.contracts.assessment.updates import (
+    ActionObserved,
+    AssessmentCompleted,
+    AssessmentQueued,
+    ErrorOccurred,
+    EvaluationStarted,
+    ScenarioLoaded,
+    TurnCompleted,
+    TurnStarted,
+    Update,
+)
 from shared.domain.exact_json import loads_object
+
+
+def keep(folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[Run, ...]) -> tuple[Assessment, Path]:
+    """Writes a new file, whose name is the assessment's. Raises ``Complaint``."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in _names(scenario, began):
+            kept = Assessment(name=name, scenario=scenario, agent=agent, began=began, runs=runs)
+            path = folder / f"{name}.json"
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(kept.model_dump_json(indent=1) + "\n")
+            except FileExistsError:
+                continue
+            return kept, path
+    except OSError as error:
+        raise Complaint(f"The results cannot be kept in {folder}: {error.strerror}.") from error
+    raise AssertionError("names have no end")
+
+
+def read(folder: Path, name: str) -> Assessment:
+    """By its name, or by the path of its file. Raises ``Complaint``."""
+    path = next((path for path in (folder / f"{name}.json", Path(name)) if path.is_file()), None)
+    if path is None:
+        raise Complaint(f"There is no assessment {name} in {folder}, nor a file of that name.")
+    try:
+        return Assessment.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        raise Complaint(f"{path} is no assessment that can be read ({type(error).__name__}).") from error
+
+
+def _names(scenario: str, began: datetime) -> Iterator[str]:
+    word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in scenario)[:80]
+    first = f"{word}-{began:%Y%m%d-%H%M%S}"
+    return chain([first], (f"{first}-{number}" for number in count(2)))
+
+
+class AssessProgress:
+    """Called with each update; keeps them all but the actions, which the results have. ``prefix``: which run it is."""
+
+    def __init__(self, console: Console, prefix: str = "", quiet: bool = False) -> None:
+        self.updates: list[Update] = []
+        self._console = console
+        self._prefix = prefix
+        self._quiet = quiet
+
+    def __call__(self, update: Update) -> None:
+        if not isinstance(update, ActionObserved):
+            self.updates.append(update)
+        sentence = sentence_of(update)
+        if sentence and not self._quiet:
+            style = "red" if isinstance(update, ErrorOccurred) else "dim"
+            self._console.print(printable(f"{self._prefix}{sentence}"), style=style, soft_wrap=True)
+
+
+def sentence_of(update: Update) -> str:
+    """Empty for what nobody waits to hear."""
+    match update:
+        case AssessmentQueued():
+            return f"waits for its turn: {update.position - 1} before it, {update.running} running"
+        case ScenarioLoaded():
+            wish = f"\n  {update.user_prompt}" if update.user_prompt else ""
+            return f"{update.scenario_name}: {update.criteria_count} criteria, {update.character_count} people{wish}"
+        case TurnStarted():
+            return f"turn {update.turn_number}, {update.current_time:%a %d %b %H:%M}"
+        case ActionObserved():
+            return f"  {update.action}" + ("" if update.success else f" failed: {update.error_message}")
+        case TurnCompleted():
+            done = ", and nothing more to do" if update.early_completion_requested else f", then {update.time_advanced}"
+            return f"  {update.actions_taken} actions{done}"
+        case EvaluationStarted():
+            return f"judging {update.criteria_count} criteria"
+        case ErrorOccurred():
+            return f"  {update.error_type.replace('_', ' ')}: {update.error_message}"
+        case AssessmentCompleted():
+            return f"ended: {update.reason.replace('_', ' ')}"
+        case _:
+            return ""
+
 
 KEPT = Path(".purple") / "assessments"
 assess = typer.Typer()

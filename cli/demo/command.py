@@ -5,20 +5,21 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated
 
+import httpx
 import typer
+from rich.table import Table
 
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.demo.books import Books
-from cli.demo.checks import Observed
-from cli.demo.company import Company
-from cli.demo.report import DemoResult, demo_json, demo_problems, demo_table, judge
+from cli.demo.checks import Observed, database_json, problems
 from cli.demo.script import TASKS
 from cli.demo.tasks import DemoTask, DemoTurn
 from cli.gateway.client import GatewayClient, connect_gateway
@@ -28,7 +29,109 @@ from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import StackOptions
 from cli.starting import Starting
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.infra.tls import trusted_certificates
+
+TIMEOUT = httpx.Timeout(10.0, connect=5.0)
+HEALTHY = "{}"
+
+
+@dataclass(frozen=True)
+class Company:
+    """Raises ``Complaint`` if the company cannot be told to misbehave."""
+
+    url: str
+    database: Path
+
+    def books(self) -> Books:
+        return Books.read(self.database)
+
+    @asynccontextmanager
+    async def misbehaving(self, faults: str) -> AsyncIterator[None]:
+        """Within this context the company has these faults (a JSON object); without any, it is left alone."""
+        if not faults:
+            yield
+            return
+        async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT, verify=trusted_certificates()) as http:
+            await self._switch(http, faults)
+            try:
+                yield
+            finally:
+                await self._switch(http, HEALTHY)
+
+    async def _switch(self, http: httpx.AsyncClient, faults: str) -> None:
+        try:
+            answer = await http.post(f"{self.url}/faults", content=faults)
+        except httpx.TransportError as error:
+            raise Complaint(f"The example company at {self.url} does not answer ({type(error).__name__}).") from error
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise Complaint(
+                f"The example company at {self.url} cannot be told to misbehave: ALLOW_FAULTS=true lets it."
+            )
+        if not answer.is_success:
+            raise Complaint(f"The example company refused the faults {faults}: {answer.status_code} {answer.text}")
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    observed: Observed
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def as_json(self) -> JsonObject:
+        final = self.observed.final
+        return {
+            "name": self.observed.task.name,
+            "ok": self.ok,
+            "state": final.state,
+            "process_type": final.metadata.get("process_type"),
+            "states": [*self.observed.states],
+            "strategy": final.metadata.get("strategy"),
+            "tool_calls": final.metadata.get("tool_calls"),
+            "writes": [*self.observed.reported_writes],
+            "answer": final.answer,
+            "database": database_json(self.observed),
+            "problems": [*self.problems],
+        }
+
+
+def judge(observed: Observed) -> DemoResult:
+    return DemoResult(observed, problems(observed))
+
+
+def demo_json(results: Sequence[DemoResult], notice: str, seconds: float) -> JsonObject:
+    tasks: list[Json] = [result.as_json() for result in results]
+    ok = all(result.ok for result in results)
+    return {"ok": ok, "tasks": tasks, "model_notice": notice or None, "milliseconds": round(seconds * 1000)}
+
+
+def demo_table(results: Sequence[DemoResult], notice: str, seconds: float) -> Table:
+    title = f"Demo: {sum(r.ok for r in results)} of {len(results)} tasks held, {seconds:.1f} s"
+    table = Table("", "task", "ended", "states", "calls", "writes", title=title, caption=notice or None)
+    for result in results:
+        table.add_row(*_row(result))
+    return table
+
+
+def demo_problems(results: Sequence[DemoResult]) -> list[str]:
+    """One line for each thing that did not hold."""
+    return [f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems]
+
+
+def _row(result: DemoResult) -> tuple[str, ...]:
+    observed = result.observed
+    return (
+        "[green]ok[/]" if result.ok else "[red]no[/]",
+        observed.task.name,
+        f"{observed.final.state}, escalated" if observed.final.metadata.get("escalated") else observed.final.state,
+        " > ".join(observed.states),
+        str(observed.final.metadata.get("tool_calls", "?")),
+        str(len(observed.after.writes_since(observed.before))),
+    )
+
 
 # The demo checks the database of the company that it starts itself, with the policy that the project ships.
 _STORES = ("REDIS_URL", "QUEUE_REDIS_URL")

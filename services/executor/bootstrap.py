@@ -46,9 +46,8 @@ from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.domain.model_price import NANO
-from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
-from shared.infra.late_model import ClosableModel, LateModel
+from shared.infra.late_model import ClosableModel, CountedModel, LateModel
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
 from shared.infra.parts import PartGroup

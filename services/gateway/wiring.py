@@ -34,7 +34,7 @@ from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
-from services.gateway.worlds.addresses import world_endpoint
+from services.gateway.worlds.server import world_endpoint
 from services.gateway.worlds.users import ChatWords
 from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
 from shared.infra.guard import Guard

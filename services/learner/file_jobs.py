@@ -13,11 +13,10 @@ from services.learner.adapters.cache_folder import CacheFolder
 from services.learner.adapters.redis_case_repository import RedisCaseRepository
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.core.files.importer import Importer
-from services.learner.core.report.lessons import report_rows
-from services.learner.core.report.teaching import report_teacher
-from services.learner.core.training.seeding import Seeder
+from services.learner.core.report import report_rows, report_teacher
+from services.learner.core.training import Seeder
 from services.learner.entrypoints.cache import Cache, LearnedCache
-from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
+from services.learner.entrypoints.loops import SeedingStatus, keep_seeded
 from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.infra import keys

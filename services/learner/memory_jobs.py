@@ -16,13 +16,12 @@ from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.learner import Learner
 from services.learner.core.memory.ask_model import ModelFacts
 from services.learner.core.memory.fact_worker import FactWorker
-from services.learner.core.memory.forgetter import Forgetter
+from services.learner.core.memory.forgetting import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
-from services.learner.entrypoints.memory_loops import keep_finding, keep_forgetting, keep_remembering
+from services.learner.entrypoints.loops import keep_finding, keep_forgetting, keep_remembering
 from services.learner.settings import MemorySettings
 from shared.domain.model_price import dearest
-from shared.infra.counted_model import CountedModel
-from shared.infra.late_model import ClosableModel, LateModel
+from shared.infra.late_model import ClosableModel, CountedModel, LateModel
 from shared.infra.model_prices import read_prices
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.meter import Meter, NoMeter

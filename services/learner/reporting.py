@@ -11,8 +11,15 @@ from typing import NamedTuple
 from pydantic import Field, JsonValue
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.learner.core.report.prepared import PreparedRows, prepare_training
-from services.learner.core.report.report import REPORTS_PREFIX, BadReport, Report, as_json, read_report
+from services.learner.core.report import (
+    REPORTS_PREFIX,
+    BadReport,
+    PreparedRows,
+    Report,
+    as_json,
+    prepare_training,
+    read_report,
+)
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 

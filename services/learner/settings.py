@@ -6,8 +6,8 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.learner.core.report.report import REPORTS_PREFIX
-from services.learner.core.training.rows import TRAINING_PREFIX
+from services.learner.core.report import REPORTS_PREFIX
+from services.learner.core.training import TRAINING_PREFIX
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.log_settings import LogSettings
 from shared.infra.redis import START_SECONDS, RedisUrl

@@ -1,12 +1,15 @@
-"""A ``Model`` whose library is loaded when it is first asked: the SDK takes a second of CPU time to load."""
+"""A model around a model: one that is loaded when it is first asked, and one that tells a meter what passes through."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Protocol
 
 from typing_extensions import override
 
-from shared.ports.models import Model, ModelReply, ModelRequest
+from shared.domain import metric_names as names
+from shared.ports.meter import Meter
+from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier
 
 
 class ClosableModel(Model, Protocol):
@@ -36,3 +39,36 @@ class LateModel(Model):
             if self._model is None:
                 self._model = await asyncio.to_thread(self._load)
             return self._model
+
+
+class CountedModel(Model):
+    """``tiers``: the model of each tier, perhaps without its date; another one that answers is its fallback."""
+
+    def __init__(self, model: Model, tiers: Mapping[Tier, str], meter: Meter) -> None:
+        self._model, self._tiers, self._meter = model, tiers, meter
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        tier, began, outcome = request.tier, perf_counter(), "cut"
+        served = self._tiers.get(tier, "")
+        try:
+            reply = await self._model.complete(request)
+            outcome = "answered" if _name(reply).startswith(served) else "fallback"
+            served = _name(reply)
+        except ModelUnavailable:
+            outcome = "unavailable"
+            raise
+        finally:
+            self._meter.observe(names.MODEL_SECONDS, perf_counter() - began, tier=tier.value)
+            self._meter.add(names.MODEL_CALLS, tier=tier.value, model=served, outcome=outcome)
+        self._count_tokens(tier, reply)
+        return reply
+
+    def _count_tokens(self, tier: Tier, reply: ModelReply) -> None:
+        for kind, tokens in reply.usage._asdict().items():
+            self._meter.add(names.MODEL_TOKENS, max(0, tokens), tier=tier.value, model=_name(reply), kind=kind)
+
+
+def _name(reply: ModelReply) -> str:
+    """The model that was asked: an endpoint may echo any other name."""
+    return reply.asked or reply.model

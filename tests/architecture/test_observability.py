@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 import yaml
 
-from cli.commands import all_commands, load_command
+from cli.main import all_commands, load_command
 from services.executor.adapters.wrapped_servers import Circuit
 from services.executor.ports.sessions import Fault
 from shared.domain import words

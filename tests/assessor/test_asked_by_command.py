@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from cli.assess.asked import WantedRun, run_assessment
-from cli.assess.progress import sentence_of
+from cli.assess.command import sentence_of
 from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings

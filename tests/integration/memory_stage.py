@@ -14,7 +14,7 @@ from services.learner.adapters.redis_outcomes import LEARNING, REMEMBERING, Redi
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
-from services.learner.core.memory.forgetter import Forgetter
+from services.learner.core.memory.forgetting import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import RawFact
 from shared.contracts.forget import ForgetRequest, ForgetScope

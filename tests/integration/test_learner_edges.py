@@ -15,10 +15,9 @@ from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.core.files.importer import Importer
-from services.learner.core.memory.forgetter import Forgetter
-from services.learner.core.training.seeding import Seeder
-from services.learner.entrypoints.memory_loops import keep_forgetting
-from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
+from services.learner.core.memory.forgetting import Forgetter
+from services.learner.core.training import Seeder
+from services.learner.entrypoints.loops import SeedingStatus, keep_forgetting, keep_seeded
 from services.learner.ports.files import StoredFile
 from shared.contracts.forget import ForgetRequest
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile

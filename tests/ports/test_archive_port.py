@@ -8,9 +8,8 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from shared.infra.archive_encrypted import EncryptedArchive
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.archive_open import new_key
+from shared.infra.archive_open import EncryptedArchive, new_key
 from shared.infra.archive_s3 import S3Archive
 from shared.ports.archive import Archive, ArchiveUnavailable
 

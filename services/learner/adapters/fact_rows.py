@@ -1,12 +1,15 @@
-"""Facts, and tasks of which they are to be found, as they are stored."""
+"""Facts, and tasks of which they are to be found, as they are stored; and errors that are about such data."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from pydantic import ValidationError
 
-from services.learner.ports.memory import FactTodo
+from services.learner.ports.memory import FactTodo, Spoiled
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import KnownFact
+from shared.ports.store import StoreUnavailable
 
 
 class _Todo(Contract):
@@ -41,3 +44,17 @@ def read_fact(row: str) -> KnownFact | None:
         return KnownFact.model_validate_json(row)
     except ValidationError:
         return None
+
+
+_OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
+
+
+@contextmanager
+def telling_spoiled() -> Iterator[None]:
+    """``StoreUnavailable`` from inside is ``Spoiled`` where the server says so of its data."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        if any(words in str(error) for words in _OF_THE_DATA):
+            raise Spoiled(str(error)) from error
+        raise

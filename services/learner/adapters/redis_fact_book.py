@@ -8,8 +8,7 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.adapters.fact_rows import read_fact, read_todo
-from services.learner.adapters.spoiled import telling_spoiled
+from services.learner.adapters.fact_rows import read_fact, read_todo, telling_spoiled
 from services.learner.ports.memory import FactBook, FactChange, FactTodo, KnownFacts, Spoiled
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys

@@ -9,8 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 from typing_extensions import override
 
-from services.learner.adapters.fact_rows import todo_row
-from services.learner.adapters.spoiled import telling_spoiled
+from services.learner.adapters.fact_rows import telling_spoiled, todo_row
 from services.learner.ports.memory import KnowledgeRepository, MemoryChange, Prediction, StoredKnowledge
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.learner.core.learner import Learner
-from services.learner.entrypoints.seeding_loop import SeedingStatus
+from services.learner.entrypoints.loops import SeedingStatus
 from shared.domain import metric_names as names
 from shared.infra.metrics import Metrics
 from shared.infra.metrics_page import MetricsPage, Reading, metrics_route

@@ -1,12 +1,19 @@
-"""The learner's two loops: what it reads, and reading it. A store that fails is waited for."""
+"""The learner's loops: reading outcomes goes before remembering and seeding. A store that fails is waited for."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import structlog
+from pydantic import JsonValue
 
 from services.learner.core.learner import Learner
-from services.learner.ports.outcomes import Outcomes
+from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker
+from services.learner.core.memory.forgetting import Forgetter
+from services.learner.core.memory.rememberer import MemoryContended, Rememberer
+from services.learner.core.training import Seeder, SeedResult
+from services.learner.ports.outcomes import BucketUnavailable, Outcomes
 from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5
@@ -57,3 +64,138 @@ async def _run_for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event
         except StoreUnavailable as error:
             log.warning("store_unavailable", error=str(error))
             await asyncio.sleep(_AGAIN_SECONDS)
+
+
+_LOOK_SECONDS = 0.5  # between two looks at what the learner holds, should it tell nothing
+_DUE_SECONDS = 1.0  # at what is due in the store
+_STEP_ASIDE_SECONDS = 0.1
+
+
+async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: asyncio.Event) -> None:
+    """Remember until asked to stop; while the learner is busy, only now and then."""
+    learned = -1
+    clock = asyncio.get_running_loop().time
+    swept = clock()
+
+    async def remember() -> None:
+        nonlocal learned, swept
+        if clock() > swept + SWEEP_SECONDS:
+            swept = clock()
+            rememberer.expect_anywhere()
+        before, learned = learned, learner.counts.learned
+        if not await rememberer.round():
+            await _wait_for_news(learner, stop)
+        elif learner.counts.learned != before:
+            await _pause(stop, _STEP_ASIDE_SECONDS)
+
+    await _run_until_stopped(remember, stop)
+
+
+async def _wait_for_news(learner: Learner, stop: asyncio.Event) -> None:
+    """Until the learner tells where to look: then both take at once, in one round trip."""
+    if stop.is_set():
+        return
+    try:
+        async with asyncio.timeout(_LOOK_SECONDS):
+            await learner.news.wait()
+    except TimeoutError:
+        return
+
+
+async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
+    """Find the facts of tasks until asked to stop; those of a while are found together."""
+
+    async def find() -> None:
+        if await worker.round(datetime.now(UTC)) < AT_ONCE:
+            await _pause(stop, _DUE_SECONDS)
+
+    await _run_until_stopped(find, stop)
+
+
+async def keep_forgetting(forgetter: Forgetter, stop: asyncio.Event) -> None:
+    """Carry out requests to forget until asked to stop."""
+
+    async def forget() -> None:
+        if not await forgetter.round(datetime.now(UTC)):
+            await _pause(stop, _DUE_SECONDS)
+
+    await _run_until_stopped(forget, stop)
+
+
+async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        try:
+            await step()
+        except (StoreUnavailable, MemoryContended) as error:
+            log.warning("memory_waits", error=str(error))
+            await _pause(stop, _AGAIN_SECONDS)
+        except Exception as error:  # the outer edge of memory: learning goes on without it
+            log.exception("memory_broke", error=type(error).__name__)
+            await _pause(stop, _AGAIN_SECONDS)
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return
+
+
+_SEED_AGAIN_SECONDS = 60.0  # after a failure, and where another learner is looking
+_NAMED = 5  # bad rows of one object
+
+
+@dataclass
+class SeedingStatus:
+    """What this process has loaded since it started, for its health."""
+
+    objects: int = 0
+    rows: int = 0
+    bad: int = 0
+    problem: str = ""
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def count(self, seeded: SeedResult) -> None:
+        """Take note of one object, and name what was left out of it; what another learner loaded it has told."""
+        if seeded.kept is None:
+            return
+        bad = [f"{row.place}: {row.reason}" for row in seeded.bad[:_NAMED]]
+        told = {"object": seeded.found.name, "rows": seeded.rows, "bad": len(seeded.bad), "in_log": seeded.kept}
+        log.warning("training_rows_left_out", first=bad, **told) if bad else log.info("training_rows_loaded", **told)
+        self.objects, self.rows, self.bad = self.objects + 1, self.rows + seeded.rows, self.bad + len(seeded.bad)
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {"objects": self.objects, "rows": self.rows, "bad": self.bad, "problem": self.problem}
+
+
+async def keep_seeded(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
+    """Runs until cancelled. ``open_seeder`` may take its time: it is called beside the loop."""
+    opened: Seeder | None = None
+
+    async def seeder() -> Seeder:
+        nonlocal opened
+        if opened is None:
+            opened = await asyncio.to_thread(open_seeder)
+        return opened
+
+    while True:
+        done = await _look_once(seeder, status)
+        await asyncio.sleep(every_seconds if done else min(_SEED_AGAIN_SECONDS, every_seconds))
+
+
+async def _look_once(seeder: Callable[[], Awaitable[Seeder]], status: SeedingStatus) -> bool:
+    try:
+        done = await (await seeder()).look(status.count)
+    except (BucketUnavailable, StoreUnavailable) as error:
+        status.problem = str(error)
+        log.warning("training_rows_unavailable", error=str(error))
+        return False
+    except Exception as error:  # the outer edge of seeding: what it cannot read must not stop the learner
+        status.problem = repr(error)
+        log.exception("training_rows_unreadable", error=repr(error))
+        return False
+    if done:
+        status.problem = ""
+        status.looked.set()
+    return done

@@ -1,15 +1,133 @@
 """Rules over the task's text: allow, deny and require, by whole words or by pattern."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, Protocol, cast
+
+import re2
 
 from services.policy.core.finding import Finding, WaitingRule, problem
-from services.policy.core.fold import FoldedText, fold_text, folded_words
-from services.policy.core.patterns import TextPattern, pattern
 from services.policy.core.rules import word_of
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
+
+_SEPARATE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # written without spaces between words
+_ASCII_PARTS = re.compile(r"[A-Za-z0-9_]+|.")
+_BETWEEN = "\x1f"  # counts as white space, so that no folded text has it
+
+
+class FoldedText(NamedTuple):
+    """``words`` for keywords (see ``folded_words``); ``plain`` for patterns: compatibility forms folded, no more."""
+
+    words: str
+    plain: str
+
+
+def fold_text(text: str) -> FoldedText:
+    plain = unicodedata.normalize("NFKC", text)
+    return FoldedText(folded_words(plain), plain)
+
+
+def folded_words(text: str) -> str:
+    """A text's words and other signs, each between two separators: a keyword is in a text if it is part of it so.
+
+    Compatibility forms (NFKC), case, what nobody sees (category Cf) and runs of white space are folded. Empty for a
+    text without any sign.
+    """
+    parts = list(_parts(_fold_characters(text)))
+    return f"{_BETWEEN}{_BETWEEN.join(parts)}{_BETWEEN}" if parts else ""
+
+
+def _fold_characters(text: str) -> str:
+    if not text.isascii():
+        text = "".join(character for character in text if not _is_unseen(character))
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(text.casefold().split())
+
+
+def _parts(text: str) -> Iterator[str]:
+    if text.isascii():
+        yield from _ASCII_PARTS.findall(text)
+        return
+    start = 0
+    for at in range(1, len(text)):
+        if not (_is_of_word(text[at - 1]) and _is_of_word(text[at])):
+            yield text[start:at]
+            start = at
+    if text:
+        yield text[start:]
+
+
+@lru_cache(8_192)
+def _is_unseen(character: str) -> bool:
+    return unicodedata.category(character) == "Cf"
+
+
+@lru_cache(8_192)
+def _is_of_word(character: str) -> bool:
+    """Whether it makes one word with its neighbours."""
+    if not (character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"):
+        return False
+    return character.isascii() or not unicodedata.name(character, "").startswith(_SEPARATE)
+
+
+MAX_PATTERN = 500  # characters
+MAX_CLASSES = 8  # classes by Unicode property in one pattern: each of them is hundreds of ranges to compile
+_MEMORY = 1 << 19  # bytes of a compiled pattern and of what it remembers while it searches
+_REMEMBERED = 4_096
+
+
+class _Compiled(Protocol):
+    programsize: int
+
+    def search(self, text: str) -> object | None: ...
+
+
+class TextPattern(NamedTuple):
+    """``size`` times the bytes of a text bounds the work of a search."""
+
+    compiled: _Compiled
+    size: int
+
+    def is_in(self, text: str) -> bool:
+        return self.compiled.search(text) is not None
+
+
+def pattern(text: str) -> TextPattern:
+    """The compiled pattern, blind to case; ``ValueError`` for one that cannot be used."""
+    made = _compile_pattern(text)
+    if isinstance(made, str):
+        raise ValueError(f"the pattern cannot be used: {made}")
+    return made
+
+
+@lru_cache(_REMEMBERED)
+def _compile_pattern(text: str) -> TextPattern | str:
+    if len(text) > MAX_PATTERN:
+        return f"it has {len(text)} characters; the limit is {MAX_PATTERN}"
+    if text.lower().count("\\p") > MAX_CLASSES:
+        return f"it has more than {MAX_CLASSES} classes by Unicode property"
+    try:
+        compiled = cast(_Compiled, re2.compile(text, _options()))
+    except re2.error as error:
+        return f"{_cause(error)} (look-around and back references do not exist here)"
+    return TextPattern(compiled, compiled.programsize)
+
+
+def _options() -> object:
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    return options
+
+
+def _cause(error: Exception) -> str:
+    cause: object = error.args[0] if error.args else "not readable"
+    return cause.decode(errors="replace") if isinstance(cause, bytes) else str(cause)
 
 
 class TextDefault(StrEnum):

@@ -12,8 +12,15 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, TooMuch
 from services.policy.core.prose import check
-from services.policy.entrypoints.body import document_of, prepared_policies, read_as
-from services.policy.entrypoints.refusal import RefusalBody, RequestRejected, answer_refused, answer_too_much
+from services.policy.entrypoints.body import (
+    RefusalBody,
+    RequestRejected,
+    answer_refused,
+    answer_too_much,
+    document_of,
+    prepared_policies,
+    read_as,
+)
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest

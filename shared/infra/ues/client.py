@@ -1,20 +1,228 @@
 """A client for the REST interface of a user environment simulator, ours or another's."""
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
 import httpx
 from pydantic import JsonValue
 
+from shared.contracts.ues.actions import ActionDone
+from shared.contracts.ues.calendar import CalendarState, EventsFound
+from shared.contracts.ues.chat import ChatFound, ChatState
+from shared.contracts.ues.simulation import AccessLog, KeyInfo, KeyMade, World
 from shared.infra.tls import trusted_certificates
-from shared.infra.ues.access import AccessLogsEndpoints, KeysEndpoints, WorldsEndpoints
-from shared.infra.ues.calendar import CalendarEndpoints
-from shared.infra.ues.chat import ChatEndpoints
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.line import WorldLine
+from shared.infra.ues.errors import NotFoundError
+from shared.infra.ues.line import Value, WorldLine, given_values
 from shared.infra.ues.simulation import EventsEndpoints, ScenarioEndpoints, SimulationEndpoints, TimeEndpoints
 from shared.infra.ues.sms import SmsEndpoints
-from shared.infra.ues.surroundings import EnvironmentEndpoints, PlainEndpoints
+
+
+class KeysEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def create(self, name: str, permissions: Sequence[str]) -> KeyMade:
+        return await self._line.post(KeyMade, "/keys", given_values(name=name, permissions=permissions))
+
+    async def get(self, key_id: str) -> KeyInfo:
+        return await self._line.get(KeyInfo, f"/keys/{key_id}")
+
+    async def revoke(self, key_id: str) -> None:
+        """A key that is not there is as good as revoked."""
+        try:
+            await self._line.delete(f"/keys/{key_id}")
+        except NotFoundError:
+            return
+
+
+class AccessLogsEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def show(
+        self,
+        *,
+        key_id: str | None = None,
+        since: datetime | None = None,
+        errors_only: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> AccessLog:
+        """Newest first."""
+        return await self._line.get(
+            AccessLog,
+            "/access-logs",
+            key_id=key_id,
+            since=since,
+            errors_only=errors_only,
+            limit=limit,
+            offset=offset,
+        )
+
+
+class WorldsEndpoints:
+    """Several worlds in one server."""
+
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def open(self, world_id: str) -> World:
+        return await self._line.post(World, "/worlds", given_values(world_id=world_id))
+
+    async def close(self, world_id: str) -> None:
+        try:
+            await self._line.delete(f"/worlds/{world_id}")
+        except NotFoundError:
+            return
+
+
+class EnvironmentEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def get_state(self) -> JsonValue:
+        return await self._line.raw("/environment/state")
+
+    async def get_compact_state(self) -> JsonValue:
+        return await self._line.raw("/environment/state", compact=True)
+
+    async def validate(self) -> JsonValue:
+        return await self._line.tell("/environment/validate")
+
+
+class PlainEndpoints:
+    """A modality whose answers are taken as they are."""
+
+    def __init__(self, line: WorldLine, name: str) -> None:
+        self._line = line
+        self._name = name
+
+    async def get_state(self) -> JsonValue:
+        return await self._line.raw(f"/{self._name}/state")
+
+    async def query(self, **asked: JsonValue) -> JsonValue:
+        return await self._line.tell(f"/{self._name}/query", given_values(**asked))
+
+    async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
+        """``action`` names the route: update (location, weather), create, block, group/add ... (contacts)."""
+        return await self._line.post(ActionDone, f"/{self._name}/{action}", body)
+
+
+class CalendarEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def get_state(self) -> CalendarState:
+        return await self._line.get(CalendarState, "/calendar/state")
+
+    async def get_compact_state(self) -> JsonValue:
+        return await self._line.raw("/calendar/state", compact=True)
+
+    async def query(
+        self,
+        *,
+        calendar_ids: Sequence[str] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        search: str | None = None,
+        status: str | None = None,
+        expand_recurring: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        sort_by: str | None = None,
+        sort_order: str | None = None,
+    ) -> EventsFound:
+        asked = given_values(
+            calendar_ids=calendar_ids,
+            start=start,
+            end=end,
+            search=search,
+            status=status,
+            expand_recurring=expand_recurring,
+            limit=limit,
+            offset=offset,
+            sort_by=sort_by,
+            sort_order=sort_order,
+        )
+        return await self._line.ask(EventsFound, "/calendar/query", asked)
+
+    async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
+        """``fields``: what else an appointment has (attendees, location, recurrence, ...), as the server names it."""
+        event = given_values(title=title, start=start, end=end, **fields)
+        return await self._line.post(ActionDone, "/calendar/create", event)
+
+    async def update(self, event_id: str, **changes: Value | None) -> ActionDone:
+        return await self._line.post(ActionDone, "/calendar/update", given_values(event_id=event_id, **changes))
+
+    async def delete(
+        self, event_id: str, recurrence_scope: str | None = None, recurrence_id: str | None = None
+    ) -> ActionDone:
+        which = given_values(event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id)
+        return await self._line.post(ActionDone, "/calendar/delete", which)
+
+    async def respond_to_event(
+        self, event_id: str, attendee_email: str, response: str, comment: str | None = None
+    ) -> ActionDone:
+        """``response``: accepted, declined or tentative."""
+        answer = given_values(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
+        return await self._line.post(ActionDone, "/calendar/respond", answer)
+
+
+class ChatEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def get_state(self) -> ChatState:
+        return await self._line.get(ChatState, "/chat/state")
+
+    async def get_compact_state(self) -> JsonValue:
+        return await self._line.raw("/chat/state", compact=True)
+
+    async def query(
+        self,
+        *,
+        conversation_id: str | None = None,
+        role: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        search: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        sort_by: str | None = None,
+        sort_order: str | None = None,
+    ) -> ChatFound:
+        asked = given_values(
+            conversation_id=conversation_id,
+            role=role,
+            since=since,
+            until=until,
+            search=search,
+            limit=limit,
+            offset=offset,
+            sort_by=sort_by,
+            sort_order=sort_order,
+        )
+        return await self._line.ask(ChatFound, "/chat/query", asked)
+
+    async def send(
+        self,
+        role: str,
+        content: str | Sequence[Mapping[str, JsonValue]],
+        conversation_id: str = "default",
+        metadata: Mapping[str, JsonValue] | None = None,
+    ) -> ActionDone:
+        """``role``: user or assistant."""
+        message = given_values(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
+        return await self._line.post(ActionDone, "/chat/send", message)
+
+    async def delete(self, message_id: str) -> ActionDone:
+        return await self._line.post(ActionDone, "/chat/delete", given_values(message_id=message_id))
+
+    async def clear(self, conversation_id: str) -> ActionDone:
+        return await self._line.post(ActionDone, "/chat/clear", given_values(conversation_id=conversation_id))
 
 
 class AsyncUESClient:

@@ -10,8 +10,7 @@ from jsonschema import Draft202012Validator
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli.assess.command import assess
-from cli.assess.kept import keep, read
+from cli.assess.command import assess, keep, read
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint
 from shared.contracts.assessment.base import JsonObject

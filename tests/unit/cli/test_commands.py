@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from cli.commands import all_commands, load_command
+from cli.main import all_commands, load_command
 
 _HEAVY = ("httpx", "redis", "pydantic", "mcp", "a2a", "anthropic", "services", "tools.bench.command")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.stack.supervision import LONGEST_PAUSE, STEADY_SECONDS, Restarts
+from cli.launcher import LONGEST_PAUSE, STEADY_SECONDS, Restarts
 
 
 @pytest.mark.promise("launcher.restarts")

@@ -12,7 +12,7 @@ from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import LeaseLost
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState
-from shared.infra.counted_model import CountedModel
+from shared.infra.late_model import CountedModel
 from shared.infra.metrics import Metrics
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.files.deciding import (
+from services.learner.core.files.formats import Statistics
+from services.learner.core.files.importer import (
     FileDecision,
     with_arms,
     with_cases,
@@ -15,8 +16,7 @@ from services.learner.core.files.deciding import (
     with_known_facts,
     with_statistics,
 )
-from services.learner.core.files.total_file import Statistics
-from services.learner.core.training.merge import as_shelved
+from services.learner.core.training import as_shelved
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
 from services.learner.ports.outcomes import Shelved
 from shared.contracts.accuracy import Accuracy

@@ -8,10 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from services.learner.core.report.lessons import report_facts, report_rows
-from services.learner.core.report.prepared import prepare_training
-from services.learner.core.report.report import BadReport, Report, as_json, read_report
-from services.learner.core.training.rows import read_rows
+from services.learner.core.report import (
+    BadReport,
+    Report,
+    as_json,
+    prepare_training,
+    read_report,
+    report_facts,
+    report_rows,
+)
+from services.learner.core.training import read_rows
 from tests.unit.learner.training import a_row, lines_of
 
 SHAPES: tuple[JsonValue, ...] = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.training.merge import as_shelved, merge_cases
+from services.learner.core.training import as_shelved, merge_cases
 from services.learner.ports.outcomes import Shelved
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CASES_KEPT

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.training.rows import MOST_ROWS, Rows, read_rows
-from services.learner.core.training.seeding import case_of
+from services.learner.core.training import MOST_ROWS, Rows, case_of, read_rows
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome
 from tests.doubles.redis_tasks import NOON

@@ -8,8 +8,8 @@ import pytest
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import MAX_WORK, evaluate
 from services.policy.core.grammar import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse
-from services.policy.core.patterns import MAX_CLASSES, MAX_PATTERN
 from services.policy.core.prepared import MAX_PATTERNS, MAX_TEXT
+from services.policy.core.text_rules import MAX_CLASSES, MAX_PATTERN
 from shared.contracts.policy import CallOutcome, EvaluateRequest, Policy, ToolRule, ToolRuleKind, Verdict
 from shared.contracts.policy_document import sorted_document
 from shared.domain.exact_json import JsonObject, loads_object

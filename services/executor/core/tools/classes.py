@@ -1,7 +1,7 @@
 """What the name of a tool says: what calling it may do, and the thing that it is about (I1).
 
-The class is the strictest of annotation and name, and only the operator's catalogue lowers it. Where a name says nothing,
-a connection of the tenant's own may say that the tool only reads.
+The class is the strictest of annotation and name, and only the operator's catalogue lowers it. Where a name says
+nothing, a connection of the tenant's own may say that the tool only reads.
 """
 
 import re

@@ -8,8 +8,10 @@ from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
 from services.gateway.edge.errors import (
+    DecisionNotCounted,
     InvalidField,
     IssuerUnavailable,
+    NotAnApprover,
     NotAnOperator,
     NoVisibleTask,
     PushUnsupported,
@@ -17,16 +19,143 @@ from services.gateway.edge.errors import (
     UnknownApproval,
     UnknownAssessment,
 )
-from services.gateway.features.console.assessments import AssessmentPages
+from services.gateway.features.approvals.service import read_answer
+from services.gateway.features.assessments.model import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext
-from services.gateway.features.console.inbox import InboxPages
 from services.gateway.features.console.operations import LearningPages, OperationsPages, WebhookPage
 from services.gateway.features.console.overview import OverviewPage
-from services.gateway.features.console.pages import Pages, console_assets
-from services.gateway.features.console.sessions import BadForm
+from services.gateway.features.console.pages import LEARNING, Pages, console_assets, go_to, tabs_of
+from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
+from services.gateway.features.console.views.approvals import approval_page, summary_of
+from services.gateway.features.console.views.assessments import (
+    by_dimension,
+    card_row,
+    comparison_rows,
+    of_run,
+    run_rows,
+)
+from services.gateway.features.console.views.replay import criteria_of, stops_near, stops_of, turn_of
+from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
+
+
+class InboxPages:
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+
+    async def list_page(self, request: Request, visitor: Visitor) -> Response:
+        """What the reader can answer first, then what waits for others."""
+        now, reader = self._context.glance.clock(), visitor.caller.principal
+        questions = await self._context.glance.waiting(visitor.caller)
+        pages = [approval_page(one, reader, now) for one in questions]
+        cards = [(page, summary_of(page.calls)) for page in pages]
+        mine = [card for card in cards if not card[0].barred]
+        others = [card for card in cards if card[0].barred]
+        decides = visitor.has(Role.APPROVER)
+        return await self._context.page(request, "inbox.html", visitor, mine=mine, others=others, decides=decides)
+
+    async def show_page(self, request: Request, visitor: Visitor) -> Response:
+        return await self._one(request, visitor)
+
+    async def answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        """The answer is handed on; one that does not count is refused with its reason, and what was typed stays."""
+        approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
+        try:
+            answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
+            _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
+        except DecisionNotCounted as fault:
+            return await self._one(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
+        except (InvalidField, NotAnApprover) as fault:
+            return await self._one(request, visitor, str(fault), comment, 400)
+        finally:
+            self._context.glance.forget(visitor.caller)
+        said = "heard" if heeded else "handed"
+        return go_to(f"/console/approvals/{approval_id}?said={said}")
+
+    async def _one(
+        self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
+    ) -> Response:
+        approval_id, now = request.path_params["approval_id"], self._context.glance.clock()
+        question = await self._context.services.approvals.show(approval_id, visitor.caller)
+        page = approval_page(question, visitor.caller.principal, now)
+        values = {"one": page, "record": question.record, "problem": problem, "comment": comment}
+        said = request.query_params.get("said", "")
+        return await self._context.page(request, "approval.html", visitor, status, **values, said=said)
+
+
+_PLACE = "/console/learning/assessments"
+
+
+class AssessmentPages:
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+
+    async def list_page(self, request: Request, visitor: Visitor) -> Response:
+        cards = await self._context.services.assessments.cards(visitor.caller)
+        rows, tabs = [card_row(card) for card in cards], tabs_of(LEARNING, visitor)
+        return await self._context.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
+
+    async def show_page(self, request: Request, visitor: Visitor) -> Response:
+        kept = await self._one(request.path_params["assessment_id"], visitor)
+        cards = await self._context.services.assessments.cards(visitor.caller)
+        alike = [card_row(card) for card in cards if card.scenario == kept.card.scenario]
+        return await self._context.page(
+            request,
+            "assessment.html",
+            visitor,
+            one=card_row(kept.card),
+            groups=by_dimension(kept.assessment),
+            runs=run_rows(kept.assessment),
+            others=[row for row in alike if row.assessment_id != kept.card.assessment_id],
+        )
+
+    async def replay_page(self, request: Request, visitor: Visitor) -> Response:
+        """One run at one of its turns (``?turn=``)."""
+        kept = await self._one(request.path_params["assessment_id"], visitor)
+        which = _number(request.path_params["number"])
+        if not 1 <= which <= len(kept.assessment.runs):
+            raise UnknownAssessment(request.path_params["assessment_id"])
+        run = kept.assessment.runs[which - 1]
+        stops = stops_of(run)
+        turn = turn_of(run, stops, _number(request.query_params.get("turn", "")))
+        return await self._context.page(
+            request,
+            "replay.html",
+            visitor,
+            one=card_row(kept.card),
+            place=f"{_PLACE}/{kept.card.assessment_id}",
+            run=run_rows(kept.assessment)[which - 1],
+            stops=stops_near(stops, turn.stop.turn),
+            last=stops[-1].turn,
+            turn=turn,
+            criteria=criteria_of(run),
+        )
+
+    async def compare_page(self, request: Request, visitor: Visitor) -> Response:
+        """``?a=`` and ``?b=``: two of the same scenario, or of each the one run that ``run_a`` and ``run_b`` name."""
+        query = request.query_params
+        kept = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
+        runs = [_number(query.get(name, "")) for name in ("run_a", "run_b")]
+        before, after = [of_run(one, run) for one, run in zip(kept, runs, strict=True)]
+        same = before.card.scenario == after.card.scenario
+        rows = comparison_rows(before.assessment, after.assessment) if same else ()
+        both = tuple((card_row(one.card), run) for one, run in zip((before, after), runs, strict=True))
+        return await self._context.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
+
+    async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+        await self._context.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
+        return go_to(_PLACE)
+
+    async def _one(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
+        return await self._context.services.assessments.show(assessment_id, visitor.caller)
+
+
+def _number(text: str) -> int:
+    """0 for what is no number."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+
 
 _AGAIN = {"Retry-After": "2"}
 

@@ -1,0 +1,278 @@
+"""What stands in a learning file: arms, totals and cases, all of its entries or what is wrong with it."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, NamedTuple, TypeVar
+
+from pydantic import (
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+)
+
+from services.learner.core.training import why
+from services.learner.ports.files import ArmRecord, FileTotals
+from shared.contracts.accuracy import Accuracy
+from shared.contracts.case import CaseEntry
+from shared.domain.accuracy import WINDOW_KEPT
+from shared.domain.bandit import REWARD_UNITS, Arm
+from shared.domain.cases import CaseOutcome
+from shared.domain.exact_json import digest
+from shared.domain.keywords import keywords
+from shared.domain.redaction import redact_text
+from shared.domain.trend import DAYS_KEPT, POINTS_KEPT, read_points
+from shared.domain.words import Strategy
+
+MOST_PROBLEMS = 20
+MOST_ENTRIES = 20_000
+T = TypeVar("T")
+
+
+class BadFile(Exception):
+    """The file cannot be imported: ``problems`` names the first entries that are wrong."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems[:MOST_PROBLEMS])
+
+
+class BadEntry(ValueError):
+    """What is wrong with one entry."""
+
+
+def entries_of_list(content: JsonValue, *names: str) -> list[JsonValue]:
+    """The entries of a file that is a list, or an object with a list under one of the names. Raises ``BadFile``."""
+    found = next((content[name] for name in names if name in content), None) if isinstance(content, dict) else content
+    if not isinstance(found, list):
+        raise BadFile([f"it is no list, and has none under {' or '.join(names)}"])
+    return _few(found)
+
+
+def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue]:
+    """The entries of a file that is an object, or has one under one of the names. Raises ``BadFile``."""
+    inner = next((content[name] for name in names if name in content), content) if isinstance(content, dict) else None
+    if not isinstance(inner, dict):
+        raise BadFile(["it is no object"])
+    _few(list(inner))
+    return inner
+
+
+def read_all(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue], T]) -> list[T]:
+    """Each entry, by its place. Raises ``BadFile`` with every entry that is wrong, up to a bound."""
+    good: list[T] = []
+    problems: list[str] = []
+    for place, entry in entries:
+        try:
+            good.append(read(entry))
+        except ValidationError as error:
+            problems.append(f"{place}: {why(error)}")
+        except BadEntry as error:
+            problems.append(f"{place}: {error}")
+    if problems:
+        raise BadFile(problems)
+    return good
+
+
+def number_entries(entries: Iterable[JsonValue]) -> Iterable[tuple[str, JsonValue]]:
+    return ((f"entry {number}", entry) for number, entry in enumerate(entries, 1))
+
+
+def _few(found: list[JsonValue]) -> list[JsonValue]:
+    if len(found) > MOST_ENTRIES:
+        raise BadFile([f"it has more than {MOST_ENTRIES} entries"])
+    return found
+
+
+_MOST_PULLS = 10**9
+
+
+class _Arm(BaseModel):
+    """``units`` is the exact sum of rewards in ten-thousandths; without it the mean says it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    n: int = Field(ge=0, le=_MOST_PULLS, validation_alias=AliasChoices("n", "pulls", "count"))
+    q: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False, validation_alias=AliasChoices("q", "mean", "value"))
+    units: int | None = Field(default=None, ge=0)
+    trend: str = ""
+
+
+def read_arms(content: JsonValue) -> list[ArmRecord]:
+    """The arms of a file; raises ``BadFile``. An arm without a pull says nothing, and is none."""
+    found = entries_of_object(content, "arms", "bandit")
+    entries = ((f"{kind}", arms) for kind, arms in found.items())
+    kinds = read_all(entries, _object)
+    named = (
+        (f"{kind} {strategy}", {"kind": kind, "strategy": strategy, "arm": arm})
+        for kind, arms in zip(found, kinds, strict=True)
+        for strategy, arm in arms.items()
+    )
+    return [record for record in read_all(named, _read_arm) if record.arm.n]
+
+
+def checked_trend(text: str) -> str:
+    """The text, if it is a trend as it is kept. Raises ``BadEntry``."""
+    try:
+        points = read_points(text)
+    except ValueError as error:
+        raise BadEntry("trend: its points are not n:units:at") from error
+    if len(points) > POINTS_KEPT:
+        raise BadEntry(f"trend: it has more than {POINTS_KEPT} points")
+    return text
+
+
+def _object(entry: JsonValue) -> dict[str, JsonValue]:
+    if not isinstance(entry, dict):
+        raise BadEntry("it is no object of strategies")
+    return entry
+
+
+def _read_arm(entry: JsonValue) -> ArmRecord:
+    told = _object(entry)
+    try:
+        strategy = Strategy(str(told["strategy"]))
+    except ValueError:
+        raise BadEntry(f"a strategy is one of {', '.join(Strategy)}") from None
+    arm = _Arm.model_validate(_object(told["arm"]))
+    units = round(arm.q * arm.n * REWARD_UNITS) if arm.units is None else arm.units
+    if units > arm.n * REWARD_UNITS:
+        raise BadEntry("units: more than its pulls could have earned")
+    return ArmRecord((str(told["kind"]), strategy.value), Arm(arm.n, units), checked_trend(arm.trend))
+
+
+_SUMMARY, _NOTE, _NOTES, _KEYWORDS, _ID = 200, 200, 10, 15, 16
+_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
+def _notes(value: object) -> object:
+    """A text is one note; an empty one is none."""
+    return ([value] if value.strip() else []) if isinstance(value, str) else [] if value is None else value
+
+
+def _moment(value: object) -> object:
+    """Texts without a zone are UTC."""
+    if isinstance(value, str):
+        try:
+            at = datetime.fromisoformat(value)
+        except ValueError:
+            return value
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return value
+
+
+Notes = Annotated[tuple[str, ...], BeforeValidator(_notes)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_moment), Field(ge=_EARLIEST, le=_LATEST)]
+
+
+class _Case(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, populate_by_name=True)
+
+    case_id: str = Field(default="", max_length=200)
+    summary: str = Field(validation_alias=AliasChoices("summary", "task_summary"), min_length=1)
+    keywords: tuple[str, ...] = ()
+    outcome: CaseOutcome
+    quality: float = Field(ge=0, le=1, allow_inf_nan=False)
+    worked: Notes = Field(default=(), validation_alias=AliasChoices("worked", "what_worked"))
+    failed: Notes = Field(default=(), validation_alias=AliasChoices("failed", "what_failed"))
+    tool_count: int = Field(default=0, ge=0)
+    domain: str = "general"
+    strategy: Strategy = Strategy.FSM
+    session_id: str = ""
+    task_id: str = ""
+    formula: str = ""
+    parts: dict[str, float] = {}
+    at: Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
+
+
+def read_cases(content: JsonValue) -> list[CaseEntry]:
+    """The cases of a file, the newest first; raises ``BadFile``. Nothing that the guard marks is in them."""
+    return read_all(number_entries(entries_of_list(content, "cases", "entries", "case_log")), _read_case)[::-1]
+
+
+def _read_case(entry: JsonValue) -> CaseEntry:
+    if not isinstance(entry, dict):
+        raise BadEntry("it is no object")
+    case = _Case.model_validate(entry)
+    summary = redact_text(case.summary)[:_SUMMARY]
+    told = case.model_dump(exclude={"case_id", "keywords", "summary"})
+    return CaseEntry.model_validate(
+        {
+            **told,
+            "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID]}",
+            "summary": summary,
+            "keywords": tuple(redact_text(word) for word in case.keywords[:_KEYWORDS]) or keywords(summary),
+            "worked": _short(case.worked),
+            "failed": _short(case.failed),
+        }
+    )
+
+
+def _short(notes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(redact_text(note)[:_NOTE] for note in notes[:_NOTES])
+
+
+_KINDS = tuple(outcome.value for outcome in CaseOutcome)
+_COUNTS = ("events", *_KINDS, "quality_units")
+_DAY = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNTS)})")
+_PREDICTION = re.compile(r"[^:]*:[^:]+")
+_MOST = 10**12
+
+
+class Statistics(NamedTuple):
+    totals: FileTotals
+    accuracy: Mapping[str, Accuracy]
+
+
+def read_statistics(content: JsonValue) -> Statistics:
+    """Raises ``BadFile``."""
+    told = entries_of_object(content)
+    counts = _numbers(told.get("counts", {}), "counts")
+    days = _numbers(told.get("days", {}), "days")
+    problems = [f"days {name}: it is no day and count" for name in days if not _DAY.fullmatch(name)]
+    problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNTS]
+    if sum(counts.get(kind, 0) for kind in _KINDS) > counts.get("events", 0):
+        problems.append("counts: more outcomes than events")
+    if counts.get("quality_units", 0) > REWARD_UNITS * counts.get("events", 0):
+        problems.append("counts quality_units: more than its events could have earned")
+    if len({name.partition(":")[0] for name in days}) > DAYS_KEPT:
+        problems.append(f"days: more than {DAYS_KEPT} days")
+    if problems:
+        raise BadFile(problems)
+    trend = read_all([("quality_trend", told.get("quality_trend", ""))], _trend)[0]
+    accuracy = entries_of_object(told.get("accuracy", {}))
+    unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
+    if unknown:
+        raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
+    rows = read_all(((f"accuracy {name}", row) for name, row in accuracy.items()), _accuracy)
+    return Statistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
+
+
+def _numbers(content: JsonValue, part: str) -> dict[str, int]:
+    found = entries_of_object(content)
+    numbers = read_all(((f"{part} {name}", number) for name, number in found.items()), _number)
+    return dict(zip(found, numbers, strict=True))
+
+
+def _number(entry: JsonValue) -> int:
+    if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= _MOST:
+        raise BadEntry("it is no count")
+    return entry
+
+
+def _trend(entry: JsonValue) -> str:
+    if not isinstance(entry, str):
+        raise BadEntry("it is no text")
+    return checked_trend(entry)
+
+
+def _accuracy(entry: JsonValue) -> Accuracy:
+    read = Accuracy.model_validate(entry)
+    if not 0 <= read.matches <= read.attempts <= _MOST or len(read.window) > WINDOW_KEPT:
+        raise BadEntry("its numbers do not fit together")
+    return read

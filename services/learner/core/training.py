@@ -1,0 +1,327 @@
+"""Training rows: how they are stored, and how a tenant's case log is seeded from a bucket of them, each object once."""
+
+import heapq
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+
+from services.learner.ports.outcomes import (
+    CaseRepository,
+    LoadedRows,
+    ObjectChanged,
+    Shelved,
+    TrainingBucket,
+    TrainingObject,
+)
+from shared.contracts.case import CaseEntry
+from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
+from shared.domain.exact_json import digest
+from shared.domain.keywords import keywords
+from shared.domain.redaction import redact_text
+from shared.domain.words import Strategy, TaskState
+
+TRAINING_PREFIX = "agentbench-training-data/"
+MOST_ROWS = 10_000  # of one object
+_BEST_SCORE = 100.0
+_REASON = 200  # characters
+
+
+class TrainingType(StrEnum):
+    POSITIVE = "positive"
+    NEGATIVE_CORRECTED = "negative_corrected"  # a run that failed; its messages may show what would have been right
+
+
+class BadRow(NamedTuple):
+    """A row that is left out: where it stands, and what is wrong with it, without repeating it."""
+
+    place: str
+    reason: str
+
+
+def _text(value: object) -> object:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+
+
+class _RowPart(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class Metadata(_RowPart):
+    """``overall_score`` is from 0 to 1 or from 0 to 100: see ``Rows.scale``."""
+
+    overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
+    training_type: TrainingType
+    task_id: Text = ""
+    scenario: Text = ""
+    failure_cause: Text = ""
+    tool_count: int | None = Field(default=None, ge=0)
+
+
+class TrainingMessage(_RowPart):
+    """``content`` is a text, or blocks as in the Messages API."""
+
+    role: str
+    content: str | list[dict[str, JsonValue]]
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(str(block["text"]) for block in self.content if isinstance(block.get("text"), str))
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools that it uses, in order."""
+        blocks = () if isinstance(self.content, str) else self.content
+        return tuple(str(block.get("name")) for block in blocks if block.get("type") == "tool_use")
+
+
+class TrainingRow(_RowPart):
+    messages: tuple[TrainingMessage, ...]
+    metadata: Metadata
+
+    @property
+    def request(self) -> str:
+        """What the task asked for: the first thing that a user said."""
+        return next((one.text for one in self.messages if one.role == "user" and one.text.strip()), "").strip()
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        return tuple(name for message in self.messages for name in message.tools)
+
+
+class Rows(NamedTuple):
+    """The rows of one object. ``scale``: the best score that they could have."""
+
+    good: Sequence[TrainingRow]
+    bad: Sequence[BadRow]
+    scale: float
+
+
+def read_rows(name: str, content: bytes) -> Rows:
+    """The rows of an object of that name. Never raises: what is no row is a bad one."""
+    return read_rows_of(_read_places(name, content))
+
+
+def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
+    """The rows among these, each with its place. A text says why there is none."""
+    good: list[TrainingRow] = []
+    bad: list[BadRow] = []
+    for number, (place, found) in enumerate(entries):
+        if number >= MOST_ROWS:
+            bad.append(BadRow(place, f"there are more than {MOST_ROWS} rows; this one and all after it are left out"))
+            break
+        row = found if isinstance(found, str) else _row(found)
+        if isinstance(row, str):
+            bad.append(BadRow(place, row[:_REASON]))
+        else:
+            good.append(row)
+    return Rows(good, bad, _BEST_SCORE if any(row.metadata.overall_score > 1 for row in good) else 1.0)
+
+
+def _row(found: object) -> TrainingRow | str:
+    try:
+        row = TrainingRow.model_validate(found)
+    except ValidationError as error:
+        return why(error)
+    return row if row.request else "messages: no user says anything"
+
+
+def why(error: ValidationError) -> str:
+    """The first thing that is wrong, by its field, without its value."""
+    wrong = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in wrong["loc"]) or "the row"
+    return f"{where}: {wrong['msg']}"
+
+
+def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
+    """Each row's place and its JSON, or why it has none (a text)."""
+    if name.endswith(".jsonl"):
+        for number, line in enumerate(content.split(b"\n"), 1):
+            if line.strip():
+                yield f"line {number}", _json(line)
+        return
+    whole = _json(content)
+    if isinstance(whole, list):
+        yield from ((f"row {number}", one) for number, one in enumerate(whole, 1))
+    else:
+        yield "the object", whole
+
+
+def _json(content: bytes) -> object:
+    """A text says what is wrong; no row is a text."""
+    try:
+        found: object = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        return f"no JSON: {type(error).__name__}"
+    return "no JSON object" if isinstance(found, str) else found
+
+
+def as_shelved(case: CaseEntry) -> Shelved:
+    return Shelved(case.stored_json(), case)
+
+
+def merge_cases(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT) -> list[Shelved]:
+    """The log with the new cases, newest first; what was there keeps its order and its text.
+
+    A new case takes the place of one of the same id if it says something else or was learned later. Over ``most``,
+    those of least quality go, of equal ones the older; entries that cannot be read go first of all.
+    """
+    known = {entry.case.case_id: entry.case for entry in log if entry.case}
+    latest = {case.case_id: case for case in new}
+    wanted = {name: case for name, case in latest.items() if not _same(known.get(name), case)}
+    kept = [entry for entry in log if entry.case and entry.case.case_id not in wanted]
+    unread = [entry for entry in log if not entry.case]
+    fresh = sorted(map(as_shelved, wanted.values()), key=_age)
+    best = _best(list(heapq.merge(kept, fresh, key=_age)), most)
+    return [*best, *unread[: most - len(best)]]
+
+
+def _best(entries: list[Shelved], most: int) -> list[Shelved]:
+    if len(entries) <= most:
+        return entries
+    places = sorted(range(len(entries)), key=lambda place: (-_quality(entries[place]), place))
+    return [entries[place] for place in sorted(places[:most])]
+
+
+def _same(known: CaseEntry | None, new: CaseEntry) -> bool:
+    """Whether what is known says the same and was learned no earlier."""
+    if known is None or new.at > known.at:
+        return False
+    return known.model_copy(update={"at": new.at, "session_id": new.session_id}) == new
+
+
+def _age(entry: Shelved) -> float:
+    return -entry.case.at.timestamp() if entry.case else 0.0
+
+
+def _quality(entry: Shelved) -> float:
+    return entry.case.quality if entry.case else 0.0
+
+
+LARGEST = 64 * 1024 * 1024  # bytes of one object
+
+
+class SeedResult(NamedTuple):
+    """What became of one object. ``kept`` is how many of its cases stand in the log now; None: it was known."""
+
+    found: TrainingObject
+    rows: int
+    bad: tuple[BadRow, ...]
+    kept: int | None
+
+
+async def _teach_nothing(_name: str, _content: bytes) -> None:
+    """Training rows teach by their cases alone."""
+
+
+class Seeder:
+    """One of several learners looks at a time: whoever finds ``begin`` taken lets the other do it.
+
+    ``read`` finds the rows of an object; ``teach`` takes in what else it says, before it counts as loaded: it may be
+    called again with the same object.
+    """
+
+    def __init__(
+        self,
+        bucket: TrainingBucket,
+        repository: CaseRepository,
+        tenant: str,
+        clock: Callable[[], datetime],
+        read: Callable[[str, bytes], Rows] = read_rows,
+        teach: Callable[[str, bytes], Awaitable[None]] = _teach_nothing,
+    ) -> None:
+        self._read = read
+        self._teach = teach
+        self._bucket = bucket
+        self._repository = repository
+        self._tenant = tenant
+        self._clock = clock
+
+    async def look(self, tell: Callable[[SeedResult], None]) -> bool:
+        """Load what is new, telling of each object; False if another one looks at this time.
+
+        Raises ``BucketUnavailable`` and ``StoreUnavailable``; what was loaded by then stays, and is not loaded again.
+        """
+        if not await self._repository.begin(self._tenant):
+            return False
+        try:
+            loaded = await self._repository.versions_loaded(self._tenant)
+            for found in await self._bucket.objects():
+                if loaded.get(found.name) != found.version and (seeded := await self._seed(found)):
+                    tell(seeded)
+                    await self._repository.begin(self._tenant)
+        finally:
+            await self._repository.end(self._tenant)
+        return True
+
+    async def _seed(self, found: TrainingObject) -> SeedResult | None:
+        """None if it was replaced while it was read: the next look finds the new one."""
+        if found.size > LARGEST:
+            bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
+            return await self._keep(found, [], bad)
+        try:
+            content = await self._bucket.read(found)
+        except ObjectChanged:
+            return None
+        rows = self._read(found.name, content)
+        await self._teach(found.name, content)
+        source, now = found.name.rpartition("/")[2], self._clock()
+        return await self._keep(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
+
+    async def _keep(self, found: TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]) -> SeedResult:
+        def merge(log: Sequence[Shelved]) -> Sequence[Shelved]:
+            return merge_cases(log, cases)
+
+        first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
+        loaded = LoadedRows(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
+        log = await self._repository.keep(self._tenant, merge, loaded)
+        return SeedResult(found, len(cases), bad, None if log is None else _standing(log, cases))
+
+
+def _standing(log: Sequence[Shelved], cases: Sequence[CaseEntry]) -> int:
+    ids = {case.case_id for case in cases}
+    return sum(entry.case is not None and entry.case.case_id in ids for entry in log)
+
+
+_SUMMARY = 200  # characters
+_NOTE = 200
+_NOTES = 10
+_ID = 16
+_UNKNOWN = "general"
+
+
+def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
+    """The case of a row. Its time is that of learning it; its id is the same wherever and whenever it is read.
+
+    ``scale`` is the best score that the row could have; ``source`` the name of where it was found.
+    """
+    told, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
+    summary = redact_text(row.request)
+    failed = told.training_type is TrainingType.NEGATIVE_CORRECTED
+    return CaseEntry(
+        case_id=f"training-{digest([told.task_id, row.request, told.training_type.value])[:_ID]}",
+        session_id=f"training:{source}",
+        task_id=told.task_id,
+        summary=summary[:_SUMMARY],
+        keywords=keywords(summary),
+        outcome=CaseOutcome.FAILURE if failed else judge_outcome(TaskState.COMPLETED, quality),
+        quality=quality,
+        worked=() if failed else tuple(dict.fromkeys(map(_note, row.tools)))[:_NOTES],
+        failed=(_note(told.failure_cause),) if told.failure_cause.strip() else (),
+        tool_count=len(row.tools) if told.tool_count is None else told.tool_count,
+        domain=_note(told.scenario.strip()) or _UNKNOWN,
+        strategy=Strategy.FSM,
+        at=now,
+    )
+
+
+def _note(text: str) -> str:
+    return redact_text(text)[:_NOTE]
