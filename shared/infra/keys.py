@@ -54,6 +54,7 @@ LEARNERS = "pa:learners:alive"
 MENDED = "pa:upkeep:mended"
 SERVER = "pa:server:line"
 PROBE = "pa:probe:write"
+ADMITTING = "pa:admitting:line"
 STOPS = "pa:tenants:stops"
 FORGETTING = "pa:forgetting:open"
 FACT_FINDING = "pa:fact_finding:open"
@@ -269,6 +270,12 @@ OTHER_KINDS = (
     KeyKind("errand", "executor, learner", "short", "the answer to a request between services"),
     KeyKind("executors", "executor", "short", "set of the executors of one machine: who finds that another died"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
+    KeyKind(
+        "admitting",
+        "gateway",
+        "short",
+        "on a cluster, sorted set of those who are about to store a message; score: until when (us), in their order",
+    ),
     KeyKind("probe", "all", "short", "written by whoever asks whether the server takes writes"),
     KeyKind(
         "server",

@@ -1,7 +1,6 @@
 """The gateway's side of the durable state: accept, signal, look up, watch."""
 
 from collections.abc import AsyncGenerator
-from time import monotonic, time
 from typing import cast
 
 from redis.asyncio import Redis
@@ -9,16 +8,13 @@ from redis.asyncio import Redis
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
+from shared.infra.admission import Admission
 from shared.infra.feeds import Feeds
 from shared.infra.live import Live
-from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.lua import Argument, Scripts
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.story import read_story
 from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, TooManyWait
-
-_COUNT_HOLDS_SECONDS = 0.5
-_MOST_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
-_AHEAD_MS = 5_000  # as in the script
 
 
 class UnknownTask(LookupError):
@@ -36,7 +32,7 @@ class TaskStore(Tasks):
         ``most_waiting``: sessions that may wait for an executor, over all gateways; 0 for any number.
         """
         self._redis, self._scripts, self._resend_window = redis, Scripts(redis), resend_window
-        self._most_waiting, self._waiting, self._counted_at = most_waiting, most_waiting, 0.0
+        self._admission = Admission(redis, self._scripts, most_waiting)
         self._feeds = Feeds(live, self._scripts)
 
     async def ping(self) -> None:
@@ -128,38 +124,14 @@ class TaskStore(Tasks):
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
         arguments += [keys.EVENTS_KEPT, self._resend_window, event.stored_json()]
         arguments += [keys.listing_argument(tenant, record.requester.id, session_id, record.task_id)]
-        arguments += [await self._find_limit(), PARTITIONS]
         if names_task:
             names.append(keys.alias_key(tenant, record.task_id))
-            arguments.append(_place_of(record))
-        reply = cast(list[str], await self._scripts.run("accept", names, arguments))
+        async with self._admission.find_limit() as most:
+            words = [*arguments, most, PARTITIONS, _place_of(record)]
+            reply = cast(list[str], await self._scripts.run("accept", names, words))
         if reply[0] in ("ok", "full") and reply[-1] != "":
-            self._note_count(int(reply[-1]))
+            self._admission.note_count(int(reply[-1]))
         return reply
-
-    async def _find_limit(self) -> int:
-        """How many sessions may wait when the next turn is stored; 0 where that needs no look, for it is far off.
-
-        A script on a cluster sees one partition's node: there all are counted before, and of those who come in the same
-        moment some may be let in beyond the limit.
-        """
-        is_known = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS
-        if is_known and self._waiting + _MOST_MEANWHILE < self._most_waiting:
-            return 0
-        if not self._most_waiting or not isinstance(self._redis, ClusterRedis):
-            return self._most_waiting
-        self._note_count(await self._count_waiting(self._redis))
-        return 0 if self._waiting < self._most_waiting else -1
-
-    def _note_count(self, waiting: int) -> None:
-        self._waiting, self._counted_at = waiting, monotonic()
-
-    async def _count_waiting(self, cluster: ClusterRedis) -> int:
-        soon = int(time() * 1000) + _AHEAD_MS
-        async with answering(), cluster.pipeline(transaction=False) as pipe:
-            for partition in keys.all_partitions():
-                pipe.zcount(partition.waiting, "-inf", soon)
-            return sum(map(int, await pipe.execute()))
 
     async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
         match reply:
@@ -171,7 +143,7 @@ class TaskStore(Tasks):
             case ["waits", known]:
                 return await self._known_acceptance(record, Turn.model_validate_json(known).task_id, turn.turn_id)
             case ["full", waiting]:
-                raise TooManyWait(int(waiting or self._waiting))
+                raise TooManyWait(int(waiting or self._admission.waiting))
             case ["ended"]:
                 raise TaskEnded(record.task_id)
             case ["stopped", reason]:

@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from shared.domain.words import Dialect, WriteStatus
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
+from shared.infra.lua import Scripts
 from shared.infra.reads import Reads
 from shared.infra.redis import check_durable, connect
 from shared.infra.task_store import TaskStore
@@ -151,15 +152,46 @@ async def test_more_sessions_than_may_wait_are_refused_there_too(cluster: Redis)
             await accepted(store, "late")
 
 
-@pytest.mark.promise("gateway.sheds_load")
-async def test_callers_of_one_moment_may_pass_the_limit_there_and_the_next_is_refused(cluster: Redis) -> None:
-    """No step of a cluster counts all partitions, so each gateway counts right before: see ``docs/security.md``."""
-    async with Live(cluster) as live:
-        gateways = [TaskStore(cluster, live, most_waiting=2) for _ in range(2)]
-        callers = (accepted(gateways[number % 2], f"s{number}") for number in range(12))
+@pytest.mark.promise("gateway.exact_limit")
+async def test_of_callers_of_one_moment_exactly_as_many_are_let_in_there_as_may_wait(
+    cluster: Redis, node: Node
+) -> None:
+    """No step of a cluster counts all partitions: whoever stores a message counts those who stand ahead, too."""
+    async with AsyncExitStack() as held:
+        gateways: list[TaskStore] = []
+        for _ in range(3):
+            client = connect(f"redis+cluster://127.0.0.1:{node.port}")
+            held.push_async_callback(client.aclose)
+            gateways.append(TaskStore(client, await held.enter_async_context(Live(client)), most_waiting=20))
+        callers = (accepted(gateways[number % 3], f"s{number}") for number in range(90))
         told = await asyncio.gather(*callers, return_exceptions=True)
-        refused = [one for one in told if isinstance(one, TooManyWait)]
-        assert len(told) - len(refused) > 2
-        assert all(isinstance(one, TaskRecord | TooManyWait) for one in told)
+        assert sum(isinstance(one, TooManyWait) for one in told) == 70
+        assert sum(isinstance(one, TaskRecord) for one in told) == 20
+        assert not await cluster.exists(keys.ADMITTING)
+        begun = await begin(
+            sessions_of(cluster, "one"), next(one for one in told if isinstance(one, TaskRecord)).session_id
+        )
+        assert begun
+        await accepted(gateways[0], "late")
         with pytest.raises(TooManyWait):
-            await accepted(gateways[0], "late")
+            await accepted(gateways[1], "later")
+
+
+@pytest.mark.promise("gateway.exact_limit")
+async def test_a_gateway_that_died_before_it_stored_a_message_keeps_nobody_out_for_long(cluster: Redis) -> None:
+    async with Live(cluster) as live:
+        store = TaskStore(cluster, live, most_waiting=1)
+        await Scripts(cluster).run("take_place", [keys.ADMITTING], ["dead", 900])
+        with pytest.raises(TooManyWait):
+            await accepted(store, "early")
+        async with asyncio.timeout(PATIENCE):
+            while not await _is_let_in(store):
+                continue
+
+
+async def _is_let_in(store: TaskStore) -> bool:
+    try:
+        await accepted(store, "late")
+    except TooManyWait:
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""How many sessions may wait for an executor, over all gateways.
+
+Where one step sees all partitions, the step that stores a message counts them. On a cluster a step sees one. There
+whoever would store one takes a place in a line first, and then counts who waits and who stands ahead: each of those
+has stored its message, or not yet, and in both cases it is counted. A place is left once the message is stored or
+refused; whoever dies leaves it when its time is over, which keeps out one caller too many at most, never lets one in.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from time import monotonic, time
+from uuid import uuid4
+
+from redis.asyncio import Redis
+
+from shared.infra import keys
+from shared.infra.lua import Scripts, answering
+from shared.infra.redis_cluster import ClusterRedis
+from shared.ports.store import StoreUnavailable
+
+_COUNT_HOLDS_SECONDS = 0.5
+_MOST_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
+_AHEAD_MS = 5_000  # as in the script
+_PLACE_MS = 30_000  # longer than storing may take
+_WAIT_SECONDS, _PAUSE_SECONDS = 0.5, 0.005  # for those ahead
+
+UNLIMITED, FULL = 0, -1  # what the accepting script is told in place of a number
+
+
+class Admission:
+    """``most``: sessions that may wait; 0 for any number. ``waiting``: as many as waited when last counted."""
+
+    def __init__(self, redis: Redis, scripts: Scripts, most: int) -> None:
+        self._redis, self._scripts, self._most = redis, scripts, most
+        self.waiting, self._counted_at = most, 0.0
+        self._one_at_a_time = asyncio.Lock()
+
+    def note_count(self, waiting: int) -> None:
+        self.waiting, self._counted_at = waiting, monotonic()
+
+    @asynccontextmanager
+    async def find_limit(self) -> AsyncIterator[int]:
+        """How many sessions may wait when the next message is stored, which has to be done inside."""
+        is_far_off = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS and (
+            self.waiting + _MOST_MEANWHILE < self._most
+        )
+        if not self._most or is_far_off:
+            yield UNLIMITED
+        elif not isinstance(self._redis, ClusterRedis):
+            yield self._most
+        else:
+            async with self._one_at_a_time:  # so that few stand in the line
+                name = uuid4().hex
+                yield UNLIMITED if await self._may_wait(self._redis, name) else FULL
+                await self._leave(name)  # not where it is unknown what was stored
+
+    async def _may_wait(self, cluster: ClusterRedis, name: str) -> bool:
+        until = monotonic() + _WAIT_SECONDS
+        while True:
+            ahead = int(str(await self._scripts.run("take_place", [keys.ADMITTING], [name, _PLACE_MS])))
+            self.note_count(await _count_waiting(cluster))
+            if self.waiting + ahead < self._most:
+                return True
+            if self.waiting >= self._most or monotonic() > until:
+                return False
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _leave(self, name: str) -> None:
+        with suppress(StoreUnavailable):  # the message is stored or refused, and the place ends by itself
+            await self._scripts.command("ZREM", keys.ADMITTING, name)
+
+
+async def _count_waiting(cluster: ClusterRedis) -> int:
+    soon = int(time() * 1000) + _AHEAD_MS
+    async with answering(), cluster.pipeline(transaction=False) as pipe:
+        for partition in keys.all_partitions():
+            pipe.zcount(partition.waiting, "-inf", soon)
+        return sum(map(int, await pipe.execute()))
