@@ -22,10 +22,10 @@ def improve(request: Request, situation: Situation) -> str:
 
 
 def with_outputs(request: Request, situation: Situation, text: str) -> str:
-    """A drafted answer in prose, and one sentence for each output of the process that it lacks and the facts have."""
+    """A drafted answer in prose about something done, and one sentence for each output of the process that it lacks and
+    the facts have.
+    """
     outputs = process_of(request).outputs
-    if text.startswith("["):
-        return text
     lacking = [output for output in outputs if not field_stems(output) <= text_stems(text)]
     said = dict.fromkeys(sentence for output in lacking if (sentence := _known_sentence(output, situation)))
     return " ".join((text, *said))

@@ -89,7 +89,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     if calls := leave_questions(request, situation, told, toolset):
         return PlannerReply(calls=calls)
     text = answer(situation, told, as_a_list=_is_list_wanted(request))
-    return PlannerReply(improve.with_outputs(request, situation, text))
+    return PlannerReply(improve.with_outputs(request, situation, text) if moves else text)
 
 
 def _tending(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:

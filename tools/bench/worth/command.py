@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -14,6 +15,7 @@ from tools.bench.worth.plot import CannotPlotWorth, plot_worth
 from tools.bench.worth.tables import draw_tables
 
 MODELS = "perfect,faulty,gullible"
+RATES = "0.05,0.1,0.2,0.4"
 
 
 def worth_command(
@@ -23,6 +25,11 @@ def worth_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
     models: Annotated[str, typer.Option(help="Which scripted models play.")] = MODELS,
+    rates: Annotated[str, typer.Option(help="In which shares of its replies the faulty model commits faults.")] = RATES,
+    kept: Annotated[
+        Path | None,
+        typer.Option(help="Keep each play in this file; what it holds is not played again.", metavar="FILE"),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of tasks right by share of faults (SVG).", metavar="FILE")
     ] = None,
@@ -38,9 +45,14 @@ def worth_command(
       purple bench worth --seed 1 --seed 2 --seed 3 --strategies fsm --plot docs/images/worth.svg
 
       purple bench worth --tasks 15 --models perfect --check --json
+
+      purple bench worth --seed 1 --seed 2 --seed 3 --tasks 60 --rates 0.2 --check --kept plays.jsonl
     """
+    asked = [*(part for one in seed or [1] for part in ("--seed", str(one)))]
+    asked += [f"--strategies={strategies}", f"--models={models}", f"--rates={rates}"]
+    asked += [f"--tasks={tasks}"] * (tasks is not None) + [f"--kept={kept}"] * (kept is not None)
     try:
-        figures = run_plays(seed or [1], tasks, strategies, models)
+        figures = run_plays(asked)
         if plot is not None:
             plot_worth(figures, plot)
     except CannotPlotWorth as problem:
@@ -58,23 +70,10 @@ def worth_command(
         raise typer.Exit(int(check))
 
 
-def run_plays(seeds: list[int], tasks: int | None, strategies: str, models: str) -> JsonObject:
+def run_plays(asked: Sequence[str]) -> JsonObject:
     """The figures, from a process of its own: the command line starts without the worker. Raises `Complaint`."""
-    named = [part for seed in seeds for part in ("--seed", str(seed))]
-    chosen = ["--tasks", str(tasks)] if tasks is not None else []
     ended = subprocess.run(  # noqa: S603 - our own module
-        [
-            sys.executable,
-            "-m",
-            "tools.bench.worth",
-            *named,
-            *chosen,
-            f"--strategies={strategies}",
-            f"--models={models}",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "tools.bench.worth", *asked], stdout=subprocess.PIPE, text=True, check=False
     )
     if ended.returncode:
         raise Complaint("Playing the tasks ended with an error, which stands above.")

@@ -28,6 +28,7 @@ class GuardedModel(Model):
         self._late: list[ToolUse] = []  # what was found to be due before the last words
         self._left: set[int] = set()
         self._has_called = False
+        self._offered: frozenset[str] = frozenset()
         self._heard: list[object] = []
         self._last = _reply()
         self.calls = 0
@@ -45,6 +46,7 @@ class GuardedModel(Model):
         self.calls += 1
         helping = answer_helper(request)
         self._fresh.count(self._writer.write(request), goes_on=helping is None)
+        self._offered = frozenset(tool.name for tool in request.tools)
         if find_state(request) == "ARTIFACT":
             return _reply(TextBlock(self._write_artifact(request)))
         if helping is not None:
@@ -116,9 +118,12 @@ class GuardedModel(Model):
         return ToolUse("understand", "understand", cast(JsonObject, given))
 
     def _use(self, call: IntendedCall) -> ToolUse:
-        """A write says which part it carries out."""
+        """A write says which part it carries out; a tool that does not stand in the request is called by `use_tool`."""
         told = {"_call": {"part": call.part + 1}} if self._is_write(call) else {}
-        return ToolUse(call.id, call.tool, loads_object(json.dumps({**call.arguments, **told})))
+        if call.tool in self._offered or "use_tool" not in self._offered:
+            return ToolUse(call.id, call.tool, loads_object(json.dumps({**call.arguments, **told})))
+        given = {"tool": call.tool, "arguments": call.arguments, **told}
+        return ToolUse(call.id, "use_tool", loads_object(json.dumps(given)))
 
     def _leave_parts(self, step: Final) -> list[ToolUse]:
         """Parts for which the gold has no write are left, once, when all is read."""

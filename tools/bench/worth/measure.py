@@ -1,4 +1,4 @@
-"""Every play of some seeds, on all cores, and the figures that they come to."""
+"""Every play of some seeds, on all cores that this process may use, and the figures that they come to."""
 
 import logging
 import os
@@ -12,6 +12,7 @@ from rich.progress import track
 
 from tools.bench.worth.faults import NATURES
 from tools.bench.worth.fresh_tokens import COUNTED
+from tools.bench.worth.kept_plays import KeptPlay, KeptPlays
 from tools.bench.worth.plays import (
     FLAT,
     ModelKind,
@@ -30,37 +31,53 @@ AT_ONCE = 4  # plays that a process takes at a time
 
 
 class WorthOptions(NamedTuple):
-    """`tasks` of each seed, all where it is None; the plain loop is always played beside the strategies."""
+    """`tasks` of each seed, all where it is None; the plain loop is always played beside the strategies.
+
+    `rates`: the shares of replies in which the faulty model commits a fault.
+    """
 
     seeds: tuple[int, ...]
     tasks: int | None
     strategies: tuple[str, ...]
     models: tuple[ModelKind, ...]
+    rates: tuple[float, ...] = RATES
 
     def orders(self) -> list[PlayOrder]:
         loops = (FLAT, *self.strategies)
         return [
             order
             for seed in self.seeds
-            for order in list_orders(seed, choose_places(len(load_tasks(seed)), self.tasks), loops, self.models, RATES)
+            for order in list_orders(
+                seed, choose_places(len(load_tasks(seed)), self.tasks), loops, self.models, self.rates
+            )
         ]
 
 
-def measure(
-    options: WorthOptions, watch: Callable[[Iterator[WorthPlay | None], int], Iterator[WorthPlay | None]]
-) -> list[WorthPlay]:
-    """The plays in the order of their orders; `watch` sees each as it ends."""
+Watch = Callable[[Iterator[KeptPlay], int], Iterator[KeptPlay]]
+
+
+def measure(options: WorthOptions, watch: Watch, kept: KeptPlays | None = None) -> list[WorthPlay]:
+    """The plays in the order of their orders; `watch` sees each as it ends. What is kept is not played again."""
     orders = options.orders()
-    with get_context("spawn").Pool(os.cpu_count() or 1, silence_logs) as pool:
-        done = watch(pool.imap(play, orders, AT_ONCE), len(orders))
-        return [each for each in done if each is not None]
+    played = dict(kept.plays) if kept else {}
+    left = [order for order in orders if order not in played]
+    with get_context("spawn").Pool(count_cores(), silence_logs) as pool:
+        for each in watch(map(KeptPlay, left, pool.imap(play, left, AT_ONCE)), len(left)):
+            played[each.order] = each.play
+            if kept:
+                kept.add(each)
+    return [each for order in orders if (each := played[order]) is not None]
+
+
+def count_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def silence_logs() -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
-def show_progress(plays: Iterator[WorthPlay | None], number: int) -> Iterator[WorthPlay | None]:
+def show_progress(plays: Iterator[KeptPlay], number: int) -> Iterator[KeptPlay]:
     return iter(track(plays, "Playing", number, console=Console(stderr=True), transient=True))
 
 
