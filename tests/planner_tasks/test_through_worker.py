@@ -22,7 +22,7 @@ from tests.planner_tasks.task import PlainTask
 from tests.planner_tasks.through_worker import Course, Office
 from tests.processes.errands import ERRANDS
 
-_WIDE = 80  # further tools, with which a catalogue is too long to be listed
+_WIDE = 300  # further tools, with which a catalogue is too long for a line a tool
 _DELIBERATE = (Strategy.FIVE_PHASE, Strategy.MOA)
 Tell = Callable[[str, object], None]
 

@@ -1,4 +1,4 @@
-"""Tools of a list that is too wide to be listed: searched for by the words of the task, and called by name."""
+"""Tools that do not stand in a request themselves: searched for by the words of the task, and called by name."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,23 +13,35 @@ from services.planner.core.words import ID_WORDS, NOTICES, family, parts
 from shared.domain.exact_json import JsonObject
 
 _AT_ONCE, _IN_ALL = 3, 6
+_NAMED = 8  # tools that a search by name shows at once
 _TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 
 Call = tuple[str, JsonObject]
 
 
 def searches(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call, ...]:
-    """What is to be searched for now: tools for each clause, then those that show what the tools found write to."""
+    """What is to be searched for now: tools for each clause, then those that show what the tools found write to.
+
+    Where a line for each is there, those that may do what the task asks are asked for by name, with the first reply.
+    """
     if request.tool(FIND_TOOLS) is None:
         return ()
+    if request.has_lines:
+        meant = () if request.calls else _name_meant(situation, writers)
+        return ((FIND_TOOLS, {"words": " ".join(meant)}),) if meant else ()
     asked = [str(call.arguments.get("words")) for call in request.calls if call.tool == FIND_TOOLS]
     wanted = [words for words in _words_wanted(situation, writers) if words not in asked]
     return tuple((FIND_TOOLS, {"words": words}) for words in wanted[: min(_AT_ONCE, _IN_ALL - len(asked))])
 
 
+def _name_meant(situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[str]:
+    tiers = [tier for intent in situation.reading.actions for tier in suiting(intent, situation, writers)[:1]]
+    return list(dict.fromkeys(tool.name for tier in tiers for tool in tier[:_AT_ONCE]))[:_NAMED]
+
+
 def wrap_searched_calls(calls: Iterable[Call], request: Request) -> tuple[Call, ...]:
-    """The calls, those of tools that only a search has shown by way of ``use_tool``."""
-    return tuple(_wrap(call) if call[0] in request.searched else call for call in calls)
+    """The calls, those of tools that do not stand in the request themselves by way of ``use_tool``."""
+    return tuple(_wrap(call) if call[0] in request.wrapped else call for call in calls)
 
 
 def _wrap(call: Call) -> Call:

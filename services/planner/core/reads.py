@@ -154,11 +154,14 @@ def _may_help(tool: ToolSpec, spoken: frozenset[str], relevant: frozenset[str] |
 
 
 def _words_described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
-    """What an action is about, in the words with which a tool says what it lists: its description's first ones."""
-    if tool.required or not situation.reading.actions or situation.stems & _known_nouns(situation):
+    """What an action or a question is about, in the words with which a tool says what it lists: its description's first
+    ones.
+    """
+    if tool.required or situation.stems & _known_nouns(situation):
         return frozenset()
     opening = text_stems(" ".join(tool.description.split()[:3]))
-    clauses = frozenset().union(*(text_stems(intent.clause) for intent in situation.reading.actions))
+    asked = (*(intent.clause for intent in situation.reading.actions), *situation.reading.questions)
+    clauses = frozenset().union(*map(text_stems, asked))
     return frozenset(word for word in opening & clauses if len(word) > 3)
 
 

@@ -1,6 +1,7 @@
 """Which identifier a field of a schema wants: from the words around an identifier, its shape, or a record."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from services.planner.core.mentions import Mention, MentionKind
@@ -19,6 +20,7 @@ from services.planner.core.situation import (
     records_about,
 )
 from services.planner.core.words import (
+    ID_WORDS,
     NOTICES,
     concept,
     family,
@@ -26,6 +28,7 @@ from services.planner.core.words import (
     is_identifier,
     is_verb,
     nouns,
+    parts,
     stem,
     text_words,
 )
@@ -84,6 +87,8 @@ def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, sit
     if _belongs_elsewhere(mention.value, noun, situation):
         return 0
     if len(noun) == 1 and _abbreviates(mention.value, noun):
+        return CERTAIN
+    if _abbreviates_words(mention.value, [word for word in parts(name) if word not in ID_WORDS]):
         return CERTAIN
     if len(noun) > 1 and noun & {*_words_before(mention, situation.text)}:
         return 0  # "order X-1" is no "purchase order"
@@ -146,6 +151,14 @@ def _abbreviates(value: str, noun: frozenset[str]) -> bool:
     letters = re.match(r"[A-Za-z]+", value)
     prefix = letters[0].lower() if letters else ""
     return len(prefix) >= 2 and any(_subsequence(prefix, word) for word in noun)
+
+
+def _abbreviates_words(value: str, words: Sequence[str]) -> bool:
+    """``LDP-1`` for a ledger period: letters of all its words in their order, the first of each among them."""
+    letters = re.match(r"[A-Za-z]+", value)
+    prefix = letters[0].lower() if letters else ""
+    initials = "".join(word[0] for word in words)
+    return len(words) > 1 and _subsequence(initials, prefix) and _subsequence(prefix, "".join(words))
 
 
 def _subsequence(letters: str, word: str) -> bool:

@@ -55,7 +55,8 @@ class Called(NamedTuple):
 class Request(NamedTuple):
     """``sections``: the latest of each name. ``text`` is the first message, ``said`` all.
 
-    ``searched``: the tools among ``tools`` that are not listed themselves, but were found by a search.
+    ``wrapped``: the tools among ``tools`` that are called by way of ``use_tool``, as it has a line for them or a search
+    has shown them. ``has_lines``: whether all tools are known by such lines, and asked for by name.
     """
 
     state: str
@@ -66,7 +67,8 @@ class Request(NamedTuple):
     calls: tuple[Called, ...]
     turns: int = 0
     said: str = ""
-    searched: frozenset[str] = frozenset()
+    wrapped: frozenset[str] = frozenset()
+    has_lines: bool = False
 
     @property
     def task(self) -> str:
@@ -124,18 +126,56 @@ def parse(body: JsonObject) -> Request:
     sections = {match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION.finditer(text)}
     calls = (*_earlier(sections.get("so_far", "")), *_calls(messages))
     listed = tuple(_spec(tool) for tool in objects(body.get("tools")))
+    lines = tuple(spec for tool in listed if tool.name == USE_TOOL for spec in read_tool_lines(tool.description))
     found = _tools_found(calls, {tool.name for tool in listed})
+    shown = {tool.name for tool in found}
     return Request(
         state=state["name"] if state else "",
         sections=sections,
         text=texts[0] if texts else "",
-        tools=(*listed, *found),
+        tools=(*listed, *(tool for tool in lines if tool.name not in shown), *found),
         schema=_schema(body),
         calls=calls,
         turns=sum(message.get("role") == "assistant" for message in messages),
         said=text,
-        searched=frozenset(tool.name for tool in found),
+        wrapped=frozenset(tool.name for tool in (*lines, *found)),
+        has_lines=bool(lines),
     )
+
+
+_LINE = re.compile(r"^(?P<writes>!?)(?P<name>[^\s()!:]+)(?:\((?P<arguments>[^()]*)\)(?:: (?P<said>.*))?)?$", re.M)
+_ARGUMENT = re.compile(r"(?P<name>[^?:]+)(?P<optional>\??)(?::(?P<type>.+))?")
+_JSON_TYPES = frozenset("number integer boolean array object null".split())
+
+
+def read_tool_lines(text: str) -> tuple[ToolSpec, ...]:
+    """The tools that a text lists, one a line: ``!raise_fee(fee_id,amount:number,step:first|last,note?): ...``.
+
+    Of a tool that writes the name alone may stand there.
+    """
+    lines = (match for match in _LINE.finditer(text) if match["writes"] or match["arguments"] is not None)
+    return tuple(map(_read_line, lines))
+
+
+def _read_line(line: re.Match[str]) -> ToolSpec:
+    given = (line["arguments"] or "").split(",")
+    arguments = [match for one in given if (match := _ARGUMENT.fullmatch(one))]
+    return ToolSpec(
+        name=line["name"],
+        description=line["said"] or "",
+        properties={one["name"]: _read_type(one["type"] or "") for one in arguments},
+        required=tuple(one["name"] for one in arguments if not one["optional"]),
+        is_marked=bool(line["writes"]),
+    )
+
+
+def _read_type(told: str) -> JsonObject:
+    if told in _JSON_TYPES:
+        return {"type": told}
+    if "|" in told:
+        choices: list[Json] = [*told.split("|")]
+        return {"type": "string", "enum": choices}
+    return {"type": "string", "format": told} if told else {"type": "string"}
 
 
 def _tools_found(calls: Sequence[Called], listed: Container[str]) -> tuple[ToolSpec, ...]:

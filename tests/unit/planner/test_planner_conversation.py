@@ -1,6 +1,6 @@
 """The planner's side of a conversation that takes proposals: parts, values, holds, outcomes, errors, long results."""
 
-from services.planner.core.request import PlannerReply, parse
+from services.planner.core.request import PlannerReply, parse, read_tool_lines
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.planner.planner_requests import calls, links, tool, writer
@@ -20,7 +20,8 @@ _KITE: JsonObject = {"id": "KIT-7", "pilot_id": "PIL-2", "fee": "120.00", "state
 class Conversation:
     """A history that grows: each answer is given to the calls of the reply before."""
 
-    def __init__(self, task: str, **sections: Json) -> None:
+    def __init__(self, task: str, tools: list[Json] | None = None, **sections: Json) -> None:
+        self._tools = tools or _TOOLS
         told = {"task": task, **sections}
         shown = "\n\n".join(
             f"<{name}>\n{value if isinstance(value, str) else dumps(value)}\n</{name}>" for name, value in told.items()
@@ -45,7 +46,7 @@ class Conversation:
         return self.reply
 
     def _next(self) -> PlannerReply:
-        return reply(parse({"system": "Rules.", "messages": self._messages, "tools": _TOOLS}))
+        return reply(parse({"system": "Rules.", "messages": self._messages, "tools": self._tools}))
 
 
 def _understood(conversation: Conversation, **process: Json) -> Json:
@@ -53,6 +54,32 @@ def _understood(conversation: Conversation, **process: Json) -> Json:
     assert isinstance(given, list)
     parts: list[Json] = [{"part": place, **one} for place, one in enumerate(given, 1) if isinstance(one, dict)]
     return {"parts": parts, "process": {"type": "general", **process}}
+
+
+_LINES = """Call a tool of the servers. Each has a line: name(arguments).
+get_kite(kite_id): One kite.
+!pay_kite(kite_id,fee:number,way:cash|card,day?:date)
+!approve_kite(kite_id): Approve an open kite; once only."""
+
+
+def test_tools_that_stand_in_lines_are_called_by_use_tool_and_none_is_searched_for() -> None:
+    by_name: JsonObject = {"name": "use_tool", "description": _LINES, "input_schema": {"type": "object"}}
+    talk = Conversation("Approve kite KIT-7.", [tool("understand"), tool("find_tools", words="string"), by_name])
+    assert talk.reply.calls[1:] == (("use_tool", {"tool": "get_kite", "arguments": {"kite_id": "KIT-7"}}),)
+    talk.answer(_understood(talk), _KITE)
+    (proposed,) = talk.reply.calls
+    assert proposed == ("use_tool", {"tool": "approve_kite", "arguments": {"kite_id": "KIT-7"}, "_call": {"part": 1}})
+
+
+def test_the_types_of_arguments_stand_in_lines() -> None:
+    pay = next(spec for spec in read_tool_lines(_LINES) if spec.name == "pay_kite")
+    assert (pay.is_marked, pay.required) == (True, ("kite_id", "fee", "way"))
+    assert pay.properties == {
+        "kite_id": {"type": "string"},
+        "fee": {"type": "number"},
+        "way": {"type": "string", "enum": ["cash", "card"]},
+        "day": {"type": "string", "format": "date"},
+    }
 
 
 def test_the_first_reply_understands_and_reads_and_the_second_proposes() -> None:

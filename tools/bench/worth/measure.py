@@ -62,10 +62,10 @@ def measure(options: WorthOptions, watch: Watch, kept: KeptPlays | None = None) 
     played = dict(kept.plays) if kept else {}
     left = [order for order in orders if order not in played]
     with get_context("spawn").Pool(count_cores(), silence_logs) as pool:
-        for each in watch(map(KeptPlay, left, pool.imap(play, left, AT_ONCE)), len(left)):
-            played[each.order] = each.play
+        for done in watch(map(KeptPlay, left, pool.imap(play, left, AT_ONCE)), len(left)):
+            played[done.order] = done.play
             if kept:
-                kept.add(each)
+                kept.add(done)
     return [each for order in orders if (each := played[order]) is not None]
 
 

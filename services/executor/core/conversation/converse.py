@@ -352,8 +352,8 @@ class Conversation:
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""
         acts = self._settled and bool(parts_to_do(self.progress.dossier.parts))
-        local = self._local.definitions()
-        return offered_tools(self.ctx.toolbox, local, is_asked_only=self._local_thinks and not acts)
+        local, is_remote = self._local.definitions(), not self._local_thinks
+        return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
     async def _reach(self, state: FsmState) -> None:
         """Enter a state, unless an earlier attempt has walked through it already."""

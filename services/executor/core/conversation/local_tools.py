@@ -35,7 +35,6 @@ from services.executor.core.tools.toolbox import (
     LEAVE_PART,
     WHAT_WOULD_POLICY_SAY,
     find_tools,
-    is_wide,
 )
 from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.contracts.made_tool import MadeTool
@@ -129,17 +128,17 @@ class LocalTools:
     made: MadeToolResults = NOTHING
 
     def has(self, name: str) -> bool:
-        return name in {tool.name for tool in self.definitions()}
+        return name in {tool.name for tool in (*self.definitions(), FIND_TOOLS)}
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        local = (
+        """Those that every task has."""
+        return (
             understand_tool(self.ctx.processes),
             _calculate_tool(self.made),
             LOOK,
             LEAVE_PART,
             WHAT_WOULD_POLICY_SAY,
         )
-        return (*local, FIND_TOOLS) if is_wide(self.ctx.toolbox) else local
 
     def calculates(self, names: Collection[str]) -> bool:
         """Whether one of these calls is worked out here."""

@@ -258,7 +258,7 @@ def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
 
 def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     tools = ctx.toolbox.tools
-    return [use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in WRITES]
+    return [use for use in map(unwrap, reply.tool_uses) if use.name in tools and tools[use.name].tool_class in WRITES]
 
 
 def _find_part(use: ToolUse) -> Json:

@@ -35,10 +35,8 @@ from services.executor.core.figures.operands import (
     select_rows,
 )
 from services.executor.core.figures.operations import (
-    AGGREGATES,
     FREE_LIMITS,
     OPERATIONS,
-    SOUGHT,
     WORDS_ALLOWED,
     free_numbers,
     takes_percent,
@@ -69,8 +67,6 @@ and conditions. You name the operands, never the result. An operand is one of:
 - a path into a result by its ref: "r2.budget.remaining", "r2.items[*].amount", "r3[status=open].total"
 Examples:
 {"name":"open_total","operation":"sum","operands":["r2.items[*].amount"],"where":[{"field":"status","is":"=","value":"open"}]}
-{"name":"late","operation":"count","operands":["r2"],"where":[{"field":"due_date","is":"overdue"}]}
-{"name":"enough","operation":"is_more","operands":["r1.remaining","50,000"]}
 {"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}"""
 TEXT: Mapping[str, JsonValue] = {"type": "string"}
 WHERE: Mapping[str, JsonValue] = {
@@ -102,14 +98,11 @@ def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
     extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
     told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
     properties: dict[str, JsonValue] = {
-        "name": {**TEXT, "description": "what to call the value, to use it later: total_due"},
+        "name": {**TEXT, "description": "of the value, to use it later: total_due"},
         "operation": {**TEXT, "description": told},  # each name stands there once, with what it takes
         "operands": {"type": "array", "items": {**TEXT}, "minItems": 1},
         "where": {**WHERE, "description": "only rows that meet all of these count"},
-        "by": {
-            **TEXT,
-            "description": f"one figure for each value of this field; with {', '.join(AGGREGATES)}, {SOUGHT[0]}",
-        },
+        "by": {**TEXT, "description": "one figure for each value of this field"},
         "give": {**TEXT, "description": "for which_has_most and which_has_least: the field that names the row"},
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
     }
@@ -256,11 +249,10 @@ def read_text(given: Json) -> str:
 MOST_SHOWN = 6_000  # characters of an answer
 _MOST_OF_A_ROW = 3_000
 _LOOK_DESCRIPTION = """\
-Rows and fields of an earlier result that was shown short, by its ref. All rows are searched. Use where to filter, \
+Rows and fields of an earlier result that was shown short, by its ref. Use where to filter, \
 fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
 values of one field, count for the number of rows only. A long text is a list of lines {line, text}. \
-For totals use calculate.
-{"ref":"r2","where":[{"field":"status","is":"=","value":"open"}],"fields":["id","amount"],"first":5}"""
+For totals use calculate."""
 LOOK = ToolDefinition(
     "look",
     _LOOK_DESCRIPTION,
@@ -269,7 +261,7 @@ LOOK = ToolDefinition(
         "properties": {
             "ref": {**TEXT, "description": "of the result: r2"},
             "list": {**TEXT, "description": "path of the list, record or text where the result has several: lines"},
-            "where": {**WHERE},
+            "where": {"type": "array", "items": {"type": "object"}, "description": "as in calculate"},
             "fields": {"type": "array", "items": {**TEXT}},
             "sort_by": {**TEXT},
             "descending": {"type": "boolean"},

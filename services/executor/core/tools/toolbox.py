@@ -161,8 +161,19 @@ _validator_of = IdentityCache(_compile_validator, MOST_COMPILED)
 
 CALL = "_call"  # the one argument of a write that is ours
 WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
-_MOST_SHOWN = 150_000  # characters of all definitions; beyond that they are searched
+_MOST_WHOLE = 30_000  # characters of all definitions; beyond that each tool stands in a line
+_MOST_LISTED = 10_000  # characters of all lines; beyond that the tools are searched
+_MOST_REMOTE = 150_000  # characters of all definitions for who is sent them once a task, and not with each request
 _DESCRIPTION_MOST = 2_000
+_WORDS_MOST = 4  # that a line says of a tool besides its name and arguments
+_SAID = re.compile(r"\w[\w'’-]*")
+_FILLER = frozenset(
+    "a an the of for to in on at by with from and or but if is are was were be been it its this that these those their "
+    "his her all any each other another one as not no than then what which whose who into has have given only once "
+    "page can they them".split()
+)
+_CHOICES_MOST = 100  # characters of the words of which an argument takes one
+_CHOICE = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
 _FOUND_MOST = 8
 _CALL_SCHEMA: dict[str, JsonValue] = {"type": "object"}  # the rules say once for all writes what stands in it
 WHAT_WOULD_POLICY_SAY = ToolDefinition(
@@ -177,9 +188,8 @@ WHAT_WOULD_POLICY_SAY = ToolDefinition(
 )
 LEAVE_PART = ToolDefinition(
     "leave_part",
-    "Leave a part undone because a condition that the task itself sets for it is not met, as a result shows (one over "
-    "figures is better worked out with `calculate`, naming the part); or a part to find out that has no answer. The "
-    "answer tells it, too.",
+    "Leave a part undone because a condition that the task itself sets for it is not met, as a result shows; or a part "
+    "to find out that has no answer.",
     {
         "type": "object",
         "properties": {
@@ -194,7 +204,7 @@ LEAVE_PART = ToolDefinition(
 )
 FIND_TOOLS = ToolDefinition(
     "find_tools",
-    "The servers have too many tools to list here. Search them by words; the result has names, descriptions, schemas.",
+    "Whole definitions of the servers' tools, by their names or by words.",
     {
         "type": "object",
         "properties": {"words": {"type": "string"}},
@@ -217,30 +227,96 @@ USE_TOOL = ToolDefinition(
     },
 )
 
+_LISTED = """\
+Call a tool of the servers by its line: name(arguments): words of its description. "!": it writes, and takes `_call`. \
+"?": may be left out. Without a type it is a text. `find_tools` shows more.
+"""
+
 
 def offered_tools(
-    toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False
+    toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
-    """The local tools, then every tool of the servers in one fixed order; or a search over them where they are many.
+    """The local tools, then every tool of the servers in one fixed order; where these are long, two tools that stand
+    for all.
 
-    ``is_asked_only``: nothing can be proposed, so tools that write have their arguments by name alone.
+    ``is_asked_only``: nothing can be proposed, so tools that write have their arguments by name alone, and none in a
+    line. ``is_remote``: who is asked is sent the tools once, and remembers them.
     """
-    if is_wide(toolbox):
-        return _same_definitions((*local, USE_TOOL))  # ``find_tools`` is among the local ones
-    return _same_definitions((*local, *(_outlines_of if is_asked_only else _definitions_of)(toolbox.tools)))
+    tools = toolbox.tools
+    if _length(tools) > (_MOST_REMOTE if is_remote else _MOST_WHOLE):
+        return _same_definitions(
+            (*local, FIND_TOOLS, (_use_tool_in_outline_of if is_asked_only else _use_tool_of)(tools))
+        )
+    return _same_definitions((*local, *(_outlines_of if is_asked_only else _definitions_of)(tools)))
 
 
-def is_wide(toolbox: Toolbox) -> bool:
-    """Whether the servers' tools are too many to stand in every request."""
-    return _length(toolbox.tools) > _MOST_SHOWN
+def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
+    """``use_tool`` with a line for each tool, with or without words of its description; without room, no lines."""
+    calls = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
+    told = {
+        name: call if is_asked_only and tools[name].tool_class in WRITES else f"{call}{_further_words(tools[name])}"
+        for name, call in calls.items()
+    }
+    texts = ("\n".join(lines.values()) for lines in (told, calls))
+    fitting = next((text for text in texts if len(text) <= _MOST_LISTED), None)
+    return USE_TOOL if fitting is None else USE_TOOL._replace(description=_LISTED + fitting)
+
+
+def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
+    """``!raise_fee(fee_id,amount:number,step:first|last,note?)``; of a write that cannot be proposed, its name."""
+    writes = tool.tool_class in WRITES
+    schema = _definition(name, tool).input_schema
+    properties, required = schema.get("properties"), schema.get("required")
+    given = properties if isinstance(properties, dict) else {}
+    needed = required if isinstance(required, list) else []
+    arguments = [
+        f"{_in_one_line(one)}{'' if one in needed else '?'}{_write_type(field)}"
+        for one, field in given.items()
+        if one != CALL
+    ]
+    called = "" if writes and is_asked_only else f"({','.join(arguments)})"
+    return f"{'!' if writes else ''}{_in_one_line(name)}{called}"
+
+
+def _write_type(field: JsonValue) -> str:
+    """What an argument takes, where that is no plain text; of several alternatives the first."""
+    known = field if isinstance(field, dict) else {}
+    either = known.get("anyOf") or known.get("oneOf")
+    if isinstance(either, list) and either:
+        return _write_type(either[0])
+    choices = known.get("enum")
+    words = [str(one) for one in choices] if isinstance(choices, list) else []
+    if words and all(map(_CHOICE.fullmatch, words)) and sum(map(len, words)) <= _CHOICES_MOST:
+        return f":{'|'.join(words)}"
+    kind = known.get("type")
+    if kind == "string":
+        return f":{_in_one_line(known['format'])}" if known.get("format") else ""
+    return f":{kind}" if isinstance(kind, str) else ""
+
+
+def _further_words(tool: Tool) -> str:
+    """The words of a description's first sentence that name and arguments do not have, without filler."""
+    sentence = re.split(r"(?<=[.!?])\s", _in_one_line(tool.description), maxsplit=1)[0]
+    known = _stems(tool.name).union(*map(_stems, tool.parameters))
+    words = [word for word in _SAID.findall(sentence) if word.lower() not in _FILLER and not _stems(word) <= known]
+    told = " ".join([*dict.fromkeys(words)][:_WORDS_MOST])
+    return f": {told}" if told else ""
+
+
+def _in_one_line(text: object) -> str:
+    """No server's words look like another line."""
+    return " ".join(str(text).split())
 
 
 def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
-    """The tools whose names and descriptions have the most of the words, the best first."""
+    """The tools that are named, else those whose names and descriptions have the most of the words, the best first."""
+    said = frozenset(words.replace(",", " ").split())
+    named = [name for name in toolbox.tools if name in said]
     wanted = _stems(words)
-    scored = [(_score(name, tool, wanted), name) for name, tool in toolbox.tools.items()]
-    best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))[:_FOUND_MOST]
-    return [_as_data(_definition(name, toolbox.tools[name])) for _, name in best]
+    scored = [(_score(name, tool, wanted), name) for name, tool in toolbox.tools.items()] if not named else []
+    best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
+    found = (named or [name for _, name in best])[:_FOUND_MOST]
+    return [_as_data(_definition(name, toolbox.tools[name])) for name in found]
 
 
 def unwrap(use: ToolUse) -> ToolUse:
@@ -312,6 +388,12 @@ _outlines_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = Id
 _same_definitions = SameTuples[ToolDefinition](
     32
 )  # what requests need of all tools together is worked out once for many tasks
+_use_tool_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
+    lambda tools: _define_use_tool(tools, is_asked_only=False), 64
+)
+_use_tool_in_outline_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
+    lambda tools: _define_use_tool(tools, is_asked_only=True), 64
+)
 _definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
 
 
