@@ -62,11 +62,14 @@ get_kite(kite_id): One kite.
 !approve_kite(kite_id): Approve an open kite; once only."""
 
 
-def test_tools_that_stand_in_lines_are_called_by_use_tool_and_none_is_searched_for() -> None:
+def test_tools_that_stand_in_lines_are_called_by_use_tool_and_those_of_an_action_are_asked_for_by_name() -> None:
     by_name: JsonObject = {"name": "use_tool", "description": _LINES, "input_schema": {"type": "object"}}
     talk = Conversation("Approve kite KIT-7.", [tool("understand"), tool("find_tools", words="string"), by_name])
-    assert talk.reply.calls[1:] == (("use_tool", {"tool": "get_kite", "arguments": {"kite_id": "KIT-7"}}),)
-    talk.answer(_understood(talk), _KITE)
+    assert talk.reply.calls[1:] == (
+        ("find_tools", {"words": "approve_kite"}),
+        ("use_tool", {"tool": "get_kite", "arguments": {"kite_id": "KIT-7"}}),
+    )
+    talk.answer(_understood(talk), [writer("approve_kite", kite_id="string")], _KITE)
     (proposed,) = talk.reply.calls
     assert proposed == ("use_tool", {"tool": "approve_kite", "arguments": {"kite_id": "KIT-7"}, "_call": {"part": 1}})
 
