@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from importlib import import_module
 from typing import TypeAlias
 
 from services.executor.adapters.a2a_agents import A2aAgents
@@ -23,6 +24,7 @@ from services.executor.core.process.synthesis import refuse_bad_files
 from services.executor.core.session.budget import Ceilings, Tariff
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Bounds
+from services.executor.core.session.side_by_side import run_beside
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.tools.paginate import ListBounds
@@ -55,6 +57,8 @@ from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.tracing import NO_TRACER, Tracer
+
+_SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
 
 MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Execute], RunsTurns]
 
@@ -106,11 +110,18 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
                 ports = ports._replace(tenants=TenantsWithoutMadeTools(ports.tenants))
             archive, memories = settings.archive(), settings.session_archive()
             carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts(), walk), metrics))
-            await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
+            sessions = run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
+            await run_beside(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()
         await policy.close()
         await model.close()
+
+
+async def _load_sdk_ahead() -> None:
+    """So that the first task need not wait for the model's SDK; what else starts on this machine goes first."""
+    await asyncio.sleep(_SDK_AFTER_SECONDS)
+    await asyncio.to_thread(import_module, "shared.infra.anthropic_model")
 
 
 def show_tools(arguments: Sequence[str]) -> int:

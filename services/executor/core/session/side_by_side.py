@@ -20,12 +20,12 @@ async def side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-async def run_beside(step: Coroutine[object, Never, T], watcher: Coroutine[object, Never, Never]) -> T:
-    """The step's result. The watcher runs for as long as the step does; what it raises ends the step."""
+async def run_beside(step: Coroutine[object, Never, T], companion: Coroutine[object, Never, object]) -> T:
+    """The step's result. The companion is cancelled when the step has ended; what it raises before ends the step."""
     try:
         async with asyncio.TaskGroup() as group:
-            watching, running = group.create_task(watcher), group.create_task(step)
-            running.add_done_callback(lambda _: watching.cancel())
+            beside, running = group.create_task(companion), group.create_task(step)
+            running.add_done_callback(lambda _: beside.cancel())
     except BaseExceptionGroup as several:
         raise _first(several) from several
     return running.result()

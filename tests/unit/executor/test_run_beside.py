@@ -1,0 +1,32 @@
+"""A step with a companion: the companion lives no longer than the step, and may end it."""
+
+import asyncio
+
+import pytest
+
+from services.executor.core.session.side_by_side import run_beside
+
+
+async def test_the_companion_ends_with_the_step() -> None:
+    ended = asyncio.Event()
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    assert await run_beside(asyncio.sleep(0.01, "done"), waits()) == "done"
+    assert ended.is_set()
+
+
+async def test_a_companion_that_is_done_first_leaves_the_step_alone() -> None:
+    assert await run_beside(asyncio.sleep(0.01, "done"), asyncio.sleep(0)) == "done"
+
+
+async def test_what_the_companion_raises_ends_the_step() -> None:
+    async def raises() -> None:
+        raise LookupError("stop")
+
+    with pytest.raises(LookupError, match="stop"):
+        await run_beside(asyncio.sleep(60), raises())
