@@ -154,7 +154,7 @@ def _abbreviates(value: str, noun: frozenset[str]) -> bool:
 
 
 def _abbreviates_words(value: str, words: Sequence[str]) -> bool:
-    """``LDP-1`` for a ledger period: letters of all its words in their order, the first of each among them."""
+    """``SHB-1`` for a shuttle booking: letters of all its words in their order, the first of each among them."""
     letters = re.match(r"[A-Za-z]+", value)
     prefix = letters[0].lower() if letters else ""
     initials = "".join(word[0] for word in words)
