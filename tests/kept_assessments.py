@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.messages import JsonObject
+from shared.contracts.assessment.results import Assessment
 
 EMAIL: JsonObject = {"total_email_count": 12, "unread_count": 5}
 UPDATES: list[JsonValue] = [

@@ -12,9 +12,8 @@ from httpx_sse import aconnect_sse
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from cli.console import Complaint
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject, Update
 from shared.contracts.assessment.results import AssessmentResults
-from shared.contracts.assessment.updates import Update
 
 Follow: TypeAlias = Callable[[Update], None]
 

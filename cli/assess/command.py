@@ -23,9 +23,7 @@ from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from cli.send import DEFAULT_URL
-from shared.contracts.assessment.agent_key import agent_key as checked_key
-from shared.contracts.assessment.kept import Assessment, Run
-from shared.contracts.assessment.updates import (
+from shared.contracts.assessment.messages import (
     ActionObserved,
     AssessmentCompleted,
     AssessmentQueued,
@@ -36,6 +34,8 @@ from shared.contracts.assessment.updates import (
     TurnStarted,
     Update,
 )
+from shared.contracts.assessment.results import Assessment, Run
+from shared.contracts.assessment.results import agent_key as checked_key
 from shared.domain.exact_json import loads_object
 
 

@@ -6,10 +6,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint
-from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
-from shared.contracts.assessment.kept import PASSES_AT, Assessment
-from shared.domain.intervals import Interval
+from shared.contracts.assessment.messages import JsonObject
+from shared.contracts.assessment.results import PASSES_AT, Assessment
+from shared.domain.estimates import Interval
 
 
 def table_of(assessment: Assessment) -> Table:

@@ -18,7 +18,7 @@ from services.assessor.core.judge import totals
 from services.assessor.hosting import GreenAgent
 from services.assessor.ports.participants import Emitter
 from services.assessor.settings import GreenAgentConfig
-from shared.contracts.assessment.updates import Update
+from shared.contracts.assessment.messages import Update
 from shared.ports.simulator import SimulatorFailed
 
 GOLD = "gold"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from services.assessor.adapters.played_participant import FOLDER
 from services.assessor.core.days.generation import EVALUATORS, Difficulty, GeneratedDay, generated_day
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 
 def write_days(root: Path, seed: str, count: int, difficulty: Difficulty | None = None) -> int:

@@ -18,8 +18,8 @@ from services.assessor.core.evaluation import Evaluators
 from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from services.assessor.settings import GreenAgentConfig
+from shared.contracts.assessment.messages import ErrorOccurred, ErrorType
 from shared.contracts.assessment.results import AssessmentResults
-from shared.contracts.assessment.updates import ErrorOccurred, ErrorType
 from shared.infra.model_prices import read_prices
 from shared.infra.ues.client import AsyncUESClient
 from shared.ports.models import Model, Tier

@@ -10,8 +10,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.domain.address_ranges import is_loopback_host
-from shared.infra.log_settings import LogSettings
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import LogSettings, TracingSettings
 
 _OLDER = "AGENTBEATS_GREEN_"  # variables of assessors that this one can stand in for
 SCENARIOS = Path(__file__).with_name("scenarios")

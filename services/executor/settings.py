@@ -13,12 +13,9 @@ from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_re
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.file_settings import SentFileSettings
-from shared.infra.host_list import HostList
-from shared.infra.log_settings import LogSettings
 from shared.infra.parts import PartGroup, PartNames
 from shared.infra.redis import START_SECONDS, QueueRedisUrl, RedisUrl, check_queue
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings
 
 _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 

@@ -18,9 +18,9 @@ from shared.contracts.tenant_document import BadRecord, read_owned_record, with_
 from shared.domain.exact_json import loads_object
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.guard import Guard
-from shared.infra.host_list import HostList
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
+from shared.infra.service_settings import HostList
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable

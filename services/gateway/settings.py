@@ -16,12 +16,9 @@ from services.gateway.features.tasks.message import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.open_binding import why_not_open
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.file_settings import SentFileSettings
-from shared.infra.host_list import HostList
-from shared.infra.log_settings import LogSettings
 from shared.infra.parts import PartGroup, PartNames
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings
 
 _URL = r"^(https?://\S+)?$"
 

@@ -9,9 +9,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from services.learner.core.report import REPORTS_PREFIX
 from services.learner.core.training import TRAINING_PREFIX
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.log_settings import LogSettings
 from shared.infra.redis import START_SECONDS, RedisUrl
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import LogSettings, TracingSettings
 
 
 class TrainingSettings(BaseSettings):

@@ -4,8 +4,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from services.planner.core.faults import parse
-from shared.infra.log_settings import LogSettings
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import LogSettings, TracingSettings
 
 
 class PlannerSettings(TracingSettings, LogSettings):

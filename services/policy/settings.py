@@ -3,8 +3,7 @@
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
-from shared.infra.log_settings import LogSettings
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import LogSettings, TracingSettings
 
 
 class PolicySettings(TracingSettings, LogSettings):

@@ -8,9 +8,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
 from shared.domain.address_ranges import is_loopback_host
-from shared.infra.host_list import HostList
-from shared.infra.log_settings import LogSettings
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import HostList, LogSettings, TracingSettings
 
 _SHORTEST_KEY = 32
 

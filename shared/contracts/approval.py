@@ -1,15 +1,65 @@
-"""An approval: who may say yes to which exact calls, until when."""
+"""What a person is asked and says of a plan: approvals, the ladder of who is asked next, and notices of them."""
 
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
+from typing import Literal
+
+from pydantic import Field, field_validator
 
 from shared.contracts.base import Contract
 from shared.contracts.grounds import Grounds
-from shared.contracts.ladder import Escalation, Rung
-from shared.contracts.notice import NoticeTarget
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal
 from shared.domain.words import Level, Role
+
+
+class NoticeTarget(Contract):
+    """A webhook. ``standard``: a signed JSON event (Standard Webhooks). ``slack``: a body that Slack and its like show.
+
+    ``url`` and ``secret`` may refer to a variable of the gateway (``env:NAME``): a Slack URL is a secret by itself.
+    ``secret`` (``whsec_`` and base64) signs in place of the tenant's own.
+    """
+
+    url: str = Field(pattern=r"^(https?://\S+|env:[A-Za-z_][A-Za-z0-9_]*)$")
+    events: tuple[NoticeEvent, ...] = tuple(NoticeEvent)
+    format: Literal["standard", "slack"] = "standard"
+    secret: str = Field(default="", pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*)?$")
+
+
+class Rung(Contract):
+    """One level: how long it has (the tenant's ``approval_hours`` if it does not say), and how many must agree."""
+
+    level: str
+    hours: float | None = Field(default=None, gt=0)
+    approvers: int = Field(default=1, ge=1, le=20)
+
+    @field_validator("level")
+    @classmethod
+    def _is_known(cls, word: str) -> str:
+        return Level.parse(word).word
+
+
+class Escalation(Contract):
+    """That a level let its time pass: ``level`` is the one that was asked until ``deadline``."""
+
+    level: str | None
+    deadline: datetime
+    at: datetime
+
+
+def is_rising(ladder: tuple[Rung, ...]) -> bool:
+    ranks = [Level.parse(rung.level) for rung in ladder]
+    return all(before < after for before, after in pairwise(ranks))
+
+
+def rungs_above(ladder: tuple[Rung, ...], level: str | None) -> tuple[Rung, ...]:
+    """The rungs that come after a level, which need not be one of them."""
+    return tuple(rung for rung in ladder if level is None or Level.parse(rung.level) > Level.parse(level))
+
+
+def find_rung(ladder: tuple[Rung, ...], level: str | None) -> Rung | None:
+    return next((rung for rung in ladder if rung.level == level), None)
 
 
 class ApprovalStatus(StrEnum):
@@ -91,3 +141,12 @@ class Approval(Contract):
         if any(decision.by.id == who.id for decision in self.decisions):
             return f"{who.id} has already decided"
         return None
+
+
+class NoticeEvent(StrEnum):
+    """What may be told of an approval."""
+
+    WAITING = "approval_waiting"
+    ESCALATED = "approval_escalated"
+    DECIDED = "approval_decided"
+    EXPIRED = "approval_expired"

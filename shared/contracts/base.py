@@ -1,9 +1,11 @@
 """What every message between processes has in common."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic.fields import FieldInfo
 from typing_extensions import override
 
 
@@ -35,3 +37,30 @@ class Contract(BaseModel):
         So a default that was once released stays: another one would change what is stored.
         """
         return self.model_dump_json(exclude_defaults=True)
+
+
+class NullableModel(BaseModel):
+    """An optional field that is ``null`` counts as left out. A required one that is ``null`` is still refused."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_nulls(cls, data: JsonValue) -> JsonValue:
+        if not isinstance(data, dict) or not any(value is None for value in data.values()):
+            return data
+        optional = _optional_names(cls)
+        return {name: value for name, value in data.items() if value is not None or name not in optional}
+
+
+@cache
+def _optional_names(model: type[BaseModel]) -> frozenset[str]:
+    """Under every name by which the field may be written."""
+    fields = model.model_fields.items()
+    return frozenset(called for name, field in fields if not field.is_required() for called in _names(name, field))
+
+
+def _names(name: str, field: FieldInfo) -> Iterator[str]:
+    yield name
+    if isinstance(field.validation_alias, str):
+        yield field.validation_alias
+    if isinstance(field.validation_alias, AliasChoices):
+        yield from (choice for choice in field.validation_alias.choices if isinstance(choice, str))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from shared.domain.version import VERSION
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import TracingSettings
 from shared.ports.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:

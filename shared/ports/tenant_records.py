@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from shared.contracts.tenant_version import TenantVersion
+from shared.contracts.tenant import TenantVersion
 
 VERSIONS_KEPT = 50
 

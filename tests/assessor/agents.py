@@ -7,8 +7,7 @@ from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.ports.participants import Emitter
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.updates import Update
+from shared.contracts.assessment.messages import JsonObject, Update
 from shared.infra.ues.client import AsyncUESClient
 from tests.assessor.scenes import BEN, USER
 from tests.doubles.scripted_participant import ScriptedParticipant

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 START = "2026-03-02T09:00:00+00:00"
 USER, BEN, CARA = "mia@corp.example", "ben@corp.example", "cara@corp.example"

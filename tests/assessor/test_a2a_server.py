@@ -16,10 +16,10 @@ from structlog.testing import capture_logs
 from services.assessor.adapters.kept_tasks import KeptTasks
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings, older_names
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from shared.infra.starting import CannotStart, read_settings
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.errors import APIError
+from shared.infra.ues.line import APIError
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator

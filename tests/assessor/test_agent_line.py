@@ -10,8 +10,7 @@ from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.ports.participants import Agent, ParticipantFailed
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.messages import AssessmentComplete, TurnStart
+from shared.contracts.assessment.messages import AssessmentComplete, JsonObject, TurnStart
 from tests.doubles.scripted_participant import ScriptedParticipant
 from tests.serving import listening, serving_on
 

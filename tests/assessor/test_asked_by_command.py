@@ -13,7 +13,7 @@ from cli.assess.command import sentence_of
 from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
-from shared.contracts.assessment.updates import Update
+from shared.contracts.assessment.messages import Update
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator

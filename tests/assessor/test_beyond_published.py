@@ -10,8 +10,7 @@ from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, Shar
 from services.assessor.contexts import GreenAgents, TooManyContexts
 from services.assessor.hosting import GreenAgent
 from services.assessor.ports.participants import Agent
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.updates import TurnStarted
+from shared.contracts.assessment.messages import JsonObject, TurnStarted
 from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, config, simulator, staged

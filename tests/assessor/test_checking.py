@@ -10,7 +10,7 @@ import pytest
 from cli.assess.command import begin
 from cli.console import Complaint
 from services.assessor.checking import check
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from tests.assessor.stage import ADMIN, config, simulator
 
 pytestmark = pytest.mark.promise("assess.check")

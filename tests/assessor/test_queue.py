@@ -8,8 +8,8 @@ import pytest
 from services.assessor.contexts import GreenAgents
 from services.assessor.core.queue import AssessmentQueue
 from services.assessor.ports.participants import Agent
+from shared.contracts.assessment.messages import AssessmentQueued
 from shared.contracts.assessment.results import AssessmentResults
-from shared.contracts.assessment.updates import AssessmentQueued
 from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import config

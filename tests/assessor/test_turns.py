@@ -9,11 +9,10 @@ import pytest
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.hosting import BadRequest
 from services.assessor.ports.participants import ParticipantFailed
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.messages import TASK_CONVERSATION
+from shared.contracts.assessment.messages import TASK_CONVERSATION, JsonObject
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.errors import APIError
+from shared.infra.ues.line import APIError
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import BEN, USER, character
 from tests.assessor.stage import Stage, staged

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from services.assessor.core.world_watch import MOST_CHANGES, changes_between
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from tests.assessor.agents import Gold, reached
 from tests.assessor.stage import staged
 

@@ -8,8 +8,7 @@ from services.planner.core.roles import reply
 from services.planner.entrypoints import messages
 from services.planner.entrypoints.checks import check
 from shared.domain.exact_json import JsonObject, dumps, loads_object
-from shared.infra.anthropic_reply import read_reply
-from shared.infra.anthropic_request import encode_request
+from shared.infra.anthropic_request import encode_request, read_reply
 
 MODEL = "offline-planner-1"
 

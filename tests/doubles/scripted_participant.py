@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 Script = Callable[[JsonObject], Awaitable[JsonObject]]
 Wrapping = Callable[[JsonObject], JsonValue]

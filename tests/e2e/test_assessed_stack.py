@@ -11,8 +11,7 @@ import pytest
 
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.first_key import first_key
-from shared.contracts.assessment.kept import Assessment
-from shared.contracts.assessment.results import AssessmentResults
+from shared.contracts.assessment.results import Assessment, AssessmentResults
 from tests.e2e.commands import Done, purple
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 

@@ -15,8 +15,8 @@ from services.learner.core.lesson import lesson_of
 from shared.contracts.case import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CaseOutcome
+from shared.domain.estimates import POINTS_KEPT, read_points
 from shared.domain.partition import PARTITIONS
-from shared.domain.trend import POINTS_KEPT, read_points
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from tests.doubles.redis_tasks import NOON

@@ -6,8 +6,7 @@ import json
 import pytest
 from redis.asyncio import Redis
 
-from shared.contracts.ladder import Rung
-from shared.contracts.notice import NoticeTarget
+from shared.contracts.approval import NoticeTarget, Rung
 from shared.domain.exact_json import JsonObject
 from shared.infra import keys
 from tests.integration.approval_stage import SHORTLY, asks, office, until

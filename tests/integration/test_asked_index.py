@@ -7,8 +7,7 @@ from redis.asyncio import Redis
 
 from services.executor.ports.turns import Notice, Timer, TurnEnd
 from services.gateway.features.approvals.store import RedisApprovals, RedisOwedNotices
-from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.notice import NoticeEvent
+from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import TurnKind
 from shared.domain.partition import partition_of

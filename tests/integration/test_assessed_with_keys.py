@@ -16,8 +16,8 @@ from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
 from services.gateway.first_key import first_key
-from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER
-from shared.contracts.assessment.updates import Update
+from shared.contracts.assessment.messages import Update
+from shared.contracts.assessment.results import AGENT_KEY_HEADER
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.http_client import open_http

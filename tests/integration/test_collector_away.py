@@ -9,8 +9,8 @@ from time import monotonic
 
 import pytest
 
+from shared.infra.service_settings import TracingSettings
 from shared.infra.tracing import tracing
-from shared.infra.tracing_settings import TracingSettings
 from shared.ports.tracing import Tracer
 from tests.doubles.otlp_receiver import receiving
 

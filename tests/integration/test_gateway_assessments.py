@@ -14,8 +14,7 @@ from services.gateway.features.assessments.model import KeptAssessment
 from services.gateway.features.assessments.store import RedisAssessments
 from services.gateway.features.console.sessions import form_token
 from services.gateway.first_key import first_key
-from shared.contracts.assessment.card import card_of
-from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.results import Assessment, card_of
 from shared.infra.keys import ASSESSMENT_SECONDS, assessment_keys
 from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, stage

@@ -15,7 +15,7 @@ from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.lesson import lesson_of
 from services.learner.ports.outcomes import Delivery, UnlearnedOutcome
 from shared.domain.cases import CASES_KEPT
-from shared.domain.trend import DAYS_KEPT
+from shared.domain.estimates import DAYS_KEPT
 from shared.infra import keys
 from shared.ports.store import StoreUnavailable
 from tests.doubles.redis_tasks import NOON

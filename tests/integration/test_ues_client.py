@@ -8,9 +8,9 @@ import pytest
 
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
-from shared.contracts.ues.base import JsonObject
+from shared.contracts.ues.modalities import JsonObject
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.errors import APIError, ConflictError
+from shared.infra.ues.line import APIError, ConflictError
 
 ADMIN = "a" * 64
 USER = "user@example.com"

@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.assessor.adapters.a2a_replies import read
 from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentLine
 from services.assessor.ports.participants import Agent, Participant, ParticipantFailed
-from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.messages import JsonObject, Told
 from shared.domain import span_names as names
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 

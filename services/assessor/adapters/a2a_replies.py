@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 _WORKING = frozenset({"submitted", "working", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"})
 _AGENT = frozenset({"agent", "ROLE_AGENT"})

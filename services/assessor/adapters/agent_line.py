@@ -7,8 +7,7 @@ import httpx
 from pydantic import JsonValue
 
 from services.assessor.ports.participants import Agent, ParticipantFailed
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.updates import ErrorType
+from shared.contracts.assessment.messages import ErrorType, JsonObject
 from shared.ports.tracing import NO_TRACER, Tracer
 
 PATIENCE_SECONDS = 30.0  # a lone process's restart

@@ -19,7 +19,7 @@ from structlog import get_logger
 
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from shared.ports.models import Model
 
 _GRACE_SECONDS = 1.0

@@ -7,8 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from typing_extensions import override
 
 from services.assessor.ports.participants import Participant, ParticipantFailed
-from shared.contracts.assessment.base import JsonObject, Told
-from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentStart
+from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentStart, JsonObject, Told
 from shared.infra.tls import trusted_certificates
 
 FOLDER = "played"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.assessor.core.scenario import ScenarioConfig, unwrap
 from shared.contracts.ues.simulation import SimulatorEvent
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.errors import APIError
+from shared.infra.ues.line import APIError
 
 
 class Rehearsal(NamedTuple):

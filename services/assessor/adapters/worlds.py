@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.assessor.adapters.ues_server import UESServerManager
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.errors import ConflictError
+from shared.infra.ues.line import ConflictError
 from shared.ports.simulator import SimulatorFailed
 
 log = get_logger()

@@ -19,21 +19,19 @@ from services.assessor.core.turns import TurnResult, Turns
 from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import MOST_TURNS
 from shared.contracts.assessment.messages import (
+    MOST_TURNS,
     TASK_CONVERSATION,
     AssessmentComplete,
-    AssessmentStart,
-    CompletionReason,
-)
-from shared.contracts.assessment.results import AssessmentResults, CriterionResult, ModelCosts
-from shared.contracts.assessment.updates import (
     AssessmentCompleted,
+    AssessmentStart,
     AssessmentStarted,
+    CompletionReason,
     ErrorOccurred,
     EvaluationStarted,
     ScenarioLoaded,
 )
+from shared.contracts.assessment.results import AssessmentResults, CriterionResult, ModelCosts
 from shared.contracts.ues.simulation import KeyMade
 from shared.domain.model_price import Price
 from shared.ports.models import Model

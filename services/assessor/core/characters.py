@@ -16,10 +16,8 @@ from services.assessor.core.responders import Responder, Responders, email_reply
 from services.assessor.core.scenario import ScenarioConfig, ScriptedReply
 from services.assessor.core.threads import Threads
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.ues.calendar import CalendarEvent
-from shared.contracts.ues.email import Email
-from shared.contracts.ues.sms import SmsMessage
+from shared.contracts.assessment.messages import JsonObject
+from shared.contracts.ues.modalities import CalendarEvent, Email, SmsMessage
 from shared.domain.exact_json import JsonObject as Exact
 from shared.ports.models import Model, ModelUnavailable, Tier
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 _DERIVED = frozenset({"threads", "folders", "labels", "query", "summary"})  # these follow from other rows
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.assessor.core.differences import Difference, differences
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.messages import JsonObject, Told
 from shared.contracts.assessment.results import ActionLogEntry
 from shared.ports.models import Model
 

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from services.assessor.core.differences import Difference
 from services.assessor.core.evaluation import EvalContext, EvalResult
 from services.assessor.core.spellings import says
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
 
 _TO_OTHERS = ("to_addresses", "cc_addresses", "bcc_addresses", "to_numbers")

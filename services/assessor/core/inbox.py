@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.ues.calendar import CalendarEvent
-from shared.contracts.ues.email import Email
-from shared.contracts.ues.sms import SmsMessage
+from shared.contracts.ues.modalities import CalendarEvent, Email, SmsMessage
 
 
 @dataclass(frozen=True)

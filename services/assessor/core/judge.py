@@ -15,9 +15,8 @@ from services.assessor.core.evidence import JudgedEvidence, evidence
 from services.assessor.core.prompts.texts import JUDGE
 from services.assessor.core.scenario import Criterion
 from services.assessor.ports.participants import Emitter
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import CriterionEvaluated, JsonObject
 from shared.contracts.assessment.results import CriterionResult, DimensionScore, OverallScore, Scores
-from shared.contracts.assessment.updates import CriterionEvaluated
 from shared.domain.exact_json import JsonObject as Exact
 from shared.ports.models import Model, ModelUnavailable, Tier
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from services.assessor.ports.participants import Emitter
-from shared.contracts.assessment.updates import AssessmentQueued
+from shared.contracts.assessment.messages import AssessmentQueued
 
 _TELL_SECONDS = 20.0  # who waits is told again after so long, so that no client takes the silence for an end
 

@@ -4,10 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from services.assessor.core.scenario import Character, ScenarioConfig
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.ues.calendar import CalendarEvent
-from shared.contracts.ues.email import Email
-from shared.contracts.ues.sms import SmsMessage
+from shared.contracts.assessment.messages import JsonObject
+from shared.contracts.ues.modalities import CalendarEvent, Email, SmsMessage
 
 _SILENT = (
     "never respond", "do not respond", "don't respond", "unavailable", "out of office", "on vacation", "no responses",

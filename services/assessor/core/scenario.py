@@ -8,8 +8,8 @@ from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValu
 
 from services.assessor.core.windows import LateReplies
 from shared.contracts.assessment.results import Dimension
-from shared.contracts.nullable import NullableModel
-from shared.domain.iso_duration import parse_duration
+from shared.contracts.base import NullableModel
+from shared.domain.instants import parse_duration
 
 ID = r"^[a-z][a-z0-9_]*$"
 Id = Annotated[str, Field(pattern=ID, max_length=100)]

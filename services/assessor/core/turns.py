@@ -14,20 +14,23 @@ from services.assessor.core.windows import APPLY, Window, clip, due, window
 from services.assessor.core.world_watch import By, WorldWatch
 from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
-from shared.contracts.assessment.results import ActionLogEntry
-from shared.contracts.assessment.updates import (
+from shared.contracts.assessment.messages import (
     ActionObserved,
+    EarlyCompletion,
     ErrorOccurred,
     ErrorType,
+    JsonObject,
     ResponsesGenerated,
     SimulationAdvanced,
+    TurnComplete,
     TurnCompleted,
+    TurnStart,
     TurnStarted,
+    read_reply,
 )
+from shared.contracts.assessment.results import ActionLogEntry
 from shared.contracts.ues.simulation import Access
-from shared.domain.iso_duration import written_duration
+from shared.domain.instants import written_duration
 from shared.ports.simulator import SimulatorRefused
 
 _PAGE = 500

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from services.assessor.core.differences import Difference, differences, tables_of
 from services.assessor.core.summary import snapshot
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.world import WorldChange, WorldLook
+from shared.contracts.assessment.messages import JsonObject
+from shared.contracts.assessment.results import WorldChange, WorldLook
 
 State: TypeAlias = Mapping[str, JsonValue]
 By: TypeAlias = Literal["participant", "others"]

@@ -25,7 +25,7 @@ from services.assessor.core.expectations import (
     leaks,
     strangers,
 )
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 
 class _NamedExpectation(BaseModel):

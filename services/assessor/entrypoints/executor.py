@@ -12,8 +12,8 @@ from typing_extensions import override
 
 from services.assessor.entrypoints.request import EvaluationRequest, key_for_agent, read_request
 from services.assessor.ports.participants import Agent, Assessments, Emitter
+from shared.contracts.assessment.messages import ActionObserved, Update
 from shared.contracts.assessment.results import AssessmentResults
-from shared.contracts.assessment.updates import ActionObserved, Update
 
 RESULTS = "assessment_results"
 log = get_logger()

@@ -10,7 +10,7 @@ from a2a.types.a2a_pb2 import Message, Part
 from google.protobuf.json_format import MessageToDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER, agent_key
+from shared.contracts.assessment.results import AGENT_KEY_HEADER, agent_key
 
 _CREDENTIAL = re.compile(
     r"(?:(?:agent|participant|purple|api|access|bearer|x)_?)*"

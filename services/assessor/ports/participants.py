@@ -7,9 +7,8 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.messages import ErrorType, JsonObject, Told, Update
 from shared.contracts.assessment.results import AssessmentResults
-from shared.contracts.assessment.updates import ErrorType, Update
 
 
 class ParticipantFailed(Exception):

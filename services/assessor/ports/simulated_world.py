@@ -6,10 +6,15 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.actions import ActionDone
-from shared.contracts.ues.calendar import CalendarState
-from shared.contracts.ues.chat import ChatState
-from shared.contracts.ues.email import EmailsFound, EmailState
+from shared.contracts.ues.modalities import (
+    ActionDone,
+    CalendarState,
+    ChatState,
+    EmailsFound,
+    EmailState,
+    SmsFound,
+    SmsState,
+)
 from shared.contracts.ues.simulation import (
     AccessLog,
     Advanced,
@@ -21,7 +26,6 @@ from shared.contracts.ues.simulation import (
     Started,
     TimeState,
 )
-from shared.contracts.ues.sms import SmsFound, SmsState
 
 
 class Mail(Protocol):

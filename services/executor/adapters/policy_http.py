@@ -15,10 +15,9 @@ from services.executor.ports.tools import (
     T,
 )
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict
+from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
 from shared.contracts.policy_hash import context_hash, policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.contracts.verdict_word import verdict_word
 from shared.domain import metric_names
 from shared.domain import span_names as names
 from shared.infra.aiohttp_transport import AiohttpTransport

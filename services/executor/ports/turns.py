@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from shared.contracts.approval import Approval
+from shared.contracts.approval import Approval, NoticeEvent
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.notice import NoticeEvent
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import WriteStatus

@@ -15,8 +15,7 @@ from services.gateway.worlds.world import (
     record_fields,
     row_fields,
 )
-from shared.contracts.ues.base import Moment
-from shared.contracts.ues.calendar import CalendarEvent
+from shared.contracts.ues.modalities import CalendarEvent, Moment
 from shared.domain.exact_json import Json, JsonObject
 
 _UTC = "UTC"

@@ -24,13 +24,13 @@ from services.gateway.worlds.world import (
     created_ids,
     page,
 )
-from shared.contracts.ues.chat import ChatMessage
+from shared.contracts.ues.modalities import ChatMessage
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport, RefusedConnection
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.errors import APIError, ProtocolError, ServerError, UESError
+from shared.infra.ues.line import APIError, ProtocolError, ServerError, UESError
 
 
 class ListChatMessages(WorldRead):

@@ -19,8 +19,7 @@ from services.gateway.worlds.world import (
     record_fields,
     row_fields,
 )
-from shared.contracts.ues.actions import ActionDone
-from shared.contracts.ues.email import Email
+from shared.contracts.ues.modalities import ActionDone, Email
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.email import EmailEndpoints
 

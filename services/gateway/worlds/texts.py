@@ -16,8 +16,7 @@ from services.gateway.worlds.world import (
     record_fields,
     row_fields,
 )
-from shared.contracts.ues.actions import ActionDone
-from shared.contracts.ues.sms import SmsMessage
+from shared.contracts.ues.modalities import ActionDone, SmsMessage
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.sms import SmsEndpoints
 

@@ -6,8 +6,7 @@ from typing import ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from shared.contracts.ues.actions import ActionDone
-from shared.contracts.ues.base import Answer
+from shared.contracts.ues.modalities import ActionDone, Answer
 from shared.domain.exact_json import Json, JsonObject, plain
 from shared.infra.ues.client import AsyncUESClient
 

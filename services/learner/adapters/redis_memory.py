@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from services.learner.ports.outcomes import Lesson, LessonRefused, Memory, Pull
 from shared.domain.cases import CASES_KEPT
-from shared.domain.trend import DAYS_KEPT, POINTS_KEPT
+from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, unavailable
 

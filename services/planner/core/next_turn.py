@@ -11,7 +11,7 @@ from services.planner.core.outcomes import WriteState, outcome_of_call
 from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, now_of, objects, read_moment
 from services.planner.core.toolset import Toolset
 from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
-from shared.domain.iso_duration import written_duration
+from shared.domain.instants import written_duration
 
 _USUAL = timedelta(hours=1)
 _OVER = "Next: finished"

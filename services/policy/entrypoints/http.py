@@ -22,9 +22,8 @@ from services.policy.entrypoints.body import (
     read_as,
 )
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
+from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict, verdict_word
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.contracts.verdict_word import verdict_word
 from shared.domain import metric_names as names
 from shared.domain.exact_json import JsonObject
 from shared.ports.meter import Meter, NoMeter

@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from pydantic import ConfigDict, JsonValue
 from typing_extensions import override
 
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from services.simulator.core.events import Status
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import bad_input
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 
 def _in_utc(time: datetime) -> datetime:

@@ -10,7 +10,7 @@ from services.simulator.core.modality import ActionOutcome, EventMoment, Head, M
 from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import bad_input
 from services.simulator.core.scenario_shapes import Moment as Time
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 
 class Preferences(StoredRow):

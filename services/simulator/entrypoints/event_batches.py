@@ -14,7 +14,7 @@ from services.simulator.core.scenario_shapes import read_as
 from services.simulator.core.world import EventDraft
 from services.simulator.entrypoints.events import NewEvent
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(prefix="/events", tags=["events"])
 MOST_EVENTS = 1000

@@ -12,7 +12,7 @@ from services.simulator.core.events import Queue, Status, WorldEvent
 from services.simulator.core.refusals import MeaninglessRequest, Missing
 from services.simulator.core.written_events import data_of
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(prefix="/events", tags=["events"])
 

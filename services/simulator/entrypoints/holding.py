@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from services.simulator.core.holds import SimulationHold
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(prefix="/simulation", tags=["simulation"])
 

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from services.simulator.core.keys import AccessKey, hash_secret
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(prefix="/keys", tags=["keys"])
 Permission = Annotated[str, Field(min_length=1, max_length=100)]

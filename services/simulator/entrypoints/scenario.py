@@ -18,7 +18,7 @@ from services.simulator.core.scenario_shapes import (
 )
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from services.simulator.entrypoints.version import UES_VERSION
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(prefix="/scenario", tags=["scenario"])
 

@@ -13,7 +13,7 @@ from services.simulator.core.undo import UndoEntry
 from services.simulator.core.world import SimulatorWorld
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from services.simulator.entrypoints.time import Scale
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(prefix="/simulation", tags=["simulation"])
 _moment = TypeAdapter(datetime)

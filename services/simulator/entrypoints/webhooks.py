@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from services.simulator.core.webhooks import WebhookDelivery, WebhookEventType, WebhookSubscription
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$", max_length=2048)]

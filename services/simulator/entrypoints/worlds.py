@@ -11,7 +11,7 @@ from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.scenario_shapes import read_as
 from services.simulator.entrypoints.request_context import AdminPlace
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 router = APIRouter(tags=["worlds"])
 

@@ -5,9 +5,8 @@ from itertools import zip_longest
 from statistics import fmean
 from typing import NamedTuple
 
-from shared.contracts.assessment.kept import Assessment
-from shared.contracts.assessment.results import CriterionResult
-from shared.domain.intervals import Interval, difference_interval
+from shared.contracts.assessment.results import Assessment, CriterionResult
+from shared.domain.estimates import Interval, difference_interval
 
 
 class Line(NamedTuple):

@@ -1,12 +1,27 @@
 """What an assessor and a participant say to each other."""
 
-from datetime import timedelta
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
 
-from shared.contracts.assessment.base import JsonObject, Moment, Told
-from shared.domain.iso_duration import parse_duration
+from shared.domain.instants import in_utc, parse_duration
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+MOST_TURNS = 10_000  # of one assessment
+Moment = Annotated[datetime, AfterValidator(in_utc)]
+
+
+class Told(BaseModel):
+    """Frozen; what it does not know is ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    def wire(self) -> JsonObject:
+        """As it goes over the line."""
+        written: JsonObject = self.model_dump(mode="json")
+        return written
+
 
 DEFAULT_ASSESSMENT_INSTRUCTIONS = (
     "Act as the user's personal assistant. The user's specific tasks are provided via the chat modality; "
@@ -131,3 +146,125 @@ def _guess_kind(data: JsonObject) -> str:
 
 def _without_nulls(data: JsonObject) -> JsonObject:
     return {name: value for name, value in data.items() if value is not None}
+
+
+ErrorType = Literal[
+    "timeout", "communication_error", "protocol_error", "ues_error", "evaluation_error", "internal_error"
+]
+
+
+class AssessmentQueued(Told):
+    """It waits until others end; ``position`` 1 is the next that begins. Told when it changes."""
+
+    message_type: Literal["update_assessment_queued"] = "update_assessment_queued"
+    position: int
+    running: int
+
+
+class AssessmentStarted(Told):
+    message_type: Literal["update_assessment_started"] = "update_assessment_started"
+    assessment_id: str
+    scenario_id: str
+    participant_url: str
+    start_time: Moment
+
+
+class ScenarioLoaded(Told):
+    message_type: Literal["update_scenario_loaded"] = "update_scenario_loaded"
+    scenario_id: str
+    scenario_name: str
+    criteria_count: int
+    character_count: int
+    user_prompt: str | None = None  # what the user asks for
+
+
+class TurnStarted(Told):
+    message_type: Literal["update_turn_started"] = "update_turn_started"
+    turn_number: int
+    current_time: Moment
+    events_pending: int = 0
+
+
+class ActionObserved(Told):
+    message_type: Literal["update_action_observed"] = "update_action_observed"
+    turn_number: int
+    timestamp: Moment
+    action: str
+    parameters: JsonObject = {}
+    success: bool = True
+    error_message: str | None = None
+    notes: str | None = None
+
+
+class ResponsesGenerated(Told):
+    message_type: Literal["update_responses_generated"] = "update_responses_generated"
+    turn_number: int
+    responses_count: int
+    characters_involved: tuple[str, ...] = ()
+
+
+class SimulationAdvanced(Told):
+    message_type: Literal["update_simulation_advanced"] = "update_simulation_advanced"
+    previous_time: Moment
+    new_time: Moment
+    duration: str
+    events_processed: int
+
+
+class TurnCompleted(Told):
+    message_type: Literal["update_turn_completed"] = "update_turn_completed"
+    turn_number: int
+    actions_taken: int
+    time_advanced: str
+    early_completion_requested: bool = False
+    notes: str | None = None  # what the participant said of its turn
+
+
+class EvaluationStarted(Told):
+    message_type: Literal["update_evaluation_started"] = "update_evaluation_started"
+    criteria_count: int
+    dimensions: tuple[str, ...] = ()
+
+
+class CriterionEvaluated(Told):
+    message_type: Literal["update_criterion_evaluated"] = "update_criterion_evaluated"
+    criterion_id: str
+    criterion_name: str
+    dimension: str
+    score: float
+    max_score: float
+    evaluation_method: Literal["programmatic", "llm"]
+
+
+class AssessmentCompleted(Told):
+    message_type: Literal["update_assessment_completed"] = "update_assessment_completed"
+    reason: CompletionReason
+    total_turns: int
+    total_actions: int
+    duration_seconds: float
+    overall_score: float
+    max_score: float
+
+
+class ErrorOccurred(Told):
+    message_type: Literal["update_error_occurred"] = "update_error_occurred"
+    error_type: ErrorType
+    error_message: str
+    recoverable: bool
+    context: JsonObject | None = None
+
+
+Update: TypeAlias = (
+    AssessmentQueued
+    | AssessmentStarted
+    | ScenarioLoaded
+    | TurnStarted
+    | ActionObserved
+    | ResponsesGenerated
+    | SimulationAdvanced
+    | TurnCompleted
+    | EvaluationStarted
+    | CriterionEvaluated
+    | AssessmentCompleted
+    | ErrorOccurred
+)

@@ -1,12 +1,47 @@
 """What comes of an assessment."""
 
+import re
+from datetime import datetime
 from enum import StrEnum
+from statistics import fmean
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from shared.contracts.assessment.base import MOST_TURNS, JsonObject, Moment, Told
-from shared.contracts.assessment.world import WorldLook
+from shared.contracts.assessment.messages import MOST_TURNS, JsonObject, Moment, Told
+from shared.contracts.base import Contract
+from shared.domain.estimates import Interval, chance_interval, mean_interval, pass_hat
+
+
+class WorldChange(Told):
+    """One row of the world. ``by``: the participant in its turn, or others while time went on.
+
+    ``before``, ``after``: of a row that was changed, the fields that differ; long values are cut.
+    """
+
+    message_type: Literal["world_change"] = "world_change"
+    by: Literal["participant", "others"]
+    kind: Literal["added", "removed", "changed"]
+    modality: str
+    table: str
+    key: str
+    title: str = ""
+    before: JsonObject = {}
+    after: JsonObject = {}
+
+
+class WorldLook(Told):
+    """The world when a turn was over; turn 0 is the world before the first.
+
+    ``counts``: by modality, what the simulator counts there. ``left_out``: changes that are not told one by one.
+    """
+
+    message_type: Literal["world_look"] = "world_look"
+    turn: int = Field(ge=0, le=MOST_TURNS)
+    time: Moment
+    counts: dict[str, dict[str, int]] = {}
+    changes: tuple[WorldChange, ...] = ()
+    left_out: int = Field(default=0, ge=0)
 
 
 class Dimension(StrEnum):
@@ -104,3 +139,118 @@ class AssessmentResults(Told):
     failed_turns: tuple[JsonObject, ...] = ()
     costs: ModelCosts = ModelCosts()
     world: tuple[WorldLook, ...] = ()
+
+
+PASSES_AT = 0.95  # of the points that somebody could judge
+
+
+class Run(BaseModel):
+    """``updates``: what the assessor told on the way, in order."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    results: AssessmentResults
+    updates: tuple[JsonObject, ...] = ()
+
+    @property
+    def points(self) -> OverallScore:
+        """Without what nobody could judge."""
+        return self.results.judged or self.results.scores.overall
+
+    @property
+    def passed(self) -> bool:
+        enough = self.points.score >= PASSES_AT * self.points.max_score
+        return self.results.status == "completed" and self.points.max_score > 0 and enough
+
+
+class Assessment(BaseModel):
+    """One command's runs: the same agent and scenario each. ``name`` is unique where it is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    version: int = 1
+    name: str = Field(min_length=1, max_length=200)
+    scenario: str = Field(max_length=200)
+    agent: str = Field(max_length=2000)
+    began: Moment
+    runs: tuple[Run, ...] = Field(min_length=1)
+
+    @property
+    def passed(self) -> int:
+        return sum(run.passed for run in self.runs)
+
+    @property
+    def pass_interval(self) -> Interval:
+        """Where the chance to pass truly lies, with 95 % confidence."""
+        return chance_interval(self.passed, len(self.runs))
+
+    @property
+    def points_interval(self) -> Interval | None:
+        """Where the mean share of the points truly lies, with 95 % confidence; ``None`` after a single run."""
+        shares = [run.points.score / run.points.max_score if run.points.max_score else 0.0 for run in self.runs]
+        found = mean_interval(shares)
+        return None if found is None else Interval(max(0.0, found.low), min(1.0, found.high))
+
+    @property
+    def pass_hat(self) -> dict[int, float]:
+        """For each k: how likely k of these runs all pass."""
+        return pass_hat(self.passed, len(self.runs))
+
+
+AGENT_KEY_HEADER = "X-Agent-Key"
+
+
+_CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as bearer tokens are written: RFC 6750, 2.1
+
+
+def agent_key(text: str) -> str:
+    """Without the white space around it; raises ``ValueError``, which tells nothing of it."""
+    key = text.strip()
+    if not _CREDENTIAL.fullmatch(key):
+        raise ValueError("the agent's key is no bearer token: 8 or more of A-Z a-z 0-9 - . _ ~ + / and = at its end")
+    return key
+
+
+class AssessmentCard(Contract):
+    """``score``, ``judged`` and ``dimensions`` are means over the runs; ``judged`` is without what nobody could judge.
+
+    ``kept_at`` is the store's clock, ``owner`` the id of who had it kept.
+    """
+
+    assessment_id: str
+    owner: str
+    kept_at: datetime | None = None
+    name: str
+    scenario: str
+    agent: str
+    began: Moment
+    runs: int
+    passed: int
+    score: OverallScore
+    judged: OverallScore
+    unjudged: int = 0
+    dimensions: dict[str, OverallScore] = {}
+
+
+def card_of(assessment_id: str, owner: str, kept: Assessment) -> AssessmentCard:
+    results = [run.results for run in kept.runs]
+    names = dict.fromkeys(name for one in results for name in one.scores.dimensions)
+    found = {name: [one.scores.dimensions[name] for one in results if name in one.scores.dimensions] for name in names}
+    return AssessmentCard(
+        assessment_id=assessment_id,
+        owner=owner,
+        name=kept.name,
+        scenario=kept.scenario,
+        agent=kept.agent,
+        began=kept.began,
+        runs=len(kept.runs),
+        passed=kept.passed,
+        score=_mean([(one.scores.overall.score, one.scores.overall.max_score) for one in results]),
+        judged=_mean([(run.points.score, run.points.max_score) for run in kept.runs]),
+        unjudged=max(len(one.unjudged) for one in results),
+        dimensions={name: _mean([(one.score, one.max_score) for one in rows]) for name, rows in found.items()},
+    )
+
+
+def _mean(points: list[tuple[float, float]]) -> OverallScore:
+    return OverallScore(score=fmean(score for score, _ in points), max_score=fmean(most for _, most in points))

@@ -2,7 +2,7 @@
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.base import Answer, JsonObject, Moment
+from shared.contracts.ues.modalities import Answer, JsonObject, Moment
 
 
 class TimeState(Answer):

@@ -8,14 +8,11 @@ from typing import Self
 import httpx
 from pydantic import JsonValue
 
-from shared.contracts.ues.actions import ActionDone
-from shared.contracts.ues.calendar import CalendarState, EventsFound
-from shared.contracts.ues.chat import ChatFound, ChatState
+from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound
 from shared.contracts.ues.simulation import AccessLog, KeyInfo, KeyMade, World
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.errors import NotFoundError
-from shared.infra.ues.line import Value, WorldLine, given_values
+from shared.infra.ues.line import NotFoundError, Value, WorldLine, given_values
 from shared.infra.ues.simulation import EventsEndpoints, ScenarioEndpoints, SimulationEndpoints, TimeEndpoints
 from shared.infra.ues.sms import SmsEndpoints
 

@@ -5,9 +5,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.actions import ActionDone
-from shared.contracts.ues.base import JsonObject
-from shared.contracts.ues.email import EmailsFound, EmailState
+from shared.contracts.ues.modalities import ActionDone, EmailsFound, EmailState, JsonObject
 from shared.infra.ues.line import WorldLine, given_values
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.base import JsonObject
+from shared.contracts.ues.modalities import JsonObject
 from shared.contracts.ues.simulation import (
     Advanced,
     EventList,
@@ -20,8 +20,7 @@ from shared.contracts.ues.simulation import (
     TimeSet,
     TimeState,
 )
-from shared.infra.ues.errors import NotFoundError
-from shared.infra.ues.line import WorldLine, given_values
+from shared.infra.ues.line import NotFoundError, WorldLine, given_values
 
 
 class TimeEndpoints:

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.actions import ActionDone
-from shared.contracts.ues.sms import SmsFound, SmsState
+from shared.contracts.ues.modalities import ActionDone, SmsFound, SmsState
 from shared.infra.ues.line import WorldLine, given_values
 
 

@@ -8,7 +8,7 @@ from services.assessor.adapters.played_participant import PlayedCourse, PlayedPa
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.hosting import GreenAgent
 from services.assessor.settings import SCENARIOS
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.ues.client import AsyncUESClient
 from tests.assessor.agents import Following, reached

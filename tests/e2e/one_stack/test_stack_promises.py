@@ -12,7 +12,6 @@ from pydantic import JsonValue
 from cli.stack.child import Child
 from examples.company import ledger
 from services.assessor.adapters.a2a_participant import A2aParticipant
-from shared.contracts.assessment.kept import Assessment
 from shared.contracts.assessment.messages import (
     AssessmentStart,
     InitialStateSummary,
@@ -20,6 +19,7 @@ from shared.contracts.assessment.messages import (
     TurnStart,
     read_reply,
 )
+from shared.contracts.assessment.results import Assessment
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.e2e.commands import call_purple, purple

@@ -10,9 +10,7 @@ from services.assessor.core.characters import ResponseGenerator
 from services.assessor.core.inbox import NewMessages
 from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.ports.simulated_world import Mail, SimulatedWorld
-from shared.contracts.ues.calendar import CalendarEvent
-from shared.contracts.ues.email import Email, EmailsFound, EmailState
-from shared.contracts.ues.sms import SmsMessage
+from shared.contracts.ues.modalities import CalendarEvent, Email, EmailsFound, EmailState, SmsMessage
 from shared.domain.exact_json import loads_object
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock
 from tests.assessor.scenes import BEN, CARA, USER, character, scenario, world

@@ -3,7 +3,7 @@
 import pytest
 
 from services.assessor.core.differences import Difference, differences
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 
 @pytest.mark.promise("assessor.differences")

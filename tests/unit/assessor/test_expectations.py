@@ -9,7 +9,7 @@ from services.assessor.core.evaluation import EvalContext
 from services.assessor.core.expectations import leaks, messages, strangers
 from services.assessor.core.spellings import says
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
 
 USER, RIVAL = "ann@corp.example", "rival@other.example"

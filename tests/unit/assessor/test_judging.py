@@ -13,7 +13,7 @@ from services.assessor.core.evidence import addresses_judge, evidence, fit_withi
 from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, aggregate, rescale, totals
 from services.assessor.core.scenario import Criterion
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
 from shared.domain.model_price import Price
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock

@@ -6,8 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from services.assessor.adapters.a2a_replies import read
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
+from shared.contracts.assessment.messages import EarlyCompletion, JsonObject, TurnComplete, TurnStart, read_reply
 from tests.assessor.agents import reached
 from tests.doubles import scripted_participant as shapes
 from tests.doubles.scripted_participant import ScriptedParticipant

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.assessor.core.delays import chance, delay_of
 from services.assessor.core.scenario import ResponseTiming
 from services.assessor.core.windows import APPLY, clip, due, window
-from shared.domain.iso_duration import parse_duration, written_duration
+from shared.domain.instants import parse_duration, written_duration
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 from cli.assess.command import assess, keep, read
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint
-from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.figures import lines
-from shared.contracts.assessment.kept import Assessment, Run
-from shared.contracts.assessment.results import AssessmentResults
+from shared.contracts.assessment.messages import JsonObject
+from shared.contracts.assessment.results import Assessment, AssessmentResults, Run
 
 BEGAN = datetime(2026, 3, 2, 9, tzinfo=UTC)
 FAILED: JsonObject = {"turn_number": 1, "error_type": "communication_error", "error": "it is gone"}

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from shared.contracts.ladder import Rung, find_rung, rungs_above
+from shared.contracts.approval import Rung, find_rung, rungs_above
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record
 from shared.domain.exact_json import JsonObject

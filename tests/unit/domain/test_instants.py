@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.contracts.assessment.messages import read_reply
-from shared.contracts.ues.base import Answer, Moment
-from shared.domain.instants import in_utc
-from shared.domain.iso_duration import parse_duration
+from shared.contracts.ues.modalities import Answer, Moment
+from shared.domain.instants import in_utc, parse_duration
 
 
 class Shown(Answer):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.intervals import chance_interval, difference_interval, mean_interval
+from shared.domain.estimates import chance_interval, difference_interval, mean_interval
 
 pytestmark = pytest.mark.promise("assess.intervals")
 POINTS = st.lists(st.floats(0, 100), min_size=2, max_size=60)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.pass_hat import pass_hat
+from shared.domain.estimates import pass_hat
 
 pytestmark = pytest.mark.promise("assess.pass_hat")
 

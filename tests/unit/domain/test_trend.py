@@ -3,7 +3,7 @@
 import pytest
 
 from shared.domain.bandit import REWARD_UNITS
-from shared.domain.trend import Moment, Point, moments, read_points
+from shared.domain.estimates import Moment, Point, moments, read_points
 
 
 def test_points_are_read_as_they_are_kept() -> None:

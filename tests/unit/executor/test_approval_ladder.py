@@ -4,9 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.ladder import Rung
-from shared.contracts.notice import NoticeEvent, NoticeTarget
+from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent, NoticeTarget, Rung
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import Principal
 from shared.domain.words import Role, RuleAction, TaskState

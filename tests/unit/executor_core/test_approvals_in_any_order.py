@@ -15,8 +15,7 @@ from services.executor.core.authorize.approval import (
     escalate_approval,
     is_expired,
 )
-from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.ladder import Rung
+from shared.contracts.approval import Approval, ApprovalStatus, Rung
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, Turn, TurnKind

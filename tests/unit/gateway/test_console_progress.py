@@ -23,7 +23,7 @@ from services.gateway.features.console.views.progress import direction, process_
 from services.gateway.features.tenants.model import DaySpent, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import Arm
-from shared.domain.trend import Moment, Point, moments
+from shared.domain.estimates import Moment, Point, moments
 from shared.domain.words import TaskState
 from tests.doubles.redis_tasks import a_record
 

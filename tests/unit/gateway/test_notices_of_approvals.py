@@ -16,8 +16,7 @@ from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhoo
 from services.gateway.features.approvals.store import EnvironmentReferences
 from services.gateway.features.deliveries.model import Posts
 from services.gateway.features.webhooks.model import SignedPost, UrlCheck
-from shared.contracts.approval import Approval
-from shared.contracts.notice import NoticeEvent, NoticeTarget
+from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps, loads_object

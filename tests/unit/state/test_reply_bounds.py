@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shared.infra.anthropic_reply import MOST_CALLS, MOST_CHARACTERS, read_reply
+from shared.infra.anthropic_request import MOST_CALLS, MOST_CHARACTERS, read_reply
 from shared.ports.models import ModelUnavailable, ToolUse
 
 pytestmark = pytest.mark.promise("model.reply_bounded")

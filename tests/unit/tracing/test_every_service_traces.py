@@ -6,7 +6,7 @@ import pytest
 
 import services
 from cli.stack.plan import StackOptions, StackPorts, plan_stack
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import TracingSettings
 from tests.deployment.dockerfile import settings_of
 
 _SERVICES = sorted(path.parent.name for path in Path(services.__path__[0]).glob("*/settings.py"))

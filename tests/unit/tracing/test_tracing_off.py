@@ -6,10 +6,10 @@ import sys
 import pytest
 from starlette.applications import Starlette
 
+from shared.infra.service_settings import TracingSettings
 from shared.infra.starting import CannotStart, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
-from shared.infra.tracing_settings import TracingSettings
 from shared.ports.tracing import NO_TRACER, SpanKind
 
 _AT = "http://collector:4318"
@@ -17,7 +17,7 @@ _LOADED = """
 import sys
 import services.executor.__main__, services.policy.__main__
 from shared.infra.tracing import tracing
-from shared.infra.tracing_settings import TracingSettings
+from shared.infra.service_settings import TracingSettings
 with tracing(TracingSettings(), "gateway") as tracer:
     assert not tracer.is_on
 of_the_sdk = ("opentelemetry.sdk", "opentelemetry.exporter")

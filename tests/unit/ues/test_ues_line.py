@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.errors import (
+from shared.infra.ues.line import (
     APIError,
     ConflictError,
     NotFoundError,

@@ -14,8 +14,8 @@ from cli.console import Complaint, err
 from cli.launcher import running
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import StackOptions
+from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AssessmentResults
-from shared.contracts.assessment.updates import Update
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.tls import trusted_certificates
 

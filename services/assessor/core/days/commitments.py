@@ -18,7 +18,7 @@ from services.assessor.core.days.commitment import (
     letter,
     mail,
 )
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 NOON = timedelta(hours=3, minutes=20)  # after the day's beginning: what comes later comes then
 _TOPICS = (

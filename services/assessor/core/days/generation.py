@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from services.assessor.core.days.cast import Cast, Person, draw_cast
 from services.assessor.core.days.commitment import Commitment, PlannedRequest, letter, mail
 from services.assessor.core.days.commitments import draw_commitments
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 Difficulty = Literal["easy", "middle", "hard"]
 DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "middle", "hard")

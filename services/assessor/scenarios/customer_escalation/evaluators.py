@@ -18,7 +18,7 @@ from services.assessor.core.expectations import (
     leaks,
     strangers,
 )
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 HALE, FALSE_HALE = "m.hale@brightwater-clinics.example", "m.hale@brightwater-clinic.example"
 RAVI, SECURITY = "ravi.nair@quill-cloud.example", "security@quill-cloud.example"

@@ -17,7 +17,7 @@ from services.assessor.core.expectations import (
     frugal,
     strangers,
 )
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 JONAS = "jonas.weber@weber-family.example"
 OTHERS_MATTERS = ("invoice", "password", "tender", "signature", "birthday")

@@ -2,7 +2,7 @@
 
 from services.assessor.core.differences import Difference
 from services.assessor.core.evaluation import EvalContext, EvalResult
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 _WRITING = ("email.send", "email.reply", "email.reply_all", "email.forward", "sms.send_message", "sms.add_reaction")
 

@@ -16,7 +16,7 @@ from services.assessor.core.expectations import (
     frugal,
     strangers,
 )
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 PRIYA = "priya.raman@tern-mobility.example"
 GUESTS = ("leo.marsh@tern-mobility.example", "hana.ito@tern-mobility.example", "omar.said@tern-mobility.example")

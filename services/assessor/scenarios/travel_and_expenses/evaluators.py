@@ -17,7 +17,7 @@ from services.assessor.core.expectations import (
     messages,
     strangers,
 )
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import JsonObject
 
 TOMAS, EXPENSES, GRETA = "tomas.berg@vantor-pumps.example", "expenses@vantor-pumps.example", "+15550100021"
 DELAY_CAME = datetime(2026, 3, 10, 9, 20, tzinfo=UTC)

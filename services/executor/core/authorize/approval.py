@@ -12,10 +12,20 @@ from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states import machine
 from services.executor.core.tools.paginate import beginning
 from services.executor.ports.turns import Notice
-from shared.contracts.approval import Approval, ApprovalStatus, ConfirmationStep, Confirmed, Decision
+from shared.contracts.approval import (
+    Approval,
+    ApprovalStatus,
+    ConfirmationStep,
+    Confirmed,
+    Decision,
+    Escalation,
+    NoticeEvent,
+    NoticeTarget,
+    Rung,
+    find_rung,
+    rungs_above,
+)
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound, RuleFound
-from shared.contracts.ladder import Escalation, Rung, find_rung, rungs_above
-from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import Turn

@@ -17,8 +17,8 @@ from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.threshold import Threshold, ThresholdKind
-from shared.domain.accuracy import Trust, recent, trust
 from shared.domain.cases import CaseOutcome, prune_log, relevant
+from shared.domain.estimates import Trust, recent, trust
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import keywords

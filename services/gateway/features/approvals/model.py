@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from shared.contracts.approval import Approval
-from shared.contracts.notice import NoticeEvent
+from shared.contracts.approval import Approval, NoticeEvent
 from shared.contracts.task import TaskRecord
 
 

@@ -20,8 +20,7 @@ from services.gateway.features.approvals.model import (
 from services.gateway.features.deliveries.model import Posts
 from services.gateway.features.webhooks.model import SignedPost, UrlCheck
 from services.gateway.features.webhooks.secrets import delivery_id, is_secret
-from shared.contracts.approval import Approval
-from shared.contracts.notice import NoticeEvent, NoticeTarget
+from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.redaction import redact_text, without_marks

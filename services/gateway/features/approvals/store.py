@@ -15,9 +15,8 @@ from services.gateway.features.approvals.model import (
     References,
     UnreadableReference,
 )
-from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.credential import beyond_walls, parse_reference
-from shared.contracts.notice import NoticeEvent
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from shared.contracts.assessment.card import AssessmentCard
-from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.results import Assessment, AssessmentCard
 
 MOST_KEPT = 100  # of one tenant; the oldest leave
 MOST_CHARACTERS = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up

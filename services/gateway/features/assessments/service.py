@@ -10,9 +10,8 @@ from services.gateway.edge.errors import InvalidField, MayNotKeep, UnknownAssess
 from services.gateway.edge.fields import object_at
 from services.gateway.features.assessments.model import KeptAssessment, KeptAssessments
 from services.gateway.features.identity.model import Caller
-from shared.contracts.assessment.base import JsonObject as Wire
-from shared.contracts.assessment.card import AssessmentCard, card_of
-from shared.contracts.assessment.kept import Assessment, Run
+from shared.contracts.assessment.messages import JsonObject as Wire
+from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, card_of
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 

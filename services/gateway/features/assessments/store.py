@@ -13,8 +13,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.features.assessments.model import MOST_CHARACTERS, MOST_KEPT, KeptAssessment, KeptAssessments
-from shared.contracts.assessment.card import AssessmentCard
-from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.results import Assessment, AssessmentCard
 from shared.infra import keys
 from shared.infra.lua import Scripts
 

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import Arm
+from shared.domain.estimates import Moment
 from shared.domain.exact_json import Json
-from shared.domain.trend import Moment
 
 
 class Learning(NamedTuple):

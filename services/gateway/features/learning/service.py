@@ -12,8 +12,8 @@ from services.gateway.features.learning.model import Learning, LearningFiles, Le
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
+from shared.domain.estimates import Moment
 from shared.domain.exact_json import JsonObject
-from shared.domain.trend import Moment
 
 
 def learning_view(learning: Learning) -> dict[str, JsonValue]:

@@ -11,8 +11,8 @@ from typing_extensions import override
 from services.gateway.features.learning.model import Learning, LearningFiles, LearningHistory, LearningStatistics
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import Arm
+from shared.domain.estimates import Moment, moments, read_points
 from shared.domain.exact_json import Json, dumps
-from shared.domain.trend import Moment, moments, read_points
 from shared.infra import keys
 from shared.infra.learned_files import learned_files
 from shared.infra.lua import answering

@@ -13,7 +13,7 @@ from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.forget import ForgetRequest, ForgetScope
 from shared.contracts.knowledge import KnownFact
-from shared.domain.accuracy import confidence, recent, trust
+from shared.domain.estimates import confidence, recent, trust
 
 
 def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:

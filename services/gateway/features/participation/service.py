@@ -18,8 +18,7 @@ from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.submit import Participating
 from services.gateway.features.tasks.turn_reply import is_turn
-from shared.contracts.assessment.base import Told
-from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, TurnStart
+from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, Told, TurnStart
 from shared.contracts.task import Practice, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Refused, check_url, tools_reach

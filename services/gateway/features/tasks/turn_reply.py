@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.iso_duration import parse_duration, written_duration
+from shared.domain.instants import parse_duration, written_duration
 from shared.domain.words import TaskState
 
 NAME = "assessment_turn"

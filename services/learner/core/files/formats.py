@@ -20,13 +20,12 @@ from services.learner.core.training import why
 from services.learner.ports.files import ArmRecord, FileTotals
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
-from shared.domain.accuracy import WINDOW_KEPT
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
+from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT, WINDOW_KEPT, read_points
 from shared.domain.exact_json import digest
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redact_text
-from shared.domain.trend import DAYS_KEPT, POINTS_KEPT, read_points
 from shared.domain.words import Strategy
 
 MOST_PROBLEMS = 20

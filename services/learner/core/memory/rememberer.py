@@ -23,7 +23,7 @@ from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, TaskSource
 from shared.contracts.outcome import Said, TaskOutcome
 from shared.contracts.threshold import ThresholdKind
-from shared.domain.accuracy import WINDOW_KEPT, drifts
+from shared.domain.estimates import WINDOW_KEPT, drifts
 from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.simulator.core.modality import ActionOutcome, EventMoment, Modality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import BadInput, InputFault, bad_input
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 Tables = TypeVar("Tables")
 _Model = TypeVar("_Model", bound=BaseModel)

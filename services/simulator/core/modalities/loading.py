@@ -9,7 +9,7 @@ from services.simulator.core.modalities.fields import Kept
 from services.simulator.core.modality import Head
 from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import BadInput, InputFault, bad_input
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 _Row = TypeVar("_Row", bound=StoredRow)
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from pydantic import ConfigDict, Field
 
 from services.simulator.core.records import JsonObject
-from shared.contracts.nullable import NullableModel
+from shared.contracts.base import NullableModel
 
 T = TypeVar("T")
 Order: TypeAlias = Literal["asc", "desc"]

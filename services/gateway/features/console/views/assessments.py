@@ -9,11 +9,9 @@ from pydantic import JsonValue
 
 from services.gateway.features.assessments.model import KeptAssessment
 from services.gateway.features.console.views.words import Badge, title_of
-from shared.contracts.assessment.card import AssessmentCard, card_of
 from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
-from shared.contracts.assessment.kept import Assessment, Run
-from shared.contracts.assessment.results import OverallScore
-from shared.domain.pass_hat import pass_hat
+from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore, Run, card_of
+from shared.domain.estimates import pass_hat
 
 _PASSES_SHOWN = 5
 _ENDS = {

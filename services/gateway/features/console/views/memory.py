@@ -11,8 +11,8 @@ from services.gateway.features.memory.model import Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownFact
-from shared.domain.accuracy import Trust, recent, trust
 from shared.domain.cases import CaseOutcome
+from shared.domain.estimates import Trust, recent, trust
 
 SIZE = 25
 _OUTCOMES = {

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from services.gateway.features.console.views.words import count_of, strategy_title, title_of
 from shared.domain.bandit import Arm, ucb1
-from shared.domain.trend import Moment
+from shared.domain.estimates import Moment
 from shared.domain.words import Strategy
 
 _FEWEST = 20  # tasks before anything is said of a direction

@@ -10,10 +10,8 @@ from pydantic import JsonValue
 
 from services.gateway.features.console.views.assessments import NOTHING, criterion_badge, cut, number, show_value
 from services.gateway.features.console.views.words import Badge, count_of, title_of
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.kept import Run
-from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
-from shared.contracts.assessment.world import WorldChange, WorldLook
+from shared.contracts.assessment.messages import JsonObject
+from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldChange, WorldLook
 from shared.domain.instants import in_utc
 
 _GIST = 120

@@ -1,10 +1,53 @@
-"""OpenTelemetry's own variables, as every service has them. The SDK reads them too, and further ones of its own."""
+"""Settings that several services have: hosts, files of messages, logs, and OpenTelemetry's own variables."""
 
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from shared.domain.outgoing import reach_entries
+
+
+def _split(given: object) -> object:
+    return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
+
+
+def _check_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
+    reach_entries(entries)
+    return entries
+
+
+HostList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_check_entries)]
+
+
+class SentFileSettings(BaseSettings):
+    """Files are taken where ``ARCHIVE_URL`` is set, which is where they are kept."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    file_bytes: int = Field(
+        default=10_000_000, ge=1, le=100_000_000, description="the largest file that is taken, as bytes or by address"
+    )
+    files_allowed_hosts: HostList = Field(
+        default=(),
+        description="hosts and networks beside public ones that files may be fetched from, commas between",
+    )
+
+
+class LogSettings(BaseSettings):
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="the least severe line that is logged"
+    )
+    log_format: Literal["json", "text"] = Field(
+        default="json", description="one JSON object a line, or text for people at a terminal"
+    )
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
 
 _ADDRESS = re.compile(r"(https?://[^/?#@\s]+(/[^\s]*)?)?")
 Sampler = Literal[

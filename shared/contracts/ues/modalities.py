@@ -1,0 +1,239 @@
+"""What the modalities of a simulated world hold and do: calendar, chat, mail, text messages."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, JsonValue
+
+from shared.domain.instants import in_utc
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+Moment = Annotated[datetime, AfterValidator(in_utc)]
+
+
+class Answer(BaseModel):
+    """Frozen; what it does not know is ignored, so that older and newer servers can be read alike."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class ActionDone(Answer):
+    """``event_id`` names the simulator's event; ``entity_ids`` the messages or appointments, where a server tells."""
+
+    event_id: str
+    scheduled_time: Moment
+    status: str
+    message: str = ""
+    modality: str
+    entity_id: str | None = None
+    entity_ids: tuple[str, ...] = ()
+
+
+class Attendee(Answer):
+    """``response``: accepted, declined, tentative or needs-action, whichever way the server spells it."""
+
+    email: str
+    display_name: str | None = None
+    optional: bool = False
+    response: str = Field(default="needs-action", validation_alias=AliasChoices("response", "response_status"))
+    comment: str | None = None
+
+
+class CalendarEvent(Answer):
+    event_id: str
+    calendar_id: str = "primary"
+    title: str
+    start: Moment
+    end: Moment
+    all_day: bool = False
+    timezone: str | None = None
+    description: str | None = None
+    location: str | None = None
+    status: str = "confirmed"
+    organizer: str | None = None
+    attendees: tuple[Attendee, ...] = ()
+    recurrence: JsonObject | None = None
+    recurrence_id: str | None = None
+    parent_event_id: str | None = None
+    reminders: tuple[JsonObject, ...] = ()
+    visibility: str = "default"
+    transparency: str = "opaque"
+    conference_link: str | None = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+    deleted_at: Moment | None = None
+
+
+class Calendar(Answer):
+    calendar_id: str
+    name: str = ""
+    event_ids: tuple[str, ...] = ()
+
+
+class CalendarState(Answer):
+    """It tells no time of its own."""
+
+    default_calendar_id: str | None = None
+    user_timezone: str | None = None
+    calendars: Mapping[str, Calendar] = {}
+    events: Mapping[str, CalendarEvent] = {}
+    calendar_count: int = 0
+    event_count: int = 0
+
+
+class EventsFound(Answer):
+    events: tuple[CalendarEvent, ...] = ()
+    count: int = 0
+    total_count: int = 0
+
+
+class ChatMessage(Answer):
+    """``content``: a text, or blocks of which some may be texts."""
+
+    message_id: str
+    conversation_id: str
+    role: str
+    content: str | tuple[JsonObject, ...]
+    timestamp: Moment
+    metadata: JsonObject = {}
+
+    @property
+    def text(self) -> str:
+        """What can be read in it."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(
+            str(block["text"]) for block in self.content if block.get("type") == "text" and "text" in block
+        )
+
+
+class ChatConversation(Answer):
+    conversation_id: str
+    message_count: int = 0
+    participant_roles: tuple[str, ...] = ()
+
+
+class ChatState(Answer):
+    current_time: Moment | None = None
+    conversations: Mapping[str, ChatConversation] = {}
+    messages: tuple[ChatMessage, ...] = ()
+    total_message_count: int = 0
+    conversation_count: int = 0
+
+
+class ChatFound(Answer):
+    messages: tuple[ChatMessage, ...] = ()
+    total_count: int = 0
+    returned_count: int = 0
+    query: Mapping[str, JsonValue] = {}
+
+
+class Email(Answer):
+    message_id: str
+    thread_id: str = ""
+    from_address: str
+    to_addresses: tuple[str, ...] = ()
+    cc_addresses: tuple[str, ...] = ()
+    bcc_addresses: tuple[str, ...] = ()
+    reply_to_address: str | None = None
+    subject: str = ""
+    body_text: str = ""
+    body_html: str | None = None
+    attachments: tuple[JsonObject, ...] = ()
+    in_reply_to: str | None = None
+    references: tuple[str, ...] = ()
+    sent_at: Moment
+    received_at: Moment
+    is_read: bool = False
+    is_starred: bool = False
+    priority: str = "normal"
+    folder: str = "inbox"
+    labels: tuple[str, ...] = ()
+
+
+class EmailThread(Answer):
+    thread_id: str
+    subject: str = ""
+    participant_addresses: tuple[str, ...] = ()
+    message_ids: tuple[str, ...] = ()
+    message_count: int = 0
+    unread_count: int = 0
+
+
+class EmailState(Answer):
+    """``folders`` and ``labels``: the ids under each name, or only how many there are (older servers)."""
+
+    current_time: Moment | None = None
+    user_email_address: str | None = None
+    emails: Mapping[str, Email] = {}
+    threads: Mapping[str, EmailThread] = {}
+    folders: Mapping[str, tuple[str, ...] | int] = {}
+    labels: Mapping[str, tuple[str, ...] | int] = {}
+    total_email_count: int = 0
+    unread_count: int = 0
+    starred_count: int = 0
+
+    def in_folder(self, name: str) -> int:
+        """How many mails lie there."""
+        held = self.folders.get(name, 0)
+        return held if isinstance(held, int) else len(held)
+
+
+class EmailsFound(Answer):
+    emails: tuple[Email, ...] = ()
+    total_count: int = 0
+    returned_count: int = 0
+    query: Mapping[str, JsonValue] = {}
+
+
+class SmsMessage(Answer):
+    message_id: str
+    thread_id: str = ""
+    from_number: str
+    to_numbers: tuple[str, ...] = ()
+    body: str = ""
+    attachments: tuple[JsonObject, ...] = ()
+    reactions: tuple[JsonObject, ...] = ()
+    message_type: str = "sms"
+    direction: str = ""
+    sent_at: Moment
+    delivered_at: Moment | None = None
+    read_at: Moment | None = None
+    is_read: bool = False
+    delivery_status: str = ""
+    edited_at: Moment | None = None
+    is_deleted: bool = False
+    replied_to_message_id: str | None = None
+    is_spam: bool = False
+
+
+class SmsParticipant(Answer):
+    phone_number: str
+    is_admin: bool = False
+
+
+class SmsConversation(Answer):
+    thread_id: str
+    conversation_type: str = "one_on_one"
+    participants: tuple[SmsParticipant, ...] = ()
+    group_name: str | None = None
+    message_count: int = 0
+    unread_count: int = 0
+
+
+class SmsState(Answer):
+    current_time: Moment | None = None
+    user_phone_number: str | None = None
+    messages: Mapping[str, SmsMessage] = {}
+    conversations: Mapping[str, SmsConversation] = {}
+    total_message_count: int = 0
+    unread_count: int = 0
+    total_conversation_count: int = 0
+
+
+class SmsFound(Answer):
+    messages: tuple[SmsMessage, ...] = ()
+    total_count: int = 0
+    returned_count: int = 0
+    query: Mapping[str, JsonValue] = {}

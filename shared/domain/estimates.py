@@ -1,0 +1,154 @@
+"""Estimates from few runs: confidence intervals, the course of a mean, whether predictions can still be relied on."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from enum import StrEnum
+from math import comb, sqrt
+from statistics import fmean, variance
+from typing import NamedTuple
+
+from shared.domain.bandit import REWARD_UNITS
+
+_Z = 1.959964
+# Quantiles of Student's t for 97.5 %, by degrees of freedom; between two of them the wider one holds.
+_DEGREES = (*range(1, 31), 40, 60, 120)
+_QUANTILES = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.021, 2.000,
+    1.980,
+)  # fmt: skip
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+def chance_interval(passed: int, runs: int) -> Interval:
+    """Of the chance that a run passes: E. B. Wilson's score interval (J. Am. Stat. Assoc. 22, 1927)."""
+    share, weight = passed / runs, _Z**2 / runs
+    middle = (share + weight / 2) / (1 + weight)
+    half = sqrt(share * (1 - share) * weight + weight**2 / 4) / (1 + weight)
+    return Interval(max(0.0, middle - half), min(1.0, middle + half))
+
+
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """Of the mean, by Student's t; ``None`` for a single value, which says nothing of how they scatter."""
+    if len(values) < 2:
+        return None
+    half = _quantile(len(values) - 1) * sqrt(variance(values) / len(values))
+    return Interval(fmean(values) - half, fmean(values) + half)
+
+
+def difference_interval(before: Sequence[float], after: Sequence[float]) -> Interval | None:
+    """Of the difference of two means, by B. L. Welch's t (Biometrika 34, 1947); ``None`` if one is a single value's."""
+    if len(before) < 2 or len(after) < 2:
+        return None
+    first, second = variance(before) / len(before), variance(after) / len(after)
+    change = fmean(after) - fmean(before)
+    total = first + second
+    if total == 0:
+        return Interval(change, change)
+    degrees = 1 / ((first / total) ** 2 / (len(before) - 1) + (second / total) ** 2 / (len(after) - 1))
+    half = _quantile(degrees) * sqrt(total)
+    return Interval(change - half, change + half)
+
+
+def _quantile(degrees: float) -> float:
+    return _QUANTILES[max(bisect_right(_DEGREES, degrees), 1) - 1]
+
+
+POINTS_KEPT = 64
+DAYS_KEPT = 400
+
+
+class Point(NamedTuple):
+    """After the ``n``-th case: the sum of all rewards until then in units, and when that case ended (ms)."""
+
+    n: int
+    units: int
+    at_ms: int
+
+
+class Moment(NamedTuple):
+    """A point as it is drawn: the mean of all until then, and the mean of those since the point before."""
+
+    n: int
+    at_ms: int
+    mean: float
+    recent: float
+
+
+def read_points(text: str) -> tuple[Point, ...]:
+    """The points of one trend as they are kept: ``n:units:at_ms``, spaces between. Raises ``ValueError``."""
+    return tuple(_point(part) for part in text.split())
+
+
+def _point(text: str) -> Point:
+    n, units, at = map(int, text.split(":"))
+    return Point(n, units, at)
+
+
+def moments(points: Sequence[Point]) -> tuple[Moment, ...]:
+    """In the order of cases; their times never go back, though a case may have ended before the one counted before."""
+    found: list[Moment] = []
+    before = Point(0, 0, 0)
+    for point in sorted(points):
+        recent = (point.units - before.units) / (REWARD_UNITS * max(1, point.n - before.n))
+        at = max(point.at_ms, before.at_ms)
+        found.append(Moment(point.n, at, point.units / (REWARD_UNITS * max(1, point.n)), recent))
+        before = point._replace(at_ms=at)
+    return tuple(found)
+
+
+WINDOW_KEPT = 10
+_LOOKED_AT = 5
+_DRIFT = 40  # percent: with fewer of the last ones right, a prediction misleads
+_FEWEST = 3  # samples before anything is said of them
+_UNKNOWN = 0.75
+_TRUSTED = 0.75
+
+
+class Trust(StrEnum):
+    """What a task is told of a predicted value. ``NONE``: too little is known to say anything."""
+
+    NONE = ""
+    TRUST = "trust"
+    VERIFY = "verify"
+    DRIFT = "drift"
+
+
+def confidence(attempts: int, matches: int) -> float:
+    """The share that came true; 0.75 until there are three samples."""
+    return matches / attempts if attempts >= _FEWEST else _UNKNOWN
+
+
+def drifts(window: Sequence[bool]) -> bool:
+    """Whether fewer than 40 % of the last five came true; never before there are five."""
+    last = window[-_LOOKED_AT:]
+    return len(last) == _LOOKED_AT and 100 * sum(last) < _DRIFT * len(last)
+
+
+def trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
+    """How a prediction is to be taken."""
+    if drifts(window):
+        return Trust.DRIFT
+    if attempts < _FEWEST:
+        return Trust.NONE
+    return Trust.TRUST if confidence(attempts, matches) >= _TRUSTED else Trust.VERIFY
+
+
+def recent(window: Sequence[bool]) -> tuple[int, int]:
+    """How many of the last ones that are looked at came true, and how many those are."""
+    last = window[-_LOOKED_AT:]
+    return sum(last), len(last)
+
+
+def pass_hat(passed: int, runs: int) -> dict[int, float]:
+    """For each k up to ``runs``: the chance that k runs, drawn from these without putting back, all passed.
+
+    The unbiased estimate C(passed, k) / C(runs, k) of S. Yao, N. Shinn, P. Razavi and K. Narasimhan, "tau-bench: A
+    Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024, section 3 (arXiv 2406.12045). Unlike
+    pass@k, which asks whether one of k runs passes, it falls as k grows. No runs: nothing can be said.
+    """
+    return {k: comb(passed, k) / comb(runs, k) for k in range(1, runs + 1)}
