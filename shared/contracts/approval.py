@@ -14,6 +14,15 @@ from shared.contracts.task import Principal
 from shared.domain.words import Level, Role
 
 
+class NoticeEvent(StrEnum):
+    """What may be told of an approval."""
+
+    WAITING = "approval_waiting"
+    ESCALATED = "approval_escalated"
+    DECIDED = "approval_decided"
+    EXPIRED = "approval_expired"
+
+
 class NoticeTarget(Contract):
     """A webhook. ``standard``: a signed JSON event (Standard Webhooks). ``slack``: a body that Slack and its like show.
 
@@ -141,12 +150,3 @@ class Approval(Contract):
         if any(decision.by.id == who.id for decision in self.decisions):
             return f"{who.id} has already decided"
         return None
-
-
-class NoticeEvent(StrEnum):
-    """What may be told of an approval."""
-
-    WAITING = "approval_waiting"
-    ESCALATED = "approval_escalated"
-    DECIDED = "approval_decided"
-    EXPIRED = "approval_expired"

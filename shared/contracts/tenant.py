@@ -11,8 +11,6 @@ from shared.contracts.approval import NoticeTarget, Rung, is_rising
 from shared.contracts.base import Contract
 from shared.contracts.credential import Credential
 from shared.contracts.policy import Policy
-from shared.contracts.tenant_document import read_owned_record
-from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import ToolClass
 
 
@@ -134,26 +132,3 @@ class TenantRecord(Contract):
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f"{name!r} is no time zone, such as Europe/Paris") from None
         return name
-
-
-class TenantVersion(Contract):
-    """``document_json``: the record as it was written, exactly; ``restored``: the version that it repeats, if any.
-
-    ``withdrawn``: from this version on the tenant has no stored record, as if there had never been one.
-    """
-
-    version: int
-    at: datetime
-    by: str
-    comment: str = ""
-    restored: int | None = None
-    withdrawn: bool = False
-    document_json: str
-
-    @property
-    def document(self) -> JsonObject:
-        return loads_object(self.document_json)
-
-    def record(self, tenant: str) -> TenantRecord:
-        """Raises ``BadRecord`` where this process cannot read what another version of it has written."""
-        return read_owned_record({**self.document, "version": str(self.version)}, tenant)

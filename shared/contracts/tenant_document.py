@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from shared.contracts.base import Contract
 from shared.contracts.credential import beyond_walls, parse_reference
 from shared.contracts.policy import Policy
 from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, loads_object
 
 _URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
 _FOR_THE_READER: dict[type[BaseModel], set[str]] = {
@@ -143,3 +145,26 @@ def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tup
         return (Connection(id="default", url=tool_server),)
     filled = (one if one.url else one.model_copy(update={"url": tool_server}) for one in connections)
     return tuple(one for one in filled if one.url)
+
+
+class TenantVersion(Contract):
+    """``document_json``: the record as it was written, exactly; ``restored``: the version that it repeats, if any.
+
+    ``withdrawn``: from this version on the tenant has no stored record, as if there had never been one.
+    """
+
+    version: int
+    at: datetime
+    by: str
+    comment: str = ""
+    restored: int | None = None
+    withdrawn: bool = False
+    document_json: str
+
+    @property
+    def document(self) -> JsonObject:
+        return loads_object(self.document_json)
+
+    def record(self, tenant: str) -> TenantRecord:
+        """Raises ``BadRecord`` where this process cannot read what another version of it has written."""
+        return read_owned_record({**self.document, "version": str(self.version)}, tenant)

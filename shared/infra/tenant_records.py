@@ -6,7 +6,7 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from shared.contracts.tenant import TenantVersion
+from shared.contracts.tenant_document import TenantVersion
 from shared.infra import keys
 from shared.infra.lua import Scripts
 from shared.ports.tenant_records import VERSIONS_KEPT, TenantRecords, VersionConflict

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from shared.contracts.tenant import TenantVersion
+from shared.contracts.tenant_document import TenantVersion
 
 VERSIONS_KEPT = 50
 

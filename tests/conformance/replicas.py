@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from cli.stack.free_ports import free_ports
 from services.gateway.bootstrap import build
 from services.gateway.settings import GatewaySettings
-from shared.contracts.tenant import TenantVersion
+from shared.contracts.tenant_document import TenantVersion
 from shared.domain.words import Role
 from shared.infra.archive_open import new_key
 from shared.infra.embedded_redis import EmbeddedRedis

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from examples.company.protocols import ToolProtocol
-from shared.contracts.tenant import TenantVersion
+from shared.contracts.tenant_document import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.demanding import guarded_company

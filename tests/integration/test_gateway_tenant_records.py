@@ -13,7 +13,8 @@ from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.gateway.features.identity.api_keys import Wish, make
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import fresh
-from shared.contracts.tenant import TenantRecord, TenantVersion
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_document import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import Role
 from shared.infra import keys

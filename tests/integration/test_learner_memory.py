@@ -17,7 +17,7 @@ from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
-from shared.contracts.tenant import TenantVersion
+from shared.contracts.tenant_document import TenantVersion
 from shared.contracts.threshold import ThresholdKind, ThresholdOutcome
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
 from shared.domain.partition import PARTITIONS

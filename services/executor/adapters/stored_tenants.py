@@ -8,8 +8,8 @@ import structlog
 from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
-from shared.contracts.tenant import TenantRecord, TenantVersion
-from shared.contracts.tenant_document import BadRecord, read_record, with_addresses
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_document import BadRecord, TenantVersion, read_record, with_addresses
 from shared.domain.exact_json import loads_object
 from shared.ports.tenant_records import TenantRecords
 

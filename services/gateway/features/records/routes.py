@@ -20,8 +20,7 @@ from services.gateway.features.records.service import (
     read_number,
     version_view,
 )
-from shared.contracts.tenant import TenantVersion
-from shared.contracts.tenant_document import BadRecord
+from shared.contracts.tenant_document import BadRecord, TenantVersion
 from shared.domain.exact_json import Json, dumps
 from shared.ports.tenant_records import VersionConflict
 

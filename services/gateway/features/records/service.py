@@ -12,8 +12,8 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator
 from services.gateway.features.records.model import PolicyCheck
 from services.gateway.features.webhooks.model import UrlCheck
-from shared.contracts.tenant import TenantRecord, TenantVersion
-from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned_record
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion, read_owned_record
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.ports.tenant_records import TenantRecords
