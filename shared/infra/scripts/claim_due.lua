@@ -6,5 +6,7 @@ local most, claim_ms, age_ms = unpack(ARGV)
 if redis.call('EXISTS', due) == 0 then return {} end
 local since = now_ms() - (age_ms or 0)
 local members = redis.call('ZRANGEBYSCORE', due, '-inf', int(since), 'LIMIT', 0, most)
-for _, member in ipairs(members) do redis.call('ZADD', due, 'XX', int(since + claim_ms), member) end
+local row = {}
+for _, member in ipairs(members) do row[#row + 1], row[#row + 2] = int(since + claim_ms), member end
+if #row > 0 then redis.call('ZADD', due, 'XX', unpack(row)) end
 return members

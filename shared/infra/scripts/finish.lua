@@ -27,7 +27,7 @@ if not holds(lease, owner, fence) then
 end
 if is_stored then return ended_turn() end
 local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
-local emits = event_id ~= '' and known[3] ~= event_id
+local emits = event_id ~= '' and known[2] and known[3] ~= event_id
 local row = emits and {'outcome', event_id} or {}
 if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end

@@ -4,5 +4,7 @@
 local due = unpack(KEYS)
 local how, later_ms = unpack(ARGV)
 local at = how == 'XX' and looked_at_in(later_ms) or int(now_ms() + later_ms)
-for i = 3, #ARGV do redis.call('ZADD', due, how, at, ARGV[i]) end
+local row = {}
+for i = 3, #ARGV do row[#row + 1], row[#row + 2] = at, ARGV[i] end
+if #row > 0 then redis.call('ZADD', due, how, unpack(row)) end
 return at
