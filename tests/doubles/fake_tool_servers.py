@@ -15,6 +15,7 @@ Handler: TypeAlias = Callable[[JsonObject], "Json | ToolAnswer | Awaitable[Json 
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
 _NO_ENTRY = CatalogueEntry()
+_MADE: dict[str, Tool] = {}  # one object for all tests that offer the same: what is compiled of it is compiled once
 
 
 class Called(NamedTuple):
@@ -116,7 +117,7 @@ async def _answer(handler: Handler, arguments: JsonObject) -> ToolAnswer:
 
 def _as_tool(connection: Connection, name: str, scripted: _Scripted) -> Tool:
     entry = connection.catalogue.get(name, _NO_ENTRY)
-    return Tool(
+    tool = Tool(
         connection_id=connection.id,
         name=name,
         description=scripted.description,
@@ -125,3 +126,4 @@ def _as_tool(connection: Connection, name: str, scripted: _Scripted) -> Tool:
         why_class="as the test says",
         catalogue=entry,
     )
+    return _MADE.setdefault(repr(tool), tool)

@@ -59,10 +59,18 @@ async def purple(*arguments: str, seconds: float = 100.0, environ: Mapping[str, 
     return Done(process.returncode if process.returncode is not None else -1, out.decode(), err.decode())
 
 
-async def call_purple(*arguments: str, environ: Mapping[str, str] = NOTHING) -> Done:
-    """The same command in a thread of this process, for what takes no signals and starts no stack."""
+def run_purple(*arguments: str, environ: Mapping[str, str] = NOTHING) -> Done:
+    """The same command in this process, for what starts a stack or takes signals: from a test that is no coroutine.
+
+    What it starts is forked from what the stacks of other tests were forked from.
+    """
     unset = dict.fromkeys(os.environ.keys() - bare_environment().keys())
-    done = await asyncio.to_thread(CliRunner().invoke, app, arguments, env={**unset, **environ})
+    done = CliRunner().invoke(app, arguments, env={**unset, **environ})
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Done(done.exit_code, done.stdout, done.stderr)
+
+
+async def call_purple(*arguments: str, environ: Mapping[str, str] = NOTHING) -> Done:
+    """The same in a thread, for what takes no signals and starts no stack."""
+    return await asyncio.to_thread(run_purple, *arguments, environ=environ)

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.e2e.commands import purple
+from tests.e2e.commands import purple, run_purple
 from tools.chaos.evidence import harms_of
 from tools.chaos.judgement import ExitCode
 
@@ -27,13 +27,13 @@ def _number(value: Json) -> Decimal:
 @pytest.mark.timeout(300)
 @pytest.mark.promise("chaos.nothing_lost")
 @pytest.mark.promise("chaos.nothing_twice")
-async def test_nothing_is_lost_or_done_twice_while_processes_are_killed() -> None:
+def test_nothing_is_lost_or_done_twice_while_processes_are_killed() -> None:
     """Nine seconds over both protocols: every task, every write and every outcome is found once.
 
     Whether a run of that length on a machine with other work is worth anything is not asked here: harm alone is.
     """
     words = ("--minutes", "0.15", "--rate", "1.5", "--faults", "kill-executor,kill-redis,lost-reply")
-    done = await purple("chaos", *words, "--json", seconds=280)
+    done = run_purple("chaos", *words, "--json")
     report = loads_object(done.out)
     assert {harm: report[harm.name.lower()] for harm in _HARMS} == dict.fromkeys(_HARMS, 0), done.err[-4000:]
     assert _number(report["accepted"]) >= 12

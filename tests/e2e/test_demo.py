@@ -11,7 +11,7 @@ import pytest
 
 from cli.stack.free_ports import free_ports
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.e2e.commands import Done, purple
+from tests.e2e.commands import Done, purple, run_purple
 from tests.http_client import open_http
 
 PER_TASK = {"name", "ok", "states", "strategy", "tool_calls", "writes", "answer", "database"}
@@ -27,8 +27,11 @@ def _held(report: JsonObject) -> dict[str, Json]:
     return {str(task["name"]): task["ok"] for task in _tasks(report)}
 
 
-async def _held_demo(*options: str) -> JsonObject:
-    done = await purple("demo", "--json", *options)
+def _held_demo(*options: str) -> JsonObject:
+    return _checked(run_purple("demo", "--json", *options))
+
+
+def _checked(done: Done) -> JsonObject:
     assert done.code == 0, _said(done)
     report = loads_object(done.out)
     assert report["ok"] is True
@@ -72,18 +75,18 @@ def _said(done: Done) -> str:
 
 
 @pytest.mark.promise("demo.end_to_end")
-async def test_the_demo_carries_out_its_tasks_and_prints_one_object() -> None:
+def test_the_demo_carries_out_its_tasks_and_prints_one_object() -> None:
     """At least ten tasks over the public endpoint within a minute, and a database that is as it should be."""
-    report = await _held_demo()
+    report = _held_demo()
     assert all(task.keys() >= PER_TASK for task in _tasks(report))
     assert report["model_notice"] == "rule-based planner, not an LLM"
 
 
 @pytest.mark.long  # the demo itself is in the suite
 @pytest.mark.promise("demo.rest_bridge")
-async def test_the_same_demo_holds_over_the_rest_bridge() -> None:
+def test_the_same_demo_holds_over_the_rest_bridge() -> None:
     """The company is served over the other protocol; nobody tells the worker which."""
-    await _held_demo("--protocol", "rest")
+    _held_demo("--protocol", "rest")
 
 
 @pytest.mark.long  # the demo itself is in the suite
@@ -91,15 +94,15 @@ async def test_the_same_demo_holds_over_the_rest_bridge() -> None:
 async def test_the_same_demo_holds_with_a_model_at_an_outside_address() -> None:
     """The planner runs somewhere else and is taken for any endpoint: it is not announced as the project's own."""
     async with _endpoint() as url:
-        report = await _held_demo("--model-url", url, "--model", "offline-planner-1")
+        report = _checked(await purple("demo", "--json", "--model-url", url, "--model", "offline-planner-1"))
     assert report["model_notice"] is None
 
 
 @pytest.mark.long
 @pytest.mark.promise("demo.fails_loudly")
-async def test_a_check_that_does_not_hold_makes_the_demo_fail() -> None:
+def test_a_check_that_does_not_hold_makes_the_demo_fail() -> None:
     """One task is expected to write once too often: the exit code says so, and only that task is named."""
-    done = await purple("demo", "--json", "--break", "blocked by policy")
+    done = run_purple("demo", "--json", "--break", "blocked by policy")
     assert done.code == 1, _said(done)
     report = loads_object(done.out)
     assert report["ok"] is False

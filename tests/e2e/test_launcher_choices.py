@@ -12,7 +12,7 @@ import pytest
 from cli.stack.free_ports import free_ports
 from shared.domain.exact_json import loads_object
 from tests.company_stage import company
-from tests.e2e.commands import bare_environment, call_purple, purple
+from tests.e2e.commands import bare_environment, call_purple, run_purple
 from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import whole_stack
 
@@ -21,12 +21,12 @@ PHONE = "Update the phone of employee EMP-447 to +1 555 4100."
 
 @pytest.mark.promise("gateway.open_by_name")
 @pytest.mark.parametrize("environ", [{}, {"AUTHENTICATION": "off"}])
-async def test_the_images_command_ends_with_a_sentence_that_names_both_ways_to_open_it(
+def test_the_images_command_ends_with_a_sentence_that_names_both_ways_to_open_it(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     (port,) = free_ports(1)
     chosen = ("--host", "0.0.0.0", "--port", str(port), "--dir", str(tmp_path))  # noqa: S104
-    done = await purple("up", *chosen, environ=environ)
+    done = run_purple("up", *chosen, environ=environ)
     assert done.code == 1
     assert "AUTHENTICATION" in done.err
     assert "ALLOW_OPEN=yes" in done.err
@@ -34,10 +34,10 @@ async def test_the_images_command_ends_with_a_sentence_that_names_both_ways_to_o
 
 
 @pytest.mark.promise("launcher.unruled_writes")
-async def test_without_a_terminal_the_launcher_says_what_it_must_be_told_of_anothers_tools(tmp_path: Path) -> None:
+def test_without_a_terminal_the_launcher_says_what_it_must_be_told_of_anothers_tools(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     server = {"GREEN_AGENT_MCP_URL": "http://127.0.0.1:9"}
-    done = await purple("up", "--port", str(port), "--dir", str(tmp_path), environ=server)
+    done = run_purple("up", "--port", str(port), "--dir", str(tmp_path), environ=server)
     assert done.code == 1
     assert "UNRULED_WRITES must say" in done.err
 

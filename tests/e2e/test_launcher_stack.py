@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from cli.stack.free_ports import free_ports, is_free
 from cli.up import EXAMPLE
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.e2e.commands import call_purple, purple, start_purple
+from tests.e2e.commands import call_purple, purple, run_purple, start_purple
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http
 
@@ -158,12 +159,11 @@ async def test_a_stack_survives_each_killed_process_and_a_waiting_approval_with_
         assert loads_object(record.out)["state"] == "completed", record.out
 
 
-async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     """Nothing is started, and the sentence says what to do."""
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server:
-        done = await purple("up", "--port", str(port), "--dir", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        done = run_purple("up", "--port", str(port), "--dir", str(tmp_path))
     assert done.code == 1
     assert f"Port {port} is taken" in done.err
 

@@ -29,6 +29,7 @@ class Hunt(NamedTuple):
 
 
 _SLOW_MODEL = MappingProxyType({"PLANNER_LATENCY_MS": "1200"})  # most turns are in the model's hands when one is frozen
+_QUICK_MODEL = MappingProxyType({"PLANNER_LATENCY_MS": "0"})  # nothing is to be in hand
 HUNTS: Mapping[str, Hunt] = MappingProxyType(
     {
         "intent-unflushed": Hunt("kill-at-write", "refund,phone", (Harm.DOUBLE_WRITE,), 6.0),
@@ -38,7 +39,9 @@ HUNTS: Mapping[str, Hunt] = MappingProxyType(
         "reaper-off": Hunt("kill-executor", "refund,claim", (Harm.LOST,)),
         "cancel-ignored": Hunt("none", "canceled_claim", (Harm.UNCALLED_WRITE, Harm.AFTER_CANCEL)),
         "read-back-always-true": Hunt("lying-tool", "refund,claim", (Harm.FALSE_PROOF,)),
-        "argument-changed": Hunt("none", "refund,approved_refund", (Harm.WRONG_ARGUMENT, Harm.NOT_AS_APPROVED), 3.0),
+        "argument-changed": Hunt(
+            "none", "refund,approved_refund", (Harm.WRONG_ARGUMENT, Harm.NOT_AS_APPROVED), 3.0, _QUICK_MODEL
+        ),
         "budget-unreserved": Hunt("none", "two_refunds", (Harm.OVERSPENT,), environ={"TASK_TOKENS": "1000"}),
         "outcome-twice": Hunt("none", "question,refund", (Harm.OUTCOME_REPEATED,)),
         "tenants-mixed": Hunt("foreign-key", "question", (Harm.TENANTS_MIXED,)),

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -22,7 +21,7 @@ from shared.contracts.assessment.messages import (
 from shared.contracts.assessment.results import Assessment
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
-from tests.e2e.commands import call_purple, purple
+from tests.e2e.commands import call_purple
 from tests.e2e.one_stack.two_replicas import TwoReplicas
 from tests.e2e.whole_stack import WholeStack
 from tests.http_client import open_http
@@ -151,21 +150,6 @@ async def test_a_waiting_task_holds_nothing(stack: WholeStack) -> None:
     assert result["status"]["state"] == "input-required"  # type: ignore[call-overload,index]  # JSON
     await stack.let_go("waits")
     assert [key async for key in stack.redis.scan_iter("arq:*") if b"queue" not in str(key).encode()] == []
-
-
-@pytest.mark.promise("participant.whole")
-@pytest.mark.promise("participant.whole_turn")
-async def test_an_assessor_measures_the_stack_and_ends_by_itself_with_a_result(
-    pair: TwoReplicas, tmp_path: Path
-) -> None:
-    """A short one; whole ones, and what dies in the middle of them, take longer."""
-    asked = ("--scenario", "inbox_triage", "--agent", pair.url, "--max-turns", "1", "--dir", str(tmp_path), "--json")
-    done = await purple("assess", *asked)
-    assert done.code == 0, done.err
-    (run,) = Assessment.model_validate_json(done.out).runs
-    assert (run.results.status, run.results.turns_taken) == ("completed", 1)
-    assert {entry.kind for entry in run.results.action_log} >= {"read"}
-    assert [update.get("error_message") for update in run.updates if "error_message" in update] == []
 
 
 @pytest.mark.promise("participant.reply")

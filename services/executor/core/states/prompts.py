@@ -5,6 +5,7 @@ structured output demands; free-form JSON travels as text.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -42,6 +43,7 @@ class Prompts(NamedTuple):
     tool_cases: str
 
 
+@cache
 def load() -> Prompts:
     return Prompts(*((_HERE / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
 
