@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.results import Assessment
 from tests.e2e.commands import run_purple
 from tests.e2e.one_stack.two_replicas import TwoReplicas
 

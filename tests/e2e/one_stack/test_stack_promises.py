@@ -18,7 +18,6 @@ from shared.contracts.assessment.messages import (
     TurnStart,
     read_reply,
 )
-from shared.contracts.assessment.results import Assessment
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.e2e.commands import call_purple
