@@ -1,25 +1,31 @@
 """`purple approvals`: what waits for a person's yes: list, look, approve, reject."""
 
-from typing import Annotated
+import asyncio
+from contextlib import suppress
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
-from cli.gateway.client import path_of
+from cli.console import err, make_table, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim, talk_with_gateway
+from cli.gateway.client import GatewayClient, path_of
 from cli.send import DEFAULT_URL, levels_of
+from cli.task import say_task
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Level, Role, decider
+from shared.domain.words import Role, decider
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]
 Comment = Annotated[str, typer.Option(help="Why, for whoever reads it later.")]
 Levels = Annotated[
     list[str] | None,
-    typer.Option("--level", help="Levels the speaker may decide (embedded profile only); else all."),
+    typer.Option("--level", help="Levels the speaker may decide (embedded profile only); none, if nothing is said."),
 ]
+
+_STATUSES = {"approve": "approved", "reject": "rejected"}
+_PATIENCE = 30.0  # seconds for what comes of a decision
 
 approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's yes: list, look, approve, reject.")
 
@@ -60,7 +66,9 @@ def approve(
     url: Gateway = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Say yes to exactly these calls. It takes the role approver at the approval's level, and not one's own request.
+    """Say yes to exactly these calls, and show what came of them.
+
+    It takes the role approver at the approval's level (`--level`, where names are believed), and not one's own request.
 
     Example:
 
@@ -82,7 +90,7 @@ def reject(
 
     Example:
 
-      purple approvals reject 1f0c9a7b3d2e4a5b --comment "not this quarter"
+      purple approvals reject 1f0c9a7b3d2e4a5b --as dana --level manager --comment "not this quarter"
     """
     _answer("reject", approval_id, comment, name, level, url, as_json)
 
@@ -90,9 +98,45 @@ def reject(
 def _answer(
     word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
-    levels = levels_of(level) if level else tuple(one.word for one in Level)
-    body: JsonObject = {"decision": word, "comment": comment, **speaker_claim(name, Role.APPROVER, levels)}
-    _say(ask_gateway(url, "POST", path_of("approvals", approval_id), body), as_json)
+    claim = speaker_claim(name, Role.APPROVER, levels_of(level or []))
+    body: JsonObject = {"decision": word, "comment": comment, **claim}
+    found = talk_with_gateway(url, lambda client: _decide(client, approval_id, body))
+    if as_json:
+        return say_json(dumps(found.approval))
+    return _say_decided(found)
+
+
+class DecidedApproval(NamedTuple):
+    """``task``: the record of the approval's task, once it has ended or waits again. ``earlier``: decided before."""
+
+    approval: JsonObject
+    task: JsonObject
+    earlier: bool
+
+
+async def _decide(client: GatewayClient, approval_id: str, body: JsonObject) -> DecidedApproval:
+    path = path_of("approvals", approval_id)
+    approval = await client.ask("GET", path)
+    earlier = approval.get("status") == _STATUSES.get(str(body["decision"]))
+    if not earlier:
+        approval = await client.ask("POST", path, body)
+    task_id = str(approval.get("task_id"))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            async for _ in client.events(task_id):  # until it has ended, or waits for somebody
+                pass
+    return DecidedApproval(approval, await client.ask("GET", path_of("tasks", task_id)), earlier)
+
+
+def _say_decided(found: DecidedApproval) -> None:
+    """What was decided, and what came of it."""
+    approval, task = found.approval, found.task
+    already = "already " if found.earlier else ""
+    by = ", ".join(str(one.get("by")) for one in objects_in(approval.get("decisions")))
+    out.print(Text(f"approval {approval.get('approval_id')}: {already}{approval.get('status')} by {by}", "bold"))
+    if approval.get("status") == "waiting":
+        err.print(Text(f"it goes on waiting: {_who(approval)}", "dim"))
+    say_task(task)
 
 
 def _say(approval: JsonObject, as_json: bool) -> None:
@@ -121,7 +165,7 @@ def _say(approval: JsonObject, as_json: bool) -> None:
 
 
 def _list(rows: list[JsonObject]) -> Table:
-    table = Table("approval", "task", "asked by", "needs", "calls", "deadline", title="what waits for a person")
+    table = make_table("approval", "task", "asked by", "needs", "calls", "deadline", title="what waits for a person")
     for row in rows:
         calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
         needed = (_who(row), calls, moment(row.get("deadline")))
@@ -131,7 +175,7 @@ def _list(rows: list[JsonObject]) -> Table:
 
 
 def _calls(rows: list[JsonObject]) -> Table:
-    table = Table("call", "tool", "arguments", "where they come from", title="exactly these calls")
+    table = make_table("call", "tool", "arguments", "where they come from", title="exactly these calls")
     for row in rows:
         cells = (str(row.get("call_id")), str(row.get("tool")), dumps(row.get("arguments")), dumps(row.get("origins")))
         table.add_row(*map(Text, cells))
@@ -139,7 +183,7 @@ def _calls(rows: list[JsonObject]) -> Table:
 
 
 def _figures(rows: list[JsonObject]) -> Table:
-    table = Table("figure", "value", "worked out by", "from", title="figures")
+    table = make_table("figure", "value", "worked out by", "from", title="figures")
     for row in rows:
         cells = (row.get("name"), row.get("value"), row.get("operation"), ", ".join(_texts(row.get("operands"))))
         table.add_row(*(Text(str(cell)) for cell in cells))
@@ -148,7 +192,7 @@ def _figures(rows: list[JsonObject]) -> Table:
 
 def _reads(rows: list[JsonObject]) -> Table:
     """What the plan rests on; of a long answer only the beginning."""
-    table = Table("read", "asked", "showed", "supports", title="what it rests on")
+    table = make_table("read", "asked", "showed", "supports", title="what it rests on")
     for row in rows:
         shows = row.get("shows")
         showed = (shows if isinstance(shows, str) else dumps(shows)) + (" ..." if row.get("cut") else "")

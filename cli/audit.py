@@ -6,7 +6,6 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, give_up, out, say_json
@@ -16,7 +15,7 @@ from cli.send import DEFAULT_URL
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-_COLUMNS = ("task", "call", "tool", "arguments", "asked by", "approved by", "why", "status", "proof", "sent")
+_LINES = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")
 _FIELDS = (
     *("task_id", "session_id", "process_type", "task_state", "asked_by", "asked_at"),
     *("call_id", "connection", "tool", "class", "arguments", "arguments_sha256", "provenance", "figures"),
@@ -35,7 +34,7 @@ def audit(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values instead of a table.")] = False,
 ) -> None:
-    """Show for each write who asked, who approved it, what was sent, why it might be, what it came to, and the proof.
+    """Show for each write who asked, who approved it, what was sent, why it might be, what came of it, and the proof.
 
     Example:
 
@@ -53,7 +52,7 @@ def audit(
     elif as_csv:
         out.file.write(as_lines(writes))
     else:
-        out.print(_table(writes))
+        show_writes(writes)
 
 
 async def _all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
@@ -94,13 +93,16 @@ def _flatten_write(write: JsonObject) -> JsonObject:
     }
 
 
-def _table(writes: list[JsonObject]) -> Table:
-    table = Table(*_COLUMNS, title="1 write" if len(writes) == 1 else f"{len(writes)} writes")
+def show_writes(writes: list[JsonObject]) -> None:
+    """A block for each write, so that nothing of it is cut however narrow the screen is."""
+    out.print("1 write" if len(writes) == 1 else f"{len(writes)} writes", style="bold")
     for write in writes:
-        flat = {**write, **_flatten_write(write)}
-        names = ("task_id", "call_id", "tool", "arguments", "asked_by", "approved_by", "rules", "status", "proof")
-        table.add_row(*(Text(_show_value(flat.get(name))) for name in names), moment(flat.get("sent_at")))
-    return table
+        flat = {**write, **_flatten_write(write), "sent": moment(write.get("sent_at"))}
+        flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
+        out.print(Text(f"\ntask {flat.get('task_id')} call {flat.get('call_id')}", "bold"), soft_wrap=True)
+        for name in _LINES:
+            words = f"  {name.replace('_', ' '):<12}{_show_value(flat.get(name))}"
+            out.print(Text(words), soft_wrap=True)  # a server's words are shown as they are, never read as markup
 
 
 def _approval_in_words(write: JsonObject) -> str:

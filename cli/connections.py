@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, give_up, make_table, out, say_json
 from cli.gateway.asking import AsJson, objects_in
 from shared.domain.exact_json import JsonObject, dumps
 
@@ -61,7 +60,7 @@ def try_connections(
 
 
 def _show(found: JsonObject, rows: list[JsonObject]) -> None:
-    table = Table("connection", "reached", "credential", "speaks", "tools", title=f"tenant {found.get('tenant')}")
+    table = make_table("connection", "reached", "credential", "speaks", "tools", title=f"tenant {found.get('tenant')}")
     for row in rows:
         protocol = str(row.get("protocol"))
         table.add_row(

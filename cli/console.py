@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import typer
 from rich.console import Console
+from rich.table import Column, Table
 
 _NAME = "purple"
 _LOG_WIDTH = 140  # a file has no width of its own
@@ -36,6 +37,11 @@ def give_up(complaint: Complaint, code: int = 1) -> NoReturn:
     if complaint.detail:
         err.print(complaint.detail, markup=False, style="dim", soft_wrap=True)
     raise typer.Exit(code)
+
+
+def make_table(*headers: str, title: str | None = None) -> Table:
+    """A table that breaks long words over lines: an id that was cut is no id."""
+    return Table(*(Column(header, overflow="fold") for header in headers), title=title)
 
 
 def say_json(text: str) -> None:

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, give_up, make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
@@ -104,7 +104,7 @@ def _ask_dead_letters(url: str, name: str, *words: str, body: JsonObject | None 
 
 
 def _table(letters: list[JsonObject]) -> Table:
-    table = Table("letter", "since", "task", "tries", "why")
+    table = make_table("letter", "since", "task", "tries", "why")
     for letter in letters:
         why = ": ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
         cells = (letter.get("id"), moment(letter.get("at")), letter.get("task_id"), letter.get("tries"))

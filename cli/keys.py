@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, give_up, make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL, levels_of
@@ -125,10 +125,10 @@ def _say_made(made: JsonObject, as_json: bool) -> None:
 
 
 def _table(rows: list[JsonObject]) -> Table:
-    table = Table(
+    table = make_table(
         *(name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN), "limits", "good"
     )
-    table.columns[0].no_wrap, table.columns[0].overflow = True, "fold"  # whole: `revoke` takes it
+    table.columns[0].no_wrap = True  # whole: `revoke` takes it
     for row in rows:
         table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits(row), _state(row))
     return table

@@ -22,7 +22,7 @@ from cli.stack.readiness import Tell, tell_nobody, wait_until_ready
 from cli.stack.unruled_writes import settle_unruled_writes
 from shared.domain.open_binding import why_not_open
 from shared.infra.archive_key import assessment_key_of, key_of, webhook_secret_of
-from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
+from shared.infra.embedded_redis import EmbeddedRedis, FolderTaken, NoRedisServer
 
 Say = Callable[[str], None]
 
@@ -205,6 +205,8 @@ async def _server(folder: Path, *, durable: bool) -> AsyncIterator[EmbeddedRedis
 def _start(server: EmbeddedRedis) -> None:
     try:
         server.start()
+    except FolderTaken as error:
+        raise Complaint(f"{error} Another folder is chosen with --dir.") from error
     except NoRedisServer as error:
         raise Complaint(str(error)) from error
 

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, out, say_json
+from cli.console import err, make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
@@ -69,7 +69,7 @@ def _ask_made_tools(url: str, name: str, *words: str) -> JsonObject:
 
 
 def _table(rows: list[JsonObject]) -> Table:
-    table = Table(*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "in use")
+    table = make_table(*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "in use")
     for row in rows:
         used = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
         table.add_row(*(Text(_cell(row.get(name))) for name in _SHOWN), used)  # a model's words, no markup

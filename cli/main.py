@@ -59,6 +59,9 @@ def load_command(name: str, entry: CommandPlace) -> Command:
     return cast(TyperGroup, typer.main.get_command(app)).commands[name]
 
 
+_PYDANTIC = "Value error, "  # how the words of an option's own check begin in typer's complaint
+
+
 class LazyCommands(TyperGroup):
     """Lists every command by its entry, and loads the one that is called: loading all of them takes seconds."""
 
@@ -71,6 +74,14 @@ class LazyCommands(TyperGroup):
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_command(name, self._entries[name]) if name and command else None, rest
+
+    @override
+    def invoke(self, ctx: Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(_PYDANTIC)
+            raise
 
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.archived import Folder, archive_environ
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, give_up, make_table, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _SECONDS = 120.0
@@ -106,6 +106,8 @@ def _show_check(found: JsonObject) -> None:
         err.print(Text(f"violated by the text: {violation}"), soft_wrap=True)
     if unasked := _list(found.get("not_asked")):
         err.print(Text(f"not asked, for want of --task: {', '.join(map(str, unasked))}"), style="dim")
+    if not found.get("rules"):
+        err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
     verdict = str(found.get("verdict"))
     out.print(Text(f"verdict: {verdict}", "bold green" if verdict == "passes" else "bold red"))
 
@@ -120,7 +122,7 @@ def _show_backtest(found: JsonObject) -> None:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Json) -> Table:
-    table = Table(*columns, title=title)
+    table = make_table(*columns, title=title)
     for row in _objects(rows):
         table.add_row(*(Text(str(row.get(column, ""))) for column in columns))
     return table

@@ -4,12 +4,11 @@ import asyncio
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from cli.archived import Folder, archive_environ
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, give_up, make_table, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _SECONDS = 120.0
@@ -58,7 +57,7 @@ def replay(
 
 
 def _show(done: JsonObject) -> None:
-    table = Table("turn", "step", "kind", "characters", title=f"{done.get('task')}: its steps, taken again")
+    table = make_table("turn", "step", "kind", "characters", title=f"{done.get('task')}: its steps, taken again")
     for step in _steps(done):
         table.add_row(*(Text(str(step.get(name, ""))) for name in ("turn", "step", "kind", "characters")))
     out.print(table)

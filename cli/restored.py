@@ -20,8 +20,9 @@ _SECONDS = 15.0
 def restored(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
     """Note in the Redis of REDIS_URL that it was restored from a backup. Run it before any service connects.
 
-    A write of a turn that was accepted before now, and that the backup knows nothing of, is then not sent: it is in
-    doubt, and an operator who sees what a read finds decides. It may be run again.
+    A write of a turn that was accepted before now, and that the backup does not know, is then not sent but in doubt.
+
+    An operator who sees what a read finds decides. The command may be run again.
 
     Examples:
 

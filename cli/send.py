@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from cli.console import Complaint, err, give_up, out, own_name, say_json
-from cli.gateway.client import API_KEY, GATEWAY_HELP, connect_gateway
-from cli.gateway.live import LiveStory, follow
+from cli.gateway.client import API_KEY, GATEWAY_HELP, GatewayAway, GatewayClient, connect_gateway
+from cli.gateway.live import LiveStory, follow_accepted, hand_over
 from cli.gateway.messages import Speaker, TaskView, Utterance
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import dumps, loads
 from shared.domain.words import Level, Role
 
 DEFAULT_URL = ""  # that of the stack that runs here (cli/stack/registry.py)
@@ -34,6 +34,8 @@ def send(
 ) -> None:
     """Send one task, watch it being done, read the answer. Exit code 1 if it failed or was refused.
 
+    Ctrl-C ends the watching, not the task: `purple task show TASK` tells on, `purple task cancel TASK` ends it.
+
     Examples:
 
       purple send "Approve expense claim EXP-1001."
@@ -44,20 +46,47 @@ def send(
     """
     if text.strip().lower() in _DECISIONS and task is None:
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
+    _check_policy(policy)
     speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), levels_of(level or []))
     utterance = Utterance(text, speaker, session, task, policy, tools, dry_run)
     try:
         view = asyncio.run(_send(url, utterance, None if as_json else LiveStory(err, verbose=verbose)))
     except Complaint as complaint:
         give_up(complaint)
-    _show_json(view) if as_json else _show(view, url)
+    _show_json(view) if as_json else _show(view, url, answered=task is not None)
     raise typer.Exit(0 if view.went_well else 1)
 
 
 async def _send(url: str, utterance: Utterance, story: LiveStory | None) -> TaskView:
     async with connect_gateway(url) as client:
         with story or nullcontext():
-            return (await follow(client, utterance, story))[0]
+            return await send_and_follow(client, utterance, story, url)
+
+
+async def send_and_follow(client: GatewayClient, utterance: Utterance, story: LiveStory | None, url: str) -> TaskView:
+    """Raises ``Complaint``, which names the task where it was accepted before the gateway or the watching ended."""
+    accepted = await hand_over(client, utterance)
+    try:
+        return (await follow_accepted(client, accepted, story))[0]
+    except GatewayAway as error:
+        raise Complaint(_accepted_words(accepted.task_id, url), error.sentence) from error
+    except asyncio.CancelledError as error:  # Ctrl-C: the command ends with this sentence
+        raise Complaint(_accepted_words(accepted.task_id, url)) from error
+
+
+def _accepted_words(task_id: str, url: str) -> str:
+    show = f"{own_name()} task show {task_id}{_gateway_option(url)}"
+    return f"Task {task_id} was accepted and goes on, once the stack is up if it is not: {show}"
+
+
+def _check_policy(policy: str | None) -> None:
+    """Rules that begin as JSON have to be JSON; all else is prose."""
+    if policy is None or not policy.lstrip().startswith(("{", "[")):
+        return
+    try:
+        loads(policy)
+    except ValueError as error:
+        raise typer.BadParameter(f"it begins as JSON and is none: {error}", param_hint="--policy") from error
 
 
 def levels_of(words: list[str]) -> tuple[str, ...]:
@@ -67,8 +96,11 @@ def levels_of(words: list[str]) -> tuple[str, ...]:
         raise typer.BadParameter(str(error), param_hint="--level") from error
 
 
-def _show(view: TaskView, url: str) -> None:
-    out.print(view.answer, markup=False, soft_wrap=True)
+def _show(view: TaskView, url: str, *, answered: bool) -> None:
+    """``answered``: the turn answers a task that waited. If it still does, why is said, and the question not again."""
+    why = str(view.metadata.get("reason") or "").partition("\n\n")[0]
+    goes_on_waiting = answered and view.state == "input-required" and why
+    out.print(why if goes_on_waiting else view.answer, markup=False, soft_wrap=True)
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
     escalated = ", escalated" if view.metadata.get("escalated") else ""

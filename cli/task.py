@@ -1,4 +1,4 @@
-"""`purple task`: look at one task, and settle a write in doubt."""
+"""`purple task`: look at one task, cancel it, and settle a write in doubt."""
 
 from typing import Annotated
 
@@ -6,30 +6,46 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
-from cli.gateway.client import path_of
+from cli.console import err, make_table, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim, talk_with_gateway
+from cli.gateway.client import GatewayClient, path_of
 from cli.send import DEFAULT_URL
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Resolution
+from shared.domain.words import Resolution, Role, TaskState
 
 _STYLES = {"verified": "green", "unverified": "yellow", "refused": "red", "absent": "bold red", "in_doubt": "bold red"}
 
 TaskId = Annotated[str, typer.Argument(help="The task's id.")]
 
-task = typer.Typer(no_args_is_help=True, help="Look at one task, and settle a write in doubt.")
+task = typer.Typer(no_args_is_help=True, help="Look at one task, cancel it, and settle a write in doubt.")
 
 
 @task.command()
 def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Show how a task stands: its state, its writes, and what is known of those in doubt.
+    """Show a task: who asked for what, its state, its answer, its writes, and what is known of those in doubt.
 
     Example:
 
       purple task show TASK
     """
     _say(ask_gateway(url, "GET", path_of("tasks", task_id)), as_json)
+
+
+@task.command()
+def cancel(task_id: TaskId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """End a task before its next call. What it has written stays written; exit code 1 if it had ended already.
+
+    Example:
+
+      purple task cancel TASK
+    """
+
+    async def end(client: GatewayClient) -> JsonObject:
+        await client.cancel(task_id, speaker_claim(name, Role.CLIENT))
+        return await client.ask("GET", path_of("tasks", task_id))
+
+    _say(talk_with_gateway(url, end), as_json)
 
 
 @task.command()
@@ -66,15 +82,22 @@ def resolve(
 
 
 def _say(record: JsonObject, as_json: bool) -> None:
-    if as_json:
-        return say_json(dumps(record))
+    say_json(dumps(record)) if as_json else say_task(record)
+
+
+def say_task(record: JsonObject) -> None:
+    """How a task stands: who asked for what, what came of it, and what it waits for."""
     metadata = _object(record.get("metadata"))
     escalated = ", escalated" if metadata.get("escalated") else ""
     out.print(Text(f"task {record.get('task_id')}: {record.get('state')}{escalated}", "bold"))
+    asked, requester = _object(record.get("request")).get("text"), _object(metadata.get("requester")).get("id")
+    out.print(Text(f"asked by {requester}: {asked}"), soft_wrap=True)
     if record.get("reason"):
-        out.print(Text(str(record["reason"])))
+        out.print(Text(str(record["reason"])), soft_wrap=True)
     for table in _tables(metadata):
         out.print(table)
+    if _is_answered(record):
+        out.print(Text(f"answer: {record['answer']}"), soft_wrap=True)
     doubts = objects_in(metadata.get("doubts"))
     if doubts and record.get("state") == "input-required":
         words = "|".join(Resolution)
@@ -83,7 +106,12 @@ def _say(record: JsonObject, as_json: bool) -> None:
             markup=False,
             soft_wrap=True,
         )
-    return None
+
+
+def _is_answered(record: JsonObject) -> bool:
+    """Whether its answer says more than the reason does; that of a task that waits is the question."""
+    waits = record.get("state") == TaskState.INPUT_REQUIRED
+    return bool(record.get("answer")) and not waits and record["answer"] != record.get("reason")
 
 
 def _tables(metadata: JsonObject) -> list[Table]:
@@ -98,7 +126,7 @@ def _tables(metadata: JsonObject) -> list[Table]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Table:
-    table = Table(*columns, title=title)
+    table = make_table(*columns, title=title)
     for row in rows:
         table.add_row(*(_cell(name, row.get(name)) for name in columns))
     return table

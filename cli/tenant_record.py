@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, give_up, make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.gateway.client import path_of
 from cli.indented import indent_json
@@ -215,7 +215,7 @@ def _describe_version(found: JsonObject) -> str:
 
 
 def _table(rows: list[JsonObject]) -> Table:
-    table = Table("version", "when", "who", "what", "why")
+    table = make_table("version", "when", "who", "what", "why")
     for row in rows:
         changed = row.get("changed")
         what = ", ".join(map(str, changed)) if isinstance(changed, list) else "all of it"

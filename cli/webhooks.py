@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import out, say_json
+from cli.console import make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
 from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
@@ -68,7 +68,7 @@ def _say(found: JsonObject, rows: list[JsonObject], shown: tuple[str, ...], none
 
 
 def _table(rows: list[JsonObject], shown: tuple[str, ...]) -> Table:
-    table = Table(*shown)
+    table = make_table(*shown)
     for row in rows:
         table.add_row(*(Text("" if row.get(name) is None else str(row.get(name))) for name in shown))
     return table

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -13,6 +13,7 @@ from cli.gateway.messages import Speaker
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 
+T = TypeVar("T")
 Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
 Gateway = Annotated[str, typer.Option("--url", help=GATEWAY_HELP, envvar="PURPLE_URL")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
@@ -23,10 +24,10 @@ def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) 
     return talk_with_gateway(url, lambda client: client.ask(verb, path, body))
 
 
-def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[JsonObject]]) -> JsonObject:
+def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
     """What comes of several questions; what is to be complained about ends the command with one sentence."""
 
-    async def answer() -> JsonObject:
+    async def answer() -> T:
         async with connect_gateway(url) as client:
             return await talk(client)
 

@@ -25,6 +25,10 @@ RECONNECTS = 10  # in a row, before a person is told
 RECONNECT_SECONDS = 0.5
 
 
+class GatewayAway(Complaint):
+    """No gateway answers at the URL."""
+
+
 class GatewayClient:
     """Raises ``Complaint`` for whatever a person should be told."""
 
@@ -41,8 +45,9 @@ class GatewayClient:
     async def task(self, task_id: str) -> TaskView:
         return task_view(await self._rpc("tasks/get", {"id": task_id}))
 
-    async def cancel(self, task_id: str) -> TaskView:
-        return task_view(await self._rpc("tasks/cancel", {"id": task_id}))
+    async def cancel(self, task_id: str, claim: JsonObject) -> TaskView:
+        """End the task before its next call; what was written stays written. ``claim``: of who says so."""
+        return task_view(await self._rpc("tasks/cancel", {"id": task_id, **claim}))
 
     async def ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """What one of the gateway's own paths answers; ``path_of`` puts ids into it."""
@@ -101,8 +106,9 @@ class GatewayClient:
         return _without_claims(body) if self._keyed else body
 
     def _unreachable(self, error: httpx.TransportError) -> Complaint:
-        sentence = f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
-        return Complaint(sentence)
+        if isinstance(error, httpx.UnsupportedProtocol):
+            return Complaint(f"{self.url} is no gateway's URL: it has to begin with http:// or https://.")
+        return GatewayAway(f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`.")
 
 
 def path_of(*words: str) -> str:

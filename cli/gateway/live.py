@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from types import TracebackType
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.status import Status
@@ -41,16 +42,34 @@ class LiveStory:
             self._console.print(text.append(line.text, style=line.style or "none"), soft_wrap=True)
 
 
+class AcceptedTurn(NamedTuple):
+    """A message that the gateway has taken in: its task, and the event after which its own story begins."""
+
+    task_id: str
+    after: str
+
+
 async def follow(client: GatewayClient, utterance: Utterance, story: LiveStory | None) -> tuple[TaskView, list[Event]]:
     """Say something, show what happens, and return the task as it then stands with the events of this turn."""
+    return await follow_accepted(client, await hand_over(client, utterance), story)
+
+
+async def hand_over(client: GatewayClient, utterance: Utterance) -> AcceptedTurn:
+    """Once this returns, the task goes on whether or not anybody follows it."""
     after = await _last_event(client, utterance.task_id) if utterance.task_id else ""
-    accepted = await client.send(utterance)
+    return AcceptedTurn((await client.send(utterance)).id, after)
+
+
+async def follow_accepted(
+    client: GatewayClient, accepted: AcceptedTurn, story: LiveStory | None
+) -> tuple[TaskView, list[Event]]:
+    """Show what happens, and return the task as it then stands with the events of this turn."""
     events: list[Event] = []
-    async for event in client.events(accepted.id, after):
+    async for event in client.events(*accepted):
         events.append(event)
         if story:
             story.show(event)
-    return await client.task(accepted.id), events
+    return await client.task(accepted.task_id), events
 
 
 async def _last_event(client: GatewayClient, task_id: str) -> str:

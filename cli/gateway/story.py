@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cli.gateway.messages import Event
 from shared.domain.exact_json import Json, dumps
+from shared.domain.words import decider
 
 _STYLES = {
     "submitted": "dim",
@@ -66,7 +67,7 @@ def _say_plan(data: Mapping[str, Json]) -> str:
 def _say_verdict(data: Mapping[str, Json]) -> str:
     why = data.get("why")
     if isinstance(why, list) and why:
-        return " ".join(map(str, why))
+        return "; ".join(str(reason).rstrip(".") for reason in why)
     return "the rules allow it" if data.get("passed") else "the rules do not allow it"
 
 
@@ -74,7 +75,7 @@ def _say_approval(data: Mapping[str, Json]) -> str:
     if data.get("doubts"):
         return "waits for an operator"
     if data.get("status") == "waiting":
-        return f"waits for a {data['level']}" if data.get("level") else "waits for an approval"
+        return f"waits for {decider(str(data.get('level') or ''))}"
     return f"{data.get('status')} by {data['by']}" if data.get("by") else str(data.get("status", ""))
 
 

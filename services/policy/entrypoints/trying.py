@@ -38,16 +38,17 @@ def check(arguments: Sequence[str]) -> int:
     except (UnreadableDocument, TooMuch) as error:
         return _refuse(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
+    valid, words = not (verdict.problems or unread), in_words(verdict)
     said: JsonObject = {
         "not_asked": unasked,
-        "verdict": in_words(verdict),
-        "valid": not (verdict.problems or unread),
+        "verdict": words if valid or not verdict.passed else "none: not all of the policy is understood",
+        "valid": valid,
         "unknown_fields": [*unread],
         "rules": [rule for policy in policies for rule in _rules(policy)],
         "details": loads(verdict.to_json()),
     }
     sys.stdout.write(dumps(said) + "\n")
-    return NOT_USABLE if verdict.problems or unread else USABLE
+    return USABLE if valid else NOT_USABLE
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:

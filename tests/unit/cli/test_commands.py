@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
-from cli.main import all_commands, load_command
+from cli.main import all_commands, app, load_command
 
 _HEAVY = ("httpx", "redis", "pydantic", "mcp", "a2a", "anthropic", "services", "tools.bench.command")
 
@@ -32,3 +33,16 @@ def test_help_loads_no_command() -> None:
     )
     assert "approvals" in done.stdout
     assert done.stdout.splitlines()[-1].strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["send", "x", "--role", "king"], "'king' is not one of"),
+        (["send", "x", "--policy", '{"a":'], "--policy"),
+        (["send", "x", "--url", "ftp://x"], "has to begin with http:// or https://"),
+    ],
+)
+def test_a_wrong_option_is_refused_in_plain_words(arguments: list[str], sentence: str) -> None:
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    assert (done.exit_code != 0, sentence in done.output, "Value error" in done.output) == (True, True, False)

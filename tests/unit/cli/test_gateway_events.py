@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 import httpx
 import pytest
 
+from cli.console import Complaint
 from cli.gateway.client import GatewayClient
+from cli.gateway.messages import Speaker, Utterance
+from cli.send import send_and_follow
 
 _EVENT = 'id: {id}\nevent: note\ndata: {{"kind": "note", "at": "2026-01-05T12:00:00Z", "data": {{}}}}\n\n'
 _FIRST = _EVENT.format(id="1-0")
@@ -44,3 +47,19 @@ async def test_a_story_goes_on_when_its_replica_leaves_or_breaks(first: str, bre
     ids, said = await _told([_Body(first, breaks=breaks), _Body(_EVENT.format(id="2-0"), breaks=False)])
     assert ids == ["1-0", "2-0"]
     assert said == [None, "1-0"]
+
+
+@pytest.mark.promise("cli.send")
+async def test_a_gateway_that_stops_while_a_task_is_followed_is_said_with_the_task() -> None:
+    """The task was accepted: nothing says that no stack ever ran, and the way back to it is told."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            raise httpx.ConnectError("it is gone")
+        return httpx.Response(200, json={"result": {"id": "t1", "status": {"state": "submitted"}}})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        with pytest.raises(Complaint) as told:
+            await send_and_follow(GatewayClient("http://gateway", http), Utterance("x", Speaker()), None, "")
+    assert "Task t1 was accepted" in told.value.sentence
+    assert "task show t1" in told.value.sentence

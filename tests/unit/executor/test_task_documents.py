@@ -9,7 +9,7 @@ from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_model import json_reply, state_of
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, decision
+from tests.unit.executor.stage import Stage, cancel, decision
 
 ASKED = "What is claim C-1? Write a post-mortem of it."
 
@@ -136,6 +136,16 @@ async def test_a_question_to_a_person_comes_with_its_brief_and_costs_no_further_
     assert [artifact.name for artifact in done.artifacts] == ["approval_brief"]
     assert "Approved by boss" in str(sections(named(done)["approval_brief"])["approver_decision"])
     assert states(one)[calls:] == [""]
+
+
+@pytest.mark.promise("documents.artifacts")
+async def test_the_brief_of_a_canceled_task_does_not_say_that_it_waits() -> None:
+    one = Stage()
+    one.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+    await one.run()
+    canceled = await one.run(cancel())
+    assert canceled.state is TaskState.CANCELED
+    assert "Status: superseded." in str(sections(named(canceled)["approval_brief"])["approver_decision"])
 
 
 @pytest.mark.promise("documents.artifacts")

@@ -53,8 +53,9 @@ def test_the_rail_tells_where_the_task_is_and_what_it_did_not_need() -> None:
     }  # fmt: skip
 
 
-def test_where_a_failed_task_stopped_is_marked() -> None:
-    stops = rail(STORY, record(TaskState.FAILED))
+@pytest.mark.parametrize("state", [TaskState.FAILED, TaskState.CANCELED])
+def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
+    stops = rail(STORY, record(state))
     assert [stop.word for stop in stops if stop.progress == "bad"] == ["MUTATE"]
     assert not [stop for stop in stops if stop.progress in ("now", "ahead")]
 

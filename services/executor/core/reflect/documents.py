@@ -12,7 +12,7 @@ from services.executor.core.reflect.document_templates import DocumentTemplate, 
 from services.executor.core.reflect.quality import is_empty, stems_of
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
-from shared.contracts.approval import Approval
+from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
@@ -142,13 +142,17 @@ def _risk(material: Material) -> Json:
     lasting = [call.call_id for call in changes if call.compensation is None]
     said: list[Json] = [
         f"Risk of the process {material.progress.process_type}: {material.progress.template.risk}.",
-        f"{len(changes)} changes and {len(calls) - len(changes)} notices are planned.",
+        f"Planned are {_count_of(len(changes), 'change')} and {_count_of(len(calls) - len(changes), 'notice')}.",
     ]
     if unproved:
         said.append(f"No read can show whether these took hold: {', '.join(unproved)}.")
     if lasting:
         said.append(f"Nothing takes these back by itself: {', '.join(lasting)}.")
     return said
+
+
+def _count_of(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _decision(material: Material) -> Json:
@@ -159,8 +163,9 @@ def _decision(material: Material) -> Json:
         return [note] if note else []
     who = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
     level = f" at level {approval.level}" if approval.level else ""
+    unasked = " The task ended, or went on, without it." if approval.status is ApprovalStatus.SUPERSEDED else ""
     said: list[Json] = [
-        f"Status: {approval.status.value}.",
+        f"Status: {approval.status.value}.{unasked}",
         f"Decided by {who}{level}, not by {approval.requester_id}, before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
         f"The plan's hash: {approval.plan_hash}",
     ]

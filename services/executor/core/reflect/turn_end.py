@@ -128,11 +128,16 @@ def turn_end(
     now: datetime,
     hidden: Mapping[str, MarkKind] = NOTHING,
     rules: AnswerRules = _RULES,
+    over: Approval | None = None,
 ) -> TurnEnd:
-    """The end of a turn whose task ended, or waits for a person. Its event and outcome hold none of ``hidden``."""
+    """The end of a turn whose task ended, or waits for a person. Its event and outcome hold none of ``hidden``.
+
+    ``over``: the approval that nobody asks for any more, where no other one is asked.
+    """
     scored = score(run_of(ended, work.record), rules)
     answer = _answer(work.record, ended, now, rules, scored)
     record = _record(work, ended, answer, approval, metadata(ended, work.record, rules, scored), now)
+    record = record.model_copy(update={"artifacts": _artifacts(work.record, ended, approval or over, now)})
     told = without_marks({"state": record.state.value, "reason": record.reason}, hidden)
     status = TaskEvent(kind="status", at=now, data=told)
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
@@ -187,7 +192,6 @@ def _record(
                 **_dry(work.record),
                 "approval_id": approval.approval_id if approval else None,
             },
-            "artifacts": _artifacts(work.record, ended, approval, now),
             "history": (
                 *work.record.history,
                 *spoken_messages(work),

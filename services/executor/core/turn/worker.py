@@ -229,9 +229,9 @@ class Worker:
         now = opened.journal.now
         entries, events, _ = opened.journal.take_unstored()
         hidden, rules = opened.journal.hidden, self._limits.answers
-        end = turn_end(_as_begun(opened), ended, session, approval, events, now, hidden, rules)
         written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
         over = ended_approval(before, _decided_approval(opened), approval, written)
+        end = turn_end(_as_begun(opened), ended, session, approval, events, now, hidden, rules, over)
         tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
             end = end._replace(entries=entries, settled=over, notices=approval_notices(before, approval, over))

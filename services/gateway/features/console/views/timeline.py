@@ -66,7 +66,7 @@ def rail(told: Told, record: TaskRecord) -> tuple[RailStop, ...]:
     ends = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
     way = [*_WAY, *ends]
     reached = max((way.index(state) for state in visited), default=-1)
-    broke = record.state in (TaskState.FAILED, TaskState.REJECTED)
+    broke = record.state in (TaskState.FAILED, TaskState.REJECTED, TaskState.CANCELED)
     over = record.state.is_terminal
     stops = []
     for place, state in enumerate(way):
