@@ -206,7 +206,7 @@ def _start(server: EmbeddedRedis) -> None:
     try:
         server.start()
     except FolderTaken as error:
-        raise Complaint(f"{error} Another folder is chosen with --dir.") from error
+        raise Complaint(f"{error}, or choose another folder with --dir.") from error
     except NoRedisServer as error:
         raise Complaint(str(error)) from error
 

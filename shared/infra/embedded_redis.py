@@ -36,7 +36,7 @@ class NoRedisServer(Exception):
 
 
 class FolderTaken(NoRedisServer):
-    """Another server keeps its data in the folder."""
+    """Another server keeps its data in the folder; the message ends without a full stop, for what else one may do."""
 
 
 def server_program() -> str:
@@ -170,9 +170,7 @@ class EmbeddedRedis:
         with held.open("ab") as file:
             while not _try_lock(file.fileno()):
                 if time.monotonic() > until:
-                    raise FolderTaken(
-                        f"Another server keeps its data in {self._directory}: stop it first, or use another folder."
-                    )
+                    raise FolderTaken(f"Another server keeps its data in {self._directory}: stop it first")
                 time.sleep(_PAUSE_SECONDS)
             yield file.fileno()
 
