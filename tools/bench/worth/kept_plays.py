@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from tools.bench.worth.plays import PlayOrder, WorthPlay
 
 ROOT = Path(__file__).parents[3]
-PLAYED = ("services", "shared", "tests/doubles", "tools/bench/worth")  # what the outcome of a play depends on
+PLAYED = ("services/executor", "services/policy", "shared", "tests/doubles", "tools/bench/worth")
 SUFFIXES = (".py", ".md", ".toml", ".json")
 
 
