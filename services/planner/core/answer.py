@@ -9,6 +9,7 @@ from services.planner.core.back_references import with_antecedent
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
+from services.planner.core.explained import are_akin, unexplained_words
 from services.planner.core.figures import amount_field
 from services.planner.core.mentions import find
 from services.planner.core.outcomes import WriteState
@@ -16,7 +17,7 @@ from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
 from services.planner.core.request import Request, objects
-from services.planner.core.selection import matching
+from services.planner.core.selection import matching, unknown_state
 from services.planner.core.situation import Situation, names, observe
 from services.planner.core.words import (
     concept,
@@ -192,10 +193,12 @@ def _question(question: str, situation: Situation) -> str:
     if stated := stated_figures(question, situation):
         return f"{stated[0].name.replace('_', ' ').capitalize()}: {_money(stated[0].value)}."
     for figure in figures(situation):
-        if field_stems(figure.name) & text_stems(question):
+        if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
             return f"{figure.name.replace('_', ' ').capitalize()}: {_money(figure.value)}."
     record = subject_of(question, situation)
     if record is None or not _may_be_told(record, question, situation):
+        return ""
+    if unexplained_words(question, _linked_with(record, situation)):
         return ""
     if other := _name_referred(record, question, situation):
         return other
@@ -205,6 +208,12 @@ def _question(question: str, situation: Situation) -> str:
     known = own_id(record)
     name = str(known[1]) if known else " ".join(sorted(record.noun))
     return f"The {_plain(field)} of {name} is {record.fields[field]}."
+
+
+def _linked_with(record: FactRecord, situation: Situation) -> list[FactRecord]:
+    """A record, and those that it names by their identifier."""
+    named = {str(value) for value in record.fields.values()}
+    return [record, *(other for other in situation.records if (own := own_id(other)) and str(own[1]) in named)]
 
 
 def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> bool:
@@ -227,7 +236,7 @@ def _name_referred(record: FactRecord, question: str, situation: Situation) -> s
     said = text_stems(question)
     for name, value in record.fields.items():
         wanted = concept(name, frozenset())
-        if is_identifier(name) and wanted & said:
+        if is_identifier(name) and any(are_akin(word, one) for word in wanted for one in said):
             others = [other for other in situation.records if (own := own_id(other)) and own[1] == value]
             named = next((f" ({other.fields['name']})" for other in others if "name" in other.fields), "")
             return f"{_plain(name).removesuffix(' id').capitalize()}: {value}{named}."
@@ -295,6 +304,7 @@ def _as_condition(question: str) -> str:
 
 
 _SHOWN = 20
+_NAMES_SEVERAL = re.compile(r"\W*(?:which|who|whom|list|name|show)\b", re.I)
 _WHICH = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
 
 
@@ -302,6 +312,9 @@ def several(question: str, situation: Situation) -> str:
     """One line that names the things a question is after; empty where it asks for no list that was read."""
     meant = with_antecedent(question, situation)
     if not _WHICH.search(question) or not _was_listed(meant, situation):
+        return ""
+    listed = [record for record in situation.records if record.in_list]
+    if unexplained_words(meant, listed) - unknown_state(meant, listed):
         return ""
     found = [said for record in matching(meant, situation) if (said := _record_name(record))]
     if not found:

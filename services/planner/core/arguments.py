@@ -18,6 +18,7 @@ from shared.domain.exact_json import JsonObject
 
 _WHY = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
 _PROSE = stems(("note", "comment", "message", "body", "text", "memo", "remark", "content", "subject", "summary"))
+_OUTCOME = stems(("outcome", "resolution", "result", "solution", "finding"))
 _ABOUT = stems(("description", "title", "detail", "topic"))
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure"))
 _ASKED = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
@@ -163,13 +164,15 @@ def _first_value(text: str) -> str:
 def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> ArgumentCandidate | None:
     own = field_stems(name)
     if own & _WHY or described.lower().startswith("why "):
-        stated = _find_remark(intent.clause) or _find_ground(intent, situation) if required else ""
-        return _as_candidate(intent.reason or stated)
+        found = _find_remark(intent.clause) or _find_ground(intent, situation) or _find_occasion(intent.clause)
+        return _as_candidate(intent.reason or (found if required else ""))
     if own & _PROSE:
         if not (required or own & text_stems(intent.clause)):
             return None
         news = _news(intent, situation) if required else ""
         return _as_candidate(_find_quotation(intent.clause) or _that(intent.clause) or news)
+    if own & _OUTCOME and required and intent.verb:
+        return _as_candidate(_literal_text(intent.clause) or _find_remark(intent.clause) or intent.reason)
     if own & _ABOUT or _WHAT_FOR.search(described):
         return _as_candidate(_find_quotation(situation.text) or _words_after_for(situation.text))
     if required and intent.verb and described.lower().startswith("what ") and (told := _literal_text(intent.clause)):
@@ -210,6 +213,15 @@ def _find_ground(intent: Intent, situation: Situation) -> str:
     )
     match = said.search(situation.text) if named else None
     return match[1].strip() if match else ""
+
+
+def _find_occasion(clause: str) -> str:
+    """What money is asked for: the words of a ``for ...`` behind the sum that name nobody and nothing by its name."""
+    for mention in find(clause):
+        match = re.match(r"\s+for\s+(?P<what>[a-z][^,.;]*)$", clause[mention.end :])
+        if match and mention.kind in (MentionKind.MONEY, MentionKind.NUMBER) and not proper_names(match["what"]):
+            return match["what"].strip()
+    return ""
 
 
 def _literal_text(clause: str) -> str:

@@ -34,7 +34,7 @@ def _is_strange(call: JsonObject, quote: str) -> bool:
     if any(value in arguments for value in named):
         return False
     words = parts(str(call.get("tool")))
-    families = {family(word) for word in text_words(quote)} - {None}
+    families = {family(word) for word in text_words(quote)} - {None, "read"}  # "give it to her" asks for no read
     chosen = [value for value in as_object(call.get("arguments")).values() if isinstance(value, str)]
     done = {family(word) for word in (*words, *chosen)} - {None}
     if families & done or any(families & alike and done & alike for alike in _ALIKE):

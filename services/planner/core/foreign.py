@@ -35,6 +35,7 @@ _IF = re.compile(
     r" (?:ist|liegt|sind|bleibt)\b",
     re.I,
 )
+_DECIMAL = re.compile(r"\d{1,3}(?:\.\d{3})*,\d{2}|\d+,\d{2}")
 _ENDINGS = re.compile(r"(?:issez|issons|ez|er|ons|ir|re|es|ent|en|st|et|e|t|n|s)$")
 
 
@@ -153,7 +154,7 @@ def _known_verb(token: str, language: Language, at_end: bool) -> str:
     word = token.lower()
     if token[:1].isupper() and at_end:
         return ""  # a German noun
-    found = language.verbs.get(_stem(word), "")
+    found = language.verbs.get(_stem(word), "") or language.verbs.get(word.removesuffix("e"), "")
     if not found and language.is_german:
         for key, verb in language.verbs.items():
             stem, _, piece = key.partition("_")
@@ -169,9 +170,12 @@ def _stem(word: str) -> str:
 
 
 def _words(text: str, language: Language) -> str:
-    return "".join(_word(token, language) for token in _TOKEN.findall(re.sub(r"(?<=\b[ldLD])['’]", " ", text)))
+    text = re.sub(r"\bs['’](?=ils?\b)", "si ", re.sub(r"(?<=\b[ldLD])['’]", " ", text))
+    return "".join(_word(token, language) for token in _TOKEN.findall(text))
 
 
 def _word(token: str, language: Language) -> str:
+    if _DECIMAL.fullmatch(token):
+        return token.replace(".", "").replace(",", ".")
     known = language.words.get(token.lower())
     return known if known is not None and not token.isupper() else token

@@ -75,7 +75,7 @@ class TaskReading(NamedTuple):
 
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
-_NOTIFY = "|".join(sorted(FAMILIES["send"]))
+_NOTIFY = "|".join(sorted({*FAMILIES["send"], "tell"}))
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
 _OBJECT = r"(?:(?:the|an?|all|every|each|it|them)\b|[$€£]?\d|(?:\w+\s+){0,3}[A-Za-z]+-?\d)"
 _FURTHER = (  # where another part of the sentence begins: to tell somebody, or to do something to something
@@ -106,7 +106,7 @@ _PHRASAL = {
     "reject": r"turn (?:[^,;]{1,60} )?down",
     "cancel": r"call (?:[^,;]{1,60} )?off",
     "approve": r"sign (?:[^,;]{1,60} )?off",
-    "assign": r"(?:hand (?:[^,;]{1,60} )?out|give)",
+    "assign": r"(?:hand (?:[^,;]{1,60} )?(?:out|to (?=(?-i:[A-Z])))|give)",
     "block": r"put (?:[^,;]{1,60} )?on hold",
 }
 _PHRASALS = tuple(

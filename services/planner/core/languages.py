@@ -16,6 +16,7 @@ grant | lehn_ab reject | weis_ab reject | weis_zurück reject | heb_auf cancel |
 escalate | markier flag | kennzeichn flag | prüf check | lies read | zeig show | nenn list | list_auf list | find
 find | such search | berechn calculate | gleich_ab reconcile | reservier reserve | bestell order | liefer deliver |
 versend ship | plan schedule | storn cancel | schreib_ab write_off | antwort answer
+| übergib assign | übergeb assign | überreich assign
 """
 _GERMAN_WORDS = """
 der the | die the | das the | den the | dem the | des the | ein a | eine a | einen a | einem a | einer a | eines a |
@@ -40,6 +41,7 @@ einkauf purchase | kaufauftrag purchase_order | einkaufsbestellung purchase_orde
 purchase_order | lieferant vendor | lieferanten vendor | kunde customer | kunden customer | kundin customer |
 mitarbeiter employee | mitarbeiterin employee | mitarbeiters employee | angestellte employee | vertrag contract |
 verträge contracts | vorfall incident | vorfälle incidents | störung incident | ticket ticket | tickets tickets |
+vermerk note | hinweis note | notiz note | dringend urgent | dringende urgent | dringenden urgent | noch still |
 abteilung department | haushalt budget | budget budget | erstattung refund | gutschrift credit | forderung
 receivable | forderungen receivables | zahlung payment | zahlungen payments | abonnement subscription | abo
 subscription | tarif plan | plätze seats | plätzen seats | zugang access | zugänge access | zugriff access |
@@ -89,10 +91,13 @@ numéro number | gravité severity | priorité priority | objet subject | compte
 | doublon duplicate | période period | mois month | jour day | jours days | nom name | adresse address | article
 item | produit product | stock stock | valeur value | prix price | différence difference | entre between | nouveau
 new | nouvelle new | responsable manager | cette this | ce this | cet this | ces these | veuillez please | merci
-please | svp please | jusqu until | moins less
+please | svp please | jusqu until | moins less | urgent urgent | urgents urgent
+| urgente urgent | urgentes urgent | encore still
 """
 
 _PHRASES = """
+inférieur à:less than | inférieure à:less than | supérieur à:more than | supérieure à:more than |
+kleiner als:less than | geringer als:less than | größer als:more than | höher als:more than |
 note de frais:expense claim | notes de frais:expense claims | bon de commande:purchase order | bons de
 commande:purchase orders | bulletin de paie:payslip | numéro de téléphone:phone number | en attente:pending | en
 retard:overdue | droit d'accès:access | en entier:in full | en totalité:in full | in voller höhe:in full | in vollem

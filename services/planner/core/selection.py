@@ -94,6 +94,14 @@ def _asks_for_unknown(text: str, listed: Sequence[FactRecord]) -> bool:
     return stem(match["state"]) not in shown
 
 
+def unknown_state(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
+    """The stem of the state that a question asks for and no record is in, where the records tell of states in words."""
+    match = _PREDICATE.search(text)
+    values = (value for record in listed for value in record.fields.values() if isinstance(value, str))
+    tells = any(value.isalpha() and value.islower() for value in values)
+    return frozenset((stem(match["state"]),)) if match and tells else frozenset()
+
+
 def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:
     unique: dict[str, FactRecord] = {}
     for record in records:

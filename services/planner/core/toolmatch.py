@@ -2,11 +2,24 @@
 
 from collections.abc import Sequence
 
+from services.planner.core.binding import kind_of
+from services.planner.core.figures import SUMS
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.words import FAMILIES, family, is_generic, nouns, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    FAMILIES,
+    family,
+    field_stems,
+    is_generic,
+    nouns,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 
 _EXACT, _SYNONYM, _STATE, _GENERAL = 4, 3, 3, 2
 _PRONOUNS = ("it", "them", "this", "that", "these", "those")
@@ -44,9 +57,21 @@ def _own(intent: Intent, tool: ToolSpec) -> frozenset[str]:
 
 
 def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
-    verb = _verb(intent, tool)
+    verb = _verb(intent, tool) if intent.family != "create" or _takes_what_is_stated(intent, tool) else 0
     noun = _noun(intent, situation, tool) if verb else 0
     return 10 * verb + noun if verb and noun > 0 else 0
+
+
+def _takes_what_is_stated(intent: Intent, tool: ToolSpec) -> bool:
+    """Whether a tool has an argument for the sum of money that the clause states, if it states one."""
+    stated = any(mention.kind is MentionKind.MONEY or _has_cents(mention) for mention in find(intent.clause))
+    if not stated or not tool.properties:  # of a tool that cannot be called yet the name alone may be known
+        return True
+    return any(kind_of(schema) == "number" or field_stems(name) & SUMS for name, schema in tool.properties.items())
+
+
+def _has_cents(mention: Mention) -> bool:
+    return mention.kind is MentionKind.NUMBER and mention.number % 1 != 0
 
 
 def _verb(intent: Intent, tool: ToolSpec) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.intents import understand
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
 _PERSON: Json = {
@@ -88,6 +88,39 @@ def test_a_question_that_nothing_answers_is_left_as_its_part_before_the_answer()
 def test_a_persons_record_answers_only_for_that_person(question: str, is_told: bool) -> None:
     text = planned(question, [fact("f1", "get_pilot", {"id": "PIL-2"}, _PERSON)], []).text
     assert ("ann@example.org" in text) is is_told
+
+
+_LOAN: JsonObject = {"id": "LOA-3", "pilot_id": "PIL-2", "amount": "80.00", "paid": "30.00", "length_m": 9}
+
+
+@pytest.mark.promise("planner.answers_each_question")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is left to pay on LOA-3?",
+        "Is there still enough in the purse for LOA-3?",
+        "Is LOA-3 a duplicate of another one?",
+        "How long is the runway of LOA-3?",
+    ],
+)
+def test_a_record_that_says_nothing_of_what_is_asked_is_no_answer(question: str) -> None:
+    text = planned(question, [fact("f1", "get_loan", {"id": "LOA-3"}, _LOAN)], []).text
+    assert text == f'Could not be found out: "{question}".'
+
+
+@pytest.mark.promise("planner.answers_each_question")
+@pytest.mark.parametrize("question", ["Which kites on the north pier are free?", "Which kite ends first?"])
+def test_a_list_is_no_answer_to_what_its_records_say_nothing_of(question: str) -> None:
+    rows: list[Json] = [{"id": "KIT-1", "taken": True}, {"id": "KIT-2", "taken": False}]
+    text = planned(question, [fact("f1", "list_kites", {}, rows)], []).text
+    assert text == f'Could not be found out: "{question}".'
+
+
+@pytest.mark.promise("planner.answers_each_question")
+def test_what_is_listed_and_what_it_comes_to_are_two_answers() -> None:
+    text = planned("Which kites are grounded, and how much is that?", [fact("f1", "list_kites", {}, _KITES)], []).text
+    assert "KIT-1" in text
+    assert "KIT-2" in text
 
 
 _LAND = tool("land_kite", kite_id="string", day="string")

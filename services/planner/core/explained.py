@@ -1,0 +1,42 @@
+"""Which words of a question what was read accounts for: one that it does not know may be what the question turns on."""
+
+import re
+from collections.abc import Iterable
+
+from services.planner.core.mentions import find
+from services.planner.core.records import FactRecord
+from services.planner.core.words import FAMILIES, STOP, field_stems, stem, stems, text_stems, text_words
+
+_LEAST = 3  # letters that two words begin with alike: ``owns`` and ``owner``
+_ASKING = stems(
+    "tell give show say name called me us state list detail information info data record much many high large big "
+    "exact current currently now today already know look see find out status thing one ones them exist number id "
+    "ids amount over above more greater exceed exceeding larger higher bigger least most under below less smaller "
+    "lower cheaper up within maximum minimum open pending outstanding undecided waiting unresolved cancelled "
+    "canceled json answer".split()
+)
+
+
+_READING = stems(FAMILIES["read"])
+
+
+def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset[str]:
+    """The stems of a question's words that the records neither are called by nor hold, and that no question needs."""
+    for mention in reversed(find(question)):
+        question = f"{question[: mention.start]} {question[mention.end :]}"
+    asked = frozenset(stem(word) for word in text_words(question) if word not in STOP) - _ASKING - _READING
+    if not asked:
+        return asked
+    known: set[str] = set()
+    for record in records:
+        known |= record.noun
+        for name, value in record.fields.items():
+            known |= field_stems(name)
+            known |= text_stems(value) if isinstance(value, str) else frozenset()
+        known |= frozenset().union(*(text_stems(str(value)) for value in record.fact.arguments.values()))
+    return frozenset(word for word in asked if not any(are_akin(word, one) for one in known))
+
+
+def are_akin(word: str, other: str) -> bool:
+    shorter, longer = sorted((word, other), key=len)
+    return word == other or (len(shorter) >= _LEAST and longer.startswith(shorter) and not re.search(r"\d", longer))
