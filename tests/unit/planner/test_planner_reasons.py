@@ -107,3 +107,28 @@ def test_things_for_which_a_condition_differs_are_not_decided_together() -> None
     facts = [fact(f"f-{one}", "get_kite", {"id": one}, {"id": one, "amount": amount}) for one, amount in rows.items()]
     plan = planned("Approve kites KIT-7 and KIT-8 if they are under 100.", [*facts], [_APPROVE])
     assert (calls(plan), "not the same" in plan.text) == ([], True)
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@pytest.mark.parametrize(
+    ("said", "english"),
+    [
+        (
+            "Approuve le bon de commande KIT-7 seulement s'il est inférieur à 500.",
+            "approve the purchase order KIT-7 only if it is less than 500.",
+        ),
+        ("Storniere die Bestellung KIT-7.", "cancel the order KIT-7."),
+        (
+            "Enregistre un paiement de 1.543,17 pour la créance KIT-7.",
+            "record a payment of 1543.17 for the receivable KIT-7.",
+        ),
+    ],
+)
+def test_conditions_imperatives_and_decimals_of_another_language_are_read(said: str, english: str) -> None:
+    assert in_english(said) == english
+
+
+@pytest.mark.promise("planner.never_invents")
+def test_a_reason_ends_where_somebody_is_to_be_told() -> None:
+    plan = planned("Reject kite KIT-7 because it is torn, then tell the pilot why.", _FACTS, [_APPROVE, _REJECT])
+    assert [given["reason"] for _, given in calls(plan)] == ["it is torn"]
