@@ -198,7 +198,7 @@ def _question(question: str, situation: Situation) -> str:
     record = subject_of(question, situation)
     if record is None or not _may_be_told(record, question, situation):
         return ""
-    if unexplained_words(question, _linked_with(record, situation)):
+    if unexplained_words(question, _list_linked_records(record, situation)):
         return ""
     if other := _name_referred(record, question, situation):
         return other
@@ -210,7 +210,7 @@ def _question(question: str, situation: Situation) -> str:
     return f"The {_plain(field)} of {name} is {record.fields[field]}."
 
 
-def _linked_with(record: FactRecord, situation: Situation) -> list[FactRecord]:
+def _list_linked_records(record: FactRecord, situation: Situation) -> list[FactRecord]:
     """A record, and those that it names by their identifier."""
     named = {str(value) for value in record.fields.values()}
     return [record, *(other for other in situation.records if (own := own_id(other)) and str(own[1]) in named)]
