@@ -27,6 +27,7 @@ def free_ports(count: int) -> list[int]:
 class Node(NamedTuple):
     server: EmbeddedRedis
     port: int
+    bus: int = 0  # the port where nodes of a cluster talk to each other
 
     def client(self) -> Redis:
         """A plain client, which follows nobody."""

@@ -1,15 +1,17 @@
-"""The durable state on a cluster of one node, which refuses every step that touches two slots."""
+"""The durable state on a cluster of three primaries, which refuse every step that touches two slots."""
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import AsyncExitStack, ExitStack, aclosing
 from pathlib import Path
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import Charge, DayCharges, JournalEntry
 from services.gateway.features.deliveries.model import HookWork, LineStep
@@ -18,6 +20,8 @@ from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.store import RedisThreads
 from services.gateway.features.webhooks.model import SignedPost, TaskHook
 from services.gateway.features.webhooks.store import RedisWebhooks
+from services.learner.adapters.learned_changes import change_learned, digest_of_list
+from services.learner.ports.files import Versions
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect, WriteStatus
 from shared.infra import keys
@@ -26,6 +30,7 @@ from shared.infra.live import Live
 from shared.infra.lua import Scripts
 from shared.infra.reads import Reads
 from shared.infra.redis import check_durable, connect
+from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import TooManyWait
@@ -35,25 +40,50 @@ from tests.integration.test_webhook_lines import SEAL, claim_of
 
 
 @pytest.fixture(scope="module")
-def node() -> Iterator[Node]:
-    port, bus = free_ports(2)
-    more = ["--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(bus)]
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), more=more) as server:
-        yield Node(server, port)
+def nodes() -> Iterator[list[Node]]:
+    """Three primaries, which do not know each other yet."""
+    ports = free_ports(6)
+    with ExitStack() as held:
+        found: list[Node] = []
+        for port, bus in zip(ports[::2], ports[1::2], strict=True):
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="pa-"))
+            more = ["--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(bus)]
+            server = held.enter_context(EmbeddedRedis(Path(folder), more=more))
+            found.append(Node(server, port, bus))
+        yield found
 
 
 @pytest.fixture
-async def cluster(node: Node) -> AsyncIterator[Redis]:
+async def cluster(nodes: list[Node]) -> AsyncIterator[Redis]:
     """A client of the whole cluster, which is empty."""
-    await node.say("FLUSHALL")
-    if "cluster_slots_assigned:16384" not in str(await node.say("CLUSTER", "INFO")):
-        await node.say("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-    async with asyncio.timeout(PATIENCE):
-        while "cluster_state:ok" not in str(await node.say("CLUSTER", "INFO")):
-            await asyncio.sleep(0.02)  # between two looks
-    client = connect(f"redis+cluster://127.0.0.1:{node.port}")
+    await _join(nodes)
+    for node in nodes:
+        await node.say("FLUSHALL")
+    client = connect(_url_of(nodes))
     yield client
     await client.aclose()
+
+
+async def _join(nodes: list[Node]) -> None:
+    """Each takes a third of the slots, and all know each other."""
+    each = 16_384 // len(nodes) + 1
+    for number, node in enumerate(nodes):
+        if "cluster_slots_assigned:16384" not in str(await node.say("CLUSTER", "INFO")):
+            last = min(16_383, (number + 1) * each - 1)
+            await node.say("CLUSTER", "ADDSLOTSRANGE", number * each, last)
+            await node.say("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, nodes[0].bus)
+    async with asyncio.timeout(PATIENCE):
+        while not all([await _is_joined(node, len(nodes)) for node in nodes]):
+            await asyncio.sleep(0.02)  # between two looks
+
+
+async def _is_joined(node: Node, count: int) -> bool:
+    told = str(await node.say("CLUSTER", "INFO"))
+    return f"cluster_known_nodes:{count}" in told and "cluster_state:ok" in told
+
+
+def _url_of(nodes: list[Node]) -> str:
+    return f"redis+cluster://127.0.0.1:{nodes[0].port}"
 
 
 @pytest.mark.promise("redis.cluster")
@@ -104,7 +134,28 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 
 
-async def test_a_cluster_that_is_away_says_so(node: Node) -> None:
+async def test_what_takes_several_commands_works_there(cluster: Redis) -> None:
+    """Those of one step go to one node, whoever asks for others in the same moment."""
+    slots, queue = RedisSlots(cluster), RpcQueue(cluster, "learner")
+    taken = [await slots.take("acme", session, 1, 60.0) for session in ("a", "b")]
+    first, *_ = await asyncio.gather(
+        slots.leave("acme", "a"), queue.leave("do it", 30.0), queue.leave("and that", 60.0)
+    )
+    left = await cast("Awaitable[int]", cluster.llen(keys.rpc_queue_key("learner")))
+    lives = await cluster.ttl(keys.rpc_queue_key("learner"))
+    assert (taken, first, left) == ([True, False], "b", 2)
+    assert 30 < lives <= 60
+
+
+async def test_what_is_learned_is_changed_in_one_step_there(cluster: Redis) -> None:
+    names = keys.learned_keys("acme")
+    brought = [("RPUSH", names.cases, ["one", "two"]), ("HSET", names.seeded, ("rows.json", "1"))]
+    kept = [await change_learned(Scripts(cluster), "acme", brought, Versions(cases=digest_of_list(()))) for _ in "ab"]
+    assert kept == [True, False]
+    assert await cast("Awaitable[list[str]]", cluster.lrange(names.cases, 0, -1)) == ["one", "two"]
+
+
+async def test_a_cluster_that_is_away_says_so() -> None:
     (nobody,) = free_ports(1)
     client = connect(f"redis+cluster://127.0.0.1:{nobody}")
     with pytest.raises(StoreUnavailable):
@@ -154,13 +205,13 @@ async def test_more_sessions_than_may_wait_are_refused_there_too(cluster: Redis)
 
 @pytest.mark.promise("gateway.exact_limit")
 async def test_of_callers_of_one_moment_exactly_as_many_are_let_in_there_as_may_wait(
-    cluster: Redis, node: Node
+    cluster: Redis, nodes: list[Node]
 ) -> None:
     """No step of a cluster counts all partitions: whoever stores a message counts those who stand ahead, too."""
     async with AsyncExitStack() as held:
         gateways: list[TaskStore] = []
         for _ in range(3):
-            client = connect(f"redis+cluster://127.0.0.1:{node.port}")
+            client = connect(_url_of(nodes))
             held.push_async_callback(client.aclose)
             gateways.append(TaskStore(client, await held.enter_async_context(Live(client)), most_waiting=20))
         callers = (accepted(gateways[number % 3], f"s{number}") for number in range(90))
