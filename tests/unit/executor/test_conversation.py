@@ -175,6 +175,15 @@ async def test_an_answer_that_has_nothing_of_what_was_found_is_asked_for_it_once
 
 
 @pytest.mark.promise("coverage.unanswered")
+async def test_that_something_is_so_or_not_is_told_in_words_and_no_value_is_looked_for() -> None:
+    stage = _asking(answer="The check found nothing.")
+    stage.servers.add("get_claim", lambda given: {**given, "is_doubled": False}, ToolClass.READ, _CLAIM_ID)
+    record = await stage.run()
+    assert not any("has nothing of what was found" in texts_in(asked) for asked in stage.model.requests)
+    assert record.state is TaskState.COMPLETED
+
+
+@pytest.mark.promise("coverage.unanswered")
 async def test_that_a_table_has_nothing_in_it_is_a_figure_that_was_found() -> None:
     stage = Stage("How many claims are overdue?")
     stage.servers.add("list_claims", lambda _: {"result": {}}, ToolClass.READ, {"type": "object"})

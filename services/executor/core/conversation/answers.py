@@ -26,6 +26,7 @@ from services.executor.ports.models import ModelReply
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match
+from shared.domain.exact_json import as_text, loads_object
 from shared.domain.words import ToolClass
 
 _NAMED = 6  # figures that a sentence names
@@ -185,7 +186,8 @@ class AnswerChecks:
         if elsewhere or not questions or self._ctx.record.request.practice:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)
-        shows = any(fact.ok and not is_empty(fact.result) for fact in progress.dossier.facts)
+        facts = [fact for fact in progress.dossier.facts if fact.ok]
+        shows = any(not is_empty(fact.result) for fact in facts) and not any(map(_says_yes_or_no, facts))
         if (
             shows
             and not self._untraced
@@ -212,6 +214,14 @@ class AnswerChecks:
         said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
+
+
+def _says_yes_or_no(fact: Fact) -> bool:
+    """Whether a read says only that something is so or not: an answer tells that in words, and has no value of it."""
+    asked = {as_text(value) for value in loads_object(fact.arguments_json).values()}
+    values = fact.result.values() if isinstance(fact.result, dict) else ()
+    news = [value for value in values if as_text(value) not in asked]
+    return bool(news) and all(isinstance(value, bool) for value in news)
 
 
 def _describe_stand(progress: Progress, untraced: Sequence[str]) -> str:
