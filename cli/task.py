@@ -54,7 +54,7 @@ def resolve(
     resolution: Annotated[
         Resolution,
         typer.Argument(
-            help="retry: it did not take hold, send it again. skip: leave it undone, go on. "
+            help="retry: it did not take hold, send it again. skip: leave it undone, go on; the task fails. "
             "done: it took hold, go on. take-over: end the task, a person does the rest."
         ),
     ],

@@ -177,13 +177,20 @@ async def test_a_retry_that_is_lost_again_is_a_new_doubt_that_the_old_word_does_
 
 
 @pytest.mark.promise("I3.operator_decides")
-@pytest.mark.parametrize(("said", "status"), [("done", "unverified"), ("skip", "skipped")])
-async def test_done_and_skip_let_the_plan_go_on_without_sending_anything(said: str, status: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "status", "end"),
+    [("done", "unverified", TaskState.COMPLETED), ("skip", "skipped", TaskState.FAILED)],
+)
+async def test_done_and_skip_let_the_plan_go_on_without_sending_anything(
+    said: str, status: str, end: TaskState
+) -> None:
+    """What was skipped is not done: the task that asked for it fails, and names it."""
     stage = Stage()
     asked = await in_doubt(stage)
     record = await stage.run(word(stage, said))
-    assert (record.state, stage.statuses, len(asked)) == (TaskState.COMPLETED, [status], 1)
+    assert (record.state, stage.statuses, len(asked)) == (end, [status], 1)
     assert "olga" in (record.answer or "")
+    assert ("approve_claim" in (record.reason or "")) is (said == "skip")
 
 
 @pytest.mark.promise("I3.operator_decides")

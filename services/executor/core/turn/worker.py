@@ -337,7 +337,7 @@ async def _complete_task(ctx: TurnContext, done: ReviewedRun, not_done: str) -> 
     written, progress = tuple((await ctx.store.ledger()).values()), done.progress
     answer = answer_with_escalation(progress)
     if not_done and not is_exact_match(answer):
-        answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done}.")))
+        answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
     return FinishedRun(
         TaskState.FAILED if not_done else TaskState.COMPLETED,
         FsmState.FAILED if not_done else progress.state,

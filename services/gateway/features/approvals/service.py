@@ -225,7 +225,8 @@ class ApprovalService:
             return after._replace(record=record), True
         _check_open(after._replace(record=record))
         if turn.turn_id in record.turns_done:
-            raise DecisionNotCounted(approval_id, record.reason or f"the task is {record.state.value}")
+            why = (record.reason or f"the task is {record.state.value}").partition("\n\n")[0]  # the question follows
+            raise DecisionNotCounted(approval_id, why)
         return after, False
 
 
