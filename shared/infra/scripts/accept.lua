@@ -21,7 +21,8 @@ if belongs and belongs ~= owner then return {'other'} end
 local known = redis.call('HMGET', record, 'json', 'ended')
 if known[2] == '1' then return {'ended'} end
 
--- Those that were put off wait for their own tenant's slot; clocks differ, and who was put off is so for longer.
+-- Sessions whose wake was put off are not counted: they wait for a slot of their own tenant. A wake is put off by more
+-- than five seconds, so one that is due within five counts, as clocks differ.
 if most == '-1' then return {'full', ''} end
 local counted = ''
 if most ~= '0' then

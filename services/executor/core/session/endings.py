@@ -9,8 +9,8 @@ REST_SUBJECT = "quiet:"  # begins the subject of such a timer
 Part = Literal["model", "tool_server", "policy_service"]
 
 
-# Writes of which it is not known, or nobody has said, what became; and those that took hold as far as is known. One that
-# an operator has skipped is neither: the plan goes on, and the part that it served is not done.
+# Writes of which it is not known, or nobody has said, what became; and those that took hold as far as is known. One
+# that an operator has skipped is neither: the plan goes on, and the part that it served is not done.
 UNDECIDED = frozenset({WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
 DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT})
 
