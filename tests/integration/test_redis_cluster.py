@@ -1,10 +1,8 @@
 """The durable state on a cluster of three primaries, which refuse every step that touches two slots."""
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Iterator
-from contextlib import AsyncExitStack, ExitStack, aclosing
-from pathlib import Path
+from contextlib import AsyncExitStack, aclosing
 from typing import cast
 
 import pytest
@@ -25,7 +23,6 @@ from services.learner.ports.files import Versions
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect, WriteStatus
 from shared.infra import keys
-from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
 from shared.infra.lua import Scripts
 from shared.infra.reads import Reads
@@ -34,6 +31,7 @@ from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import TooManyWait
+from tests.integration.redis_nodes import cluster_url, join_nodes, three_primaries
 from tests.integration.redis_pair import PATIENCE, Node, free_ports
 from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of
 from tests.integration.test_webhook_lines import SEAL, claim_of
@@ -41,49 +39,19 @@ from tests.integration.test_webhook_lines import SEAL, claim_of
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[list[Node]]:
-    """Three primaries, which do not know each other yet."""
-    ports = free_ports(6)
-    with ExitStack() as held:
-        found: list[Node] = []
-        for port, bus in zip(ports[::2], ports[1::2], strict=True):
-            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="pa-"))
-            more = ["--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(bus)]
-            server = held.enter_context(EmbeddedRedis(Path(folder), more=more))
-            found.append(Node(server, port, bus))
-        yield found
+    with three_primaries() as nodes:
+        yield nodes
 
 
 @pytest.fixture
 async def cluster(nodes: list[Node]) -> AsyncIterator[Redis]:
     """A client of the whole cluster, which is empty."""
-    await _join(nodes)
+    await join_nodes(nodes)
     for node in nodes:
         await node.say("FLUSHALL")
-    client = connect(_url_of(nodes))
+    client = connect(cluster_url(nodes))
     yield client
     await client.aclose()
-
-
-async def _join(nodes: list[Node]) -> None:
-    """Each takes a third of the slots, and all know each other."""
-    each = 16_384 // len(nodes) + 1
-    for number, node in enumerate(nodes):
-        if "cluster_slots_assigned:16384" not in str(await node.say("CLUSTER", "INFO")):
-            last = min(16_383, (number + 1) * each - 1)
-            await node.say("CLUSTER", "ADDSLOTSRANGE", number * each, last)
-            await node.say("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, nodes[0].bus)
-    async with asyncio.timeout(PATIENCE):
-        while not all([await _is_joined(node, len(nodes)) for node in nodes]):
-            await asyncio.sleep(0.02)  # between two looks
-
-
-async def _is_joined(node: Node, count: int) -> bool:
-    told = str(await node.say("CLUSTER", "INFO"))
-    return f"cluster_known_nodes:{count}" in told and "cluster_state:ok" in told
-
-
-def _url_of(nodes: list[Node]) -> str:
-    return f"redis+cluster://127.0.0.1:{nodes[0].port}"
 
 
 @pytest.mark.promise("redis.cluster")
@@ -211,7 +179,7 @@ async def test_of_callers_of_one_moment_exactly_as_many_are_let_in_there_as_may_
     async with AsyncExitStack() as held:
         gateways: list[TaskStore] = []
         for _ in range(3):
-            client = connect(_url_of(nodes))
+            client = connect(cluster_url(nodes))
             held.push_async_callback(client.aclose)
             gateways.append(TaskStore(client, await held.enter_async_context(Live(client)), most_waiting=20))
         callers = (accepted(gateways[number % 3], f"s{number}") for number in range(90))
