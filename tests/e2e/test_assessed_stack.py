@@ -15,7 +15,7 @@ from shared.contracts.assessment.results import Assessment, AssessmentResults
 from tests.e2e.commands import Done, purple
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 
-pytestmark = pytest.mark.long  # one of them, with fewer turns, is in the suite: one_stack/test_measured.py
+pytestmark = pytest.mark.long  # one of them, with fewer turns, is in the suite: one_stack/test_commands.py
 SLOW = {"PLANNER_LATENCY_MS": "150", "LEASE_SECONDS": "1", "TOOL_TIMEOUT": "1.5"}
 
 

@@ -57,17 +57,6 @@ async def test_a_remote_agents_skills_are_its_tools_and_are_written_as_a_connect
     assert (written["protocol"], written["url"]) == ("a2a", url)
 
 
-@pytest.mark.promise("tools.catalogue_written")
-async def test_a_catalogue_is_never_written_over_another_without_force(tmp_path: Path) -> None:
-    file = tmp_path / "connection.json"
-    file.write_text("an older one")
-    async with company(tmp_path) as served:
-        done = await call_purple("tools", "--endpoint", served.url, "--write-catalogue", str(file))
-    assert done.code == 1
-    assert f"{file} exists" in done.err
-    assert file.read_text() == "an older one"
-
-
 @pytest.mark.promise("tools.command")
 @pytest.mark.parametrize(
     ("endpoint", "code", "sentence"),

@@ -62,6 +62,7 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
     assert "appendfsync" in response.json()["problems"][0]
 
 
+@pytest.mark.long  # it takes three times as long as one answer may
 async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis) -> None:
     redis = connect(own_server.url)
     async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as client:

@@ -1,8 +1,9 @@
-"""Plain loops that speak the Messages API with the planner's core in process, over the example company's own tools."""
+"""A plain loop that speaks the Messages API with the planner's core in process, over the example company's tools."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -14,13 +15,13 @@ from examples.company.catalogue import TOOLS
 from examples.company.drift import as_shown
 from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain, wire
 from tests.company_stage import open_books
-from tests.unit.planner.local_tools import LOCAL_TOOLS, LocalTools
+from tests.planner_tasks.task import PlainTask
 
 NOW = datetime(2026, 3, 31, 9, tzinfo=UTC)
 _TURNS = 20
-Answers = Callable[[tuple[tuple[str, JsonObject], ...]], list[tuple[Json, bool]]]
+_ADMITS = ("Not done", "Not understood", "Could not be found out", "could be read", "Left out", "could be found")
 _WORDS = frozenset({"cancel_reason", "resolution"})  # the worker's own, like those that the picture leaves out
 
 
@@ -77,39 +78,28 @@ def _plain(arguments: JsonObject) -> dict[str, JsonValue]:
     return told
 
 
-def tools(guarded: bool) -> list[Json]:
-    """The company's tools as a server lists them; ``guarded`` adds the loop's own tools and the note of proposals."""
-    listed: list[Json] = [*LOCAL_TOOLS] if guarded else []
-    for tool in TOOLS.values():
-        schema = loads_object(dumps(plain(tool.input_schema())))
-        if guarded and not tool.hints.read_only:
-            properties = schema["properties"]
-            assert isinstance(properties, dict)
-            schema["properties"] = {**properties, "_call": {"type": "object", "properties": {}}}
-        listed.append({"name": tool.name, "description": tool.description, "input_schema": schema})
-    return listed
+def _offered() -> list[Json]:
+    """The company's tools as a server lists them."""
+    return [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": loads_object(dumps(plain(tool.input_schema()))),
+        }
+        for tool in TOOLS.values()
+    ]
 
 
-def flat(task: str, company: Company) -> Run:
-    """A loop without guards: whatever is called is carried out at once."""
-    return _conversation(task, tools(False), lambda calls: [company.call(*call) for call in calls])
-
-
-def guarded(task: str, company: Company) -> Run:
-    """A loop that takes proposals, with the loop's own tools, as the executor has it."""
-    local = LocalTools(company.call)
-    return _conversation(f"<task>\n{task}\n</task>\n\n<now>\n{NOW.isoformat()}\n</now>", tools(True), local.answers)
-
-
-def _conversation(first: str, offered: list[Json], answers: Answers) -> Run:
-    run = Run(messages=[{"role": "user", "content": first}])
+def _flat(task: str, company: Company) -> Run:
+    """Whatever is called is carried out at once."""
+    run, offered = Run(messages=[{"role": "user", "content": task}]), _offered()
     for _ in range(_TURNS):
         said = reply(parse({"system": "rules", "messages": run.messages, "tools": offered}))
         run.replies.append(said)
         if not said.calls:
             run.answer = said.text
             return run
-        run.messages += _exchange(said, answers(said.calls), len(run.replies))
+        run.messages += _exchange(said, [company.call(*call) for call in said.calls], len(run.replies))
     raise AssertionError(f"no end after {_TURNS} replies: {run.calls}")
 
 
@@ -128,3 +118,43 @@ def _exchange(said: PlannerReply, results: list[tuple[Json, bool]], turn: int) -
         for place, (result, failed) in enumerate(results)
     ]
     return [{"role": "assistant", "content": uses}, {"role": "user", "content": told}]
+
+
+class Verdict(StrEnum):
+    RIGHT = "right"
+    REFUSED = "refused"  # nothing wrong was written, and the answer says what was not done
+    WRONG = "wrong"
+
+
+def judge_flat(task: PlainTask, folder: Path) -> Verdict:
+    """Run a task on fresh books and compare them with books on which its own writes were made."""
+    expected, _ = _model(task, folder)
+    company = Company(folder)
+    run = _flat(task.text, company)
+    changes, _ = company.close()
+    if changes == expected and _answers(task, run.answer):
+        return Verdict.RIGHT
+    admits = any(words in run.answer for words in _ADMITS)
+    return Verdict.REFUSED if admits and _is_part(changes, expected) else Verdict.WRONG
+
+
+def _is_part(changes: frozenset[BookChange], expected: frozenset[BookChange]) -> bool:
+    """Whether every row that was changed is one that should be; a counter may stand between."""
+    return {(one.table, one.row) for one in changes} <= {(one.table, one.row) for one in expected}
+
+
+def _model(task: PlainTask, folder: Path) -> tuple[frozenset[BookChange], tuple[str, ...]]:
+    company = Company(folder)
+    for name, arguments in task.writes:
+        result, failed = company.call(name, arguments)
+        assert not failed, (task.name, name, result)
+    return company.close()
+
+
+def _answers(task: PlainTask, answer: str) -> bool:
+    if task.listed is not None:
+        try:
+            return loads(answer) == [*task.listed]
+        except ValueError:
+            return False
+    return all(words in answer for words in task.says)
