@@ -78,6 +78,7 @@ from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.first_key import fresh
 from services.gateway.openapi.document import DescribedApp
+from services.gateway.openapi.page import answer_docs
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
@@ -149,6 +150,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
         app.include_router(router)
     for part in parts:
         app.router.routes.extend(part.routes)
+    app.add_api_route("/docs", lambda: answer_docs(app.openapi()), include_in_schema=False, response_model=None)
     app.entry = _add_middleware(app, settings, opened, leaving, bindings)
     return app
 

@@ -1,6 +1,7 @@
 """``/openapi.json`` says what the gateway does: every path, its parameters, and what it answers."""
 
 import re
+from html import escape
 
 import httpx
 import pytest
@@ -8,6 +9,7 @@ from jsonschema import Draft202012Validator
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build
+from services.gateway.openapi.paths import OPERATORS
 from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.integration.gateway_stage import at, stage
@@ -91,3 +93,29 @@ def _step(value: Json, *keys: str) -> Json:
         assert key in value, f"{key} is not among {list(value)}"
         value = value[key]
     return value
+
+
+@pytest.mark.promise("gateway.openapi")
+async def test_the_page_shows_every_path_with_a_sentence_and_loads_nothing(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url) as play:
+        page = await play.client.get("/docs")
+    for method, path, said in _operations(_description()):
+        assert " " in str(said["summary"]), (method, path)
+        assert f"<b>{method.upper()}</b><code>{escape(path)}</code>" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert not re.findall(r"<script|<link|https?://", page.text)
+
+
+@pytest.mark.promise("gateway.openapi")
+async def test_operators_alone_get_past_the_paths_that_are_described_as_theirs(redis: Redis, redis_url: str) -> None:
+    words = {"call": "c1", "resolution": "done", "reason": "r", "on": True, "version": 1, "record": {}}
+    words |= {"key": {"principal": "x"}, "scope": "session", "subject": "s", "file": "f", "content": ""}
+    claim = {**words, "metadata": {"principal": {"id": "cy", "roles": ["client"]}}}
+    async with stage(redis, redis_url) as play:
+        for method, path, said in _operations(_description()):
+            if said["x-callers"] == OPERATORS:
+                url = re.sub(r"{\w+}", "default", path)
+                body = None if method == "get" else claim
+                answer = await play.client.request(method.upper(), url, json=body, headers={"If-Match": '"1"'})
+                switched_off = answer.status_code == 404 and "not offered" in answer.text
+                assert answer.status_code == 403 or switched_off, (path, answer.text)

@@ -247,6 +247,7 @@ OPEN: dict[str, str] = {
     "GET /health": "the process",
     "GET /ready": "the process",
     "GET /openapi.json": "the description of these paths",
+    "GET /docs": "the description of these paths",
     "POST /keys/create": "makes a key of the caller's own tenant",
     "GET /console": "leads to the console",
     "GET /console/sign-in": "a form",

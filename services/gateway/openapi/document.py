@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
-from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm
+from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm, callers_of
 from services.gateway.openapi.schemas import Schema, reference, schemas
 from shared.domain.version import VERSION
 
@@ -39,6 +39,7 @@ _REASONS = {
     503: "Something that is needed is away for now; `Retry-After` says when to come again.",
     504: "It takes longer than anybody is kept waiting; the same request again waits on.",
 }
+CALLERS = "x-callers"
 _OF_IDENTITY = (401, 403, 429, 503)
 _ALWAYS = (400, 404, 414, 431, 500)
 _WITH_BODY = (408, 413, 415)
@@ -84,21 +85,32 @@ def _describe(app: FastAPI) -> Schema:
 
 def _path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
     return {
-        method: _operation(OPERATIONS.get((method.upper(), path), OWN), method, _with_names(path, dict(operation)))
-        for method, operation in operations.items()
+        method: _operation(method, path, _with_names(path, dict(operation))) for method, operation in operations.items()
     }
 
 
-def _operation(said: PathShape, method: str, found: Schema) -> Schema:
+def _operation(method: str, path: str, found: Schema) -> Schema:
+    said = OPERATIONS.get((method.upper(), path), OWN)
     takes_body = method in ("post", "put", "patch") and said.body != ""
     given = cast("list[JsonValue]", found.get("parameters", []))
-    described: Schema = {**found, "responses": _responses(said, takes_body=takes_body)}
+    described: Schema = {
+        **found,
+        "summary": _summary_of(found.get("description")),
+        CALLERS: callers_of(method.upper(), path),
+        "responses": _responses(said, takes_body=takes_body),
+    }
     if parameters := [*given, *map(_parameter, said.query), *map(_header, said.headers)]:
         described["parameters"] = parameters
     if takes_body:
         content: JsonValue = {"application/json": {"schema": reference(said.body)}}
         described["requestBody"] = {"required": said.body_needed, "content": content}
     return described
+
+
+def _summary_of(description: JsonValue) -> str:
+    """Its first sentence, without the full stop."""
+    text = " ".join(str(description or "").partition("\n\n")[0].split())
+    return text.partition(". ")[0].rstrip(".")
 
 
 def _with_names(path: str, found: Schema) -> Schema:

@@ -157,3 +157,39 @@ OPERATIONS: Mapping[tuple[str, str], PathShape] = {
         (ReplyForm(200, {_JSON: ("Anything",)}), ReplyForm(202, {_JSON: ("Anything",)})), refusals=(409,)
     ),
 }
+
+OPERATORS = "operators of the tenant"
+_ANYBODY = "anybody, without a key"
+_CLIENTS = "clients"
+_OWNERS = "whoever asked for the task, and operators"
+_REST = "whoever is let in, about what they may see"
+_CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path begins, who; the first that fits
+    ("", "/health", _ANYBODY),
+    ("", "/ready", _ANYBODY),
+    ("", "/.well-known/", _ANYBODY),
+    ("POST", "/approvals/", "approvers of the approval's level who did not ask for it"),
+    ("POST", "/assessments", "clients and operators"),
+    ("POST", "/message:", _CLIENTS),
+    ("POST", "/v1/message:", _CLIENTS),
+    ("POST", "/api/a2a/purple-agent", _CLIENTS),
+    ("POST", "/tasks/{task_id}/resolve", OPERATORS),
+    ("POST", "/tasks/{task_id}:cancel", _OWNERS),
+    ("POST", "/v1/tasks/{task_id}:cancel", _OWNERS),
+    ("", _ALL, _OWNERS),
+    ("", f"/v1{_ALL}", _OWNERS),
+    ("", "/tasks/{task_id}/webhooks", _OWNERS),
+    ("", "/audit", OPERATORS),
+    ("", "/dlq/", OPERATORS),
+    ("", "/keys/", OPERATORS),
+    ("", "/learn/", OPERATORS),
+    ("", "/memory/", OPERATORS),
+    ("", "/tenants/", OPERATORS),
+    ("", "/tools/made/", OPERATORS),
+    ("", "/webhooks/secret", OPERATORS),
+)
+
+
+def callers_of(method: str, path: str) -> str:
+    """Who may call a path, in words."""
+    fits = (who for verb, begin, who in _CALLERS if verb in ("", method) and path.startswith(begin))
+    return next(fits, _REST)

@@ -20,18 +20,19 @@ class ApprovalEndpoints:
         )
 
     async def list_all(self, call: OwnCall) -> JsonValue:
-        """The approvals that wait, the nearest deadline first."""
+        """List the approvals that wait, the nearest deadline first."""
         questions = await self._service.waiting(call.caller)
         return {"approvals": [self._service.view(question, call.caller) for question in questions]}
 
     async def show_one(self, call: OwnCall) -> JsonValue:
-        """One approval: the calls, the reasons, the deadline, and what was decided so far."""
+        """Show one approval: the calls, the reasons, the deadline, and what was decided so far."""
         return self._service.view(await self._service.show(call.path_word("approval_id"), call.caller), call.caller)
 
     async def answer(self, call: OwnCall) -> Response:
-        """``{"decision", "comment", "metadata"}``; 200 once it is heeded, 202 if it will be, 409 if it does not count.
+        """Approve or reject the calls of one approval: ``{"decision", "comment"}``.
 
-        With the answer comes how the task stands.
+        200 once the decision is heeded, 202 if it will be, 409 if it does not count. The answer says how the
+        task stands.
         """
         approval_id, word = call.path_word("approval_id"), read_answer(call.body)
         question, heeded = await self._service.answer(approval_id, word, call.caller)

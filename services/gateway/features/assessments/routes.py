@@ -22,16 +22,16 @@ class AssessmentEndpoints:
         )
 
     async def keep(self, call: OwnCall) -> Response:
-        """``{"assessment"}``, and ``metadata`` where the principal stands in it; answers with its id and its page."""
+        """Keep an assessment for the console: ``{"assessment"}``; 201 with its id and its page."""
         card = await self._service.keep(call.caller, call.body)
         return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
 
     async def list_all(self, call: OwnCall) -> JsonValue:
-        """``{"assessments"}``: of each what a list tells, the newest first."""
+        """List the kept assessments, the newest first."""
         cards = await self._service.cards(call.caller)
         return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
 
     async def show_one(self, call: OwnCall) -> JsonValue:
-        """``{"assessment"}``, as it was kept."""
+        """Show one assessment as it was kept."""
         kept = await self._service.show(call.path_word("assessment_id"), call.caller)
         return {"assessment": kept.assessment.model_dump(mode="json")}

@@ -36,7 +36,9 @@ class AuditEndpoints:
         return router
 
     async def export(self, request: Request) -> Response:
-        """``since``, ``until`` (ISO 8601), ``task``, ``session``, ``limit`` (tasks a page), ``token``.
+        """List each write with who asked and approved, what was sent, why, and its proof, page by page.
+
+        ``since``, ``until`` (ISO 8601), ``task``, ``session``, ``limit`` (tasks a page), ``token``.
 
         One page as JSON; with ``Accept: application/x-ndjson`` or ``format=ndjson`` all that follows, a line a write.
         """

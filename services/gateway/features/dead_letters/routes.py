@@ -32,16 +32,19 @@ class DeadLetterEndpoints:
         )
 
     async def list_all(self, call: OwnCall) -> JsonValue:
-        """The newest dead letters; ``limit`` in the body says how many."""
+        """List the newest dead letters; ``limit`` in the body says how many."""
         return {"letters": [_row(one) for one in await self._service.list_newest(call.caller, _limit(call.body))]}
 
     async def show_one(self, call: OwnCall) -> JsonValue:
-        """One letter with its content."""
+        """Show one dead letter with its content."""
         letter = await self._service.show(call.caller, call.path_word("letter_id"))
         return {**_row(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: OwnCall) -> JsonValue:
-        """Also names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes."""
+        """Put a dead letter back to work.
+
+        The answer names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes.
+        """
         letter_id = call.path_word("letter_id")
         done = await self._service.requeue(call.caller, letter_id, again=call.body.get("again") is True)
         if done.task_id is None:
@@ -49,6 +52,7 @@ class DeadLetterEndpoints:
         return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
     async def drop(self, call: OwnCall) -> JsonValue:
+        """Drop a dead letter for good."""
         return {"dropped": _row(await self._service.drop(call.caller, call.path_word("letter_id")))}
 
 

@@ -23,18 +23,19 @@ class KeyEndpoints:
         )
 
     async def create(self, call: OwnCall) -> Response:
-        """``{"key": {"principal", "roles", "levels", "label", "days"}, "metadata"}``; 201 with the key and its token.
+        """Make an API key; 201 with the key and its token.
 
+        ``{"key": {"principal", "roles", "levels", "label", "days"}, "metadata"}``.
         The token is in this answer and nowhere else.
         """
         made, now = await self._service.create(read_wish(object_at(call.body, "key", "key")), call.caller)
         return JSONResponse({**key_view(made.key, now), "token": made.token}, 201, _SECRET)
 
     async def list_all(self, call: OwnCall) -> JsonValue:
-        """``{"metadata"}``; 200 with the tenant's keys, the newest first, without their secrets."""
+        """List the tenant's API keys, the newest first, without their secrets."""
         keys, now = await self._service.list_keys(call.caller)
         return {"keys": [key_view(key, now) for key in keys]}
 
     async def revoke(self, call: OwnCall) -> JsonValue:
-        """``{"metadata"}``; 200 with the key, which lets nobody in any more."""
+        """Revoke an API key: it lets nobody in any more."""
         return key_view(*await self._service.revoke(call.path_word("key_id"), call.caller))

@@ -15,22 +15,27 @@ class LearningEndpoints:
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
             OwnPath("POST", "/learn/export", self.export),
-            OwnPath("POST", "/learn/import", self.bring),
+            OwnPath("POST", "/learn/import", self.import_file),
             OwnPath("GET", "/rl/status", self.rl_status),
             OwnPath("GET", "/rl/history", self.rl_history),
             may_be_empty=True,
         )
 
     async def export(self, call: OwnCall) -> JsonValue:
-        """``{"files": {name: content}}`` of the caller's tenant."""
+        """Export what was learned of the caller's tenant, as ``{"files": {name: content}}``."""
         return {"files": {file.value: content for file, content in (await self._service.export(call.caller)).items()}}
 
-    async def bring(self, call: OwnCall) -> JsonValue:
-        """``{"file", "content", "dry_run"}``; with ``problems`` in the answer nothing of the file was taken."""
+    async def import_file(self, call: OwnCall) -> JsonValue:
+        """Import one file of learned data: ``{"file", "content", "dry_run"}``.
+
+        With ``problems`` in the answer nothing of the file was taken.
+        """
         return (await self._service.bring(call.caller, call.body)).model_dump(mode="json", exclude={"v"})
 
     async def rl_status(self, call: OwnCall) -> JsonValue:
+        """Show how strategies fare now: uses, mean quality and the next choice, by process type."""
         return learning_view(await self._statistics.learning(call.caller.tenant))
 
     async def rl_history(self, call: OwnCall) -> JsonValue:
+        """Show how the quality of tasks went over time."""
         return history_view(await self._statistics.history(call.caller.tenant))

@@ -19,15 +19,15 @@ class MadeToolEndpoints:
         )
 
     async def list_all(self, call: OwnCall) -> JsonValue:
-        """``{"metadata"}``; 200 with every version of every tool, without code."""
+        """List the calculators that were made at run time, every version, without code."""
         return {"tools": [short_view(tool) for tool in await self._service.list_tools(call.caller)]}
 
     async def show(self, call: OwnCall) -> JsonValue:
-        """``{"metadata"}``; 200 with all versions of one tool, with code and cases."""
+        """Show all versions of one made calculator, with code and cases."""
         return {"versions": [full_view(tool) for tool in await self._service.show(call.path_word("name"), call.caller)]}
 
     async def remove(self, call: OwnCall) -> JsonValue:
-        """``{"metadata"}``; 200 with all versions of the tool, none of which is used any more."""
+        """Take a made calculator from use, in all its versions."""
         return {
             "versions": [full_view(tool) for tool in await self._service.remove(call.path_word("name"), call.caller)]
         }

@@ -35,19 +35,19 @@ class MemoryEndpoints:
         )
 
     async def cases(self, call: OwnCall) -> JsonValue:
-        """The case log, the newest first."""
+        """List the case log, the newest first."""
         return cases_view(await self._service.cases(call.caller))
 
     async def facts(self, call: OwnCall) -> JsonValue:
-        """The facts, the newest first, also those that a newer one contradicts; and what finding them cost."""
+        """List the facts, the newest first, also those that a newer one contradicts; and what finding them cost."""
         return facts_view(await self._service.read_memory(call.caller))
 
     async def entities(self, call: OwnCall) -> JsonValue:
-        """What tasks named, the most often seen first, with what it was named together with."""
+        """List what tasks named, the most often seen first, with what it was named together with."""
         return entities_view(await self._service.read_memory(call.caller))
 
     async def accuracy(self, call: OwnCall) -> JsonValue:
-        """How often predicted limits and figures held, by process type and kind."""
+        """Show how often predicted limits and figures held, by process type and kind."""
         return accuracy_view(await self._service.read_memory(call.caller))
 
     async def forget(self, call: OwnCall) -> JsonValue:
@@ -56,11 +56,11 @@ class MemoryEndpoints:
         return forget_view(await self._service.forget(call.caller, _scope(call.body), subject))
 
     async def requests(self, call: OwnCall) -> JsonValue:
-        """The requests to forget, the newest first."""
+        """List the requests to forget, the newest first."""
         return {"requests": [forget_view(one) for one in await self._service.requests(call.caller)]}
 
     async def progress(self, call: OwnCall) -> JsonValue:
-        """How far a request to forget is."""
+        """Show how far a request to forget is."""
         return forget_view(await self._service.progress(call.caller, call.path_word("request_id")))
 
 

@@ -44,12 +44,12 @@ class RecordEndpoints:
         )
 
     async def get(self, call: OwnCall) -> Response:
-        """The record as it holds, with its version as ``ETag``; it holds references to secrets, and no secret."""
+        """Show the tenant's record as it holds, with its version as ``ETag``; secrets stand in it as references."""
         tenant = call.path_word("tenant")
         return _version(tenant, await self._service.show(tenant, None, call.caller))
 
     async def show(self, call: OwnCall) -> Response:
-        """``{"version", "metadata"}``; the same, or an earlier version. A POST, since the body says who asks."""
+        """Show the tenant's record, or the earlier ``version`` in the body. A POST, since the body says who asks."""
         tenant, number = (
             call.path_word("tenant"),
             read_number(call.body) if call.body.get("version") is not None else None,
@@ -57,25 +57,27 @@ class RecordEndpoints:
         return _version(tenant, await self._service.show(tenant, number, call.caller))
 
     async def put(self, call: OwnCall) -> Response:
-        """``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
+        """Replace the tenant's record.
+
+        ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
         turn on. 400 names each field that is wrong, 412 the version that somebody else has stored meanwhile.
         """
         tenant, change = call.path_word("tenant"), read_change(call.body, call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
     async def history(self, call: OwnCall) -> Response:
-        """``{"metadata"}``; who changed what and when, the newest first."""
+        """List who changed the tenant's record, what and when, the newest first."""
         tenant = call.path_word("tenant")
         return _json(history_view(tenant, await self._service.history(tenant, call.caller)))
 
     async def restore(self, call: OwnCall) -> Response:
-        """``{"version", "comment", "metadata"}``; 200 with a new version that says what that one said."""
+        """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
         tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
         number, comment = read_number(call.body), read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     async def withdraw(self, call: OwnCall) -> Response:
-        """``{"comment", "metadata"}``; 200 once the tenant has no stored record: that of TENANT_FILE holds again."""
+        """Withdraw the tenant's stored record: that of TENANT_FILE holds again."""
         tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.withdraw(tenant, base, read_comment(call.body), call.caller))
 

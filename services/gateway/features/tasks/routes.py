@@ -11,7 +11,7 @@ from services.gateway.features.tasks.views import public_view
 
 def resolve_routes(tasks: TaskService, notice: str, own: OwnPaths) -> APIRouter:
     async def resolve(call: OwnCall) -> Response:
-        """``{"call", "resolution", "comment", "metadata"}``; 200 with the task once it is heeded, 202 if it will be."""
+        """Say what became of a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it is heeded later."""
         record, heeded = await tasks.resolve(call.path_word("task_id"), read_word(call.body), call.caller)
         return JSONResponse(public_view(record, notice), status_code=200 if heeded else 202)
 

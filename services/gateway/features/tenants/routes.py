@@ -20,21 +20,21 @@ class TenantEndpoints:
         )
 
     async def stop(self, call: OwnCall) -> JsonValue:
-        """``{"reason", "metadata"}``; 200 with the tenant as it stands then."""
+        """Stop the tenant, for the ``reason`` in the body; 200 with the tenant as it stands then."""
         tenant = call.path_word("tenant")
         return state_view(tenant, await self._service.stop(tenant, read_reason(call.body), call.caller))
 
     async def resume(self, call: OwnCall) -> JsonValue:
-        """``{"metadata"}``; 200 with the tenant as it stands then."""
+        """Let a stopped tenant go on; 200 with the tenant as it stands then."""
         tenant = call.path_word("tenant")
         return state_view(tenant, await self._service.resume(tenant, call.caller))
 
     async def made_tools(self, call: OwnCall) -> JsonValue:
-        """``{"on", "metadata"}``; 200 with the tenant as it stands then."""
+        """Switch the making of calculators on or off: ``{"on"}``; 200 with the tenant as it stands then."""
         tenant = call.path_word("tenant")
         return state_view(tenant, await self._service.switch_made_tools(tenant, read_switch(call.body), call.caller))
 
     async def show(self, call: OwnCall) -> JsonValue:
-        """``{"metadata"}``; 200 with the tenant as it stands. A POST, since the body says who asks."""
+        """Show whether the tenant works, and what it used. A POST, since the body says who asks."""
         tenant = call.path_word("tenant")
         return state_view(tenant, await self._service.show(tenant, call.caller))

@@ -22,16 +22,16 @@ class WebhookEndpoints:
         )
 
     async def of_task(self, call: OwnCall) -> Response:
-        """The task's webhooks: active, failing or disabled, how much was delivered, and the last error."""
+        """Show the task's webhooks: active, failing or disabled, how much was delivered, and the last error."""
         webhooks = await self._service.list_webhooks(call.path_word("task_id"), call.caller)
         return _answer({"webhooks": [delivery_view(one) for one in webhooks]})
 
     async def failing(self, call: OwnCall) -> Response:
-        """What fails of the tenant's webhooks and notices, or was given up, the newest first."""
+        """List what fails of the tenant's webhooks and notices, or was given up, the newest first."""
         return _answer({"failing": [failing_view(one) for one in await self._service.failing(call.caller)]})
 
     async def secret(self, call: OwnCall) -> Response:
-        """``{"metadata"}``; for operators: what the tenant's receivers verify signatures with, the newest first."""
+        """Show what the tenant's receivers verify signatures with, the newest first."""
         return _answer({"tenant": call.caller.tenant, "secrets": [*self._service.secrets(call.caller)]})
 
 
